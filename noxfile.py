@@ -42,7 +42,7 @@ from launcher.sessions.measuring import measure
 from launcher.sessions.nightly import pass_night
 from launcher.sessions.schedule import look_here, write_asked_schedule
 from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_jaxmeter
-from launcher.sessions.traces import copy_captures, read_trace_request
+from launcher.sessions.traces import SERVER, copy_captures, read_trace_request
 from launcher.sessions.upgrade import compare_environments
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
@@ -134,9 +134,10 @@ def traces(session: nox.Session) -> None:
     with report_usage_errors(), tempfile.TemporaryDirectory() as folder:
         request = read_trace_request(session.posargs)
         count = copy_captures(request, Path(folder))
-        NoxShell(session).install(SMALLEST_LOCK)
-        say(f"{count} captures at http://localhost:{request.port}; its charts need a network; Ctrl-C ends it")
-        session.run("xprof", "--logdir", folder, "--port", str(request.port))
+        shell = NoxShell(session)
+        shell.install(SMALLEST_LOCK)
+        say(f"{count} captures at http://127.0.0.1:{request.port}; the charts need a network; Ctrl-C ends the server")
+        end(shell.run("python", "-m", SERVER, folder, "--port", str(request.port)))
 
 
 @nox.session(venv_backend="none")

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from launcher.options import read_options
+from launcher.options import UsageError, read_options
 
 DEFAULT_OUT = "results"
 
@@ -23,6 +23,9 @@ MARK = "run.json"
 
 SELF_TESTS = ".self-tests"
 """The folder beside the runs that self-tests are kept in, as the harness calls it."""
+
+WITH_CAPTURES = "--with-captures"
+"""The option of `jaxmeter push` and `jaxmeter night begin` that sends profiler captures, too."""
 
 PAGES = Path("reports")
 """Where the report writes its pages, as `jaxmeter report` calls it."""
@@ -93,11 +96,21 @@ def is_store(out: str) -> bool:
     return "://" in out
 
 
-def take_store(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The store that `--out` names, and the arguments with which the run is first kept here; None of a folder."""
-    given = read_options(arguments, "--out")
+def take_store(arguments: Sequence[str]) -> tuple[str | None, list[str], list[str]]:
+    """The store that `--out` names, options of the push, and the arguments with which the run is first kept here.
+
+    Of a folder the store is None.
+
+    Raises:
+      UsageError: Captures are to be pushed, and there is no store.
+    """
+    given = read_options(arguments, "--out", flags=(WITH_CAPTURES,))
     out = given.get("--out")
-    return (out, given.rest) if out is not None and is_store(out) else (None, list(arguments))
+    if out is not None and is_store(out):
+        return out, given.list_words(WITH_CAPTURES), given.rest
+    if WITH_CAPTURES in given:
+        raise UsageError(f"{WITH_CAPTURES} is about a store, --out s3://bucket/folder; a run here keeps its captures")
+    return None, [], list(arguments)
 
 
 def new_run_id(backend: str, *, now: datetime | None = None, token: str | None = None) -> str:

@@ -12,6 +12,7 @@ from jaxmeter.cli.complaints import give_up, report_store_errors
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.reporting import numbers
 from jaxmeter.reporting.store import old
+from jaxmeter.reporting.store.captures import OPTION
 
 
 def command(
@@ -29,7 +30,7 @@ def command(
         found = list(old.find_old(out, old.find_time(keep_days, datetime.now(UTC)), pushed_to))
     for one in found:
         size = numbers.memory(one.size_bytes)
-        words = f"stays: {one.stays}" if one.stays else "removed" if delete else "old"
+        words = f"stays: {one.stays}" if one.stays else f"{'removed' if delete else 'old'}{_describe_only_here(one)}"
         typer.echo(visible(f"{one.folder}: {size}, begun {one.started[:10]}: {words}"))
     goes = [one for one in found if not one.stays]
     if delete:
@@ -38,6 +39,13 @@ def command(
     total = f"{counted(len(goes), 'run')}, {numbers.memory(sum(one.size_bytes for one in goes))}"
     hint = "" if delete or not goes else "; --delete removes them"
     typer.echo(f"{total} older than {counted(keep_days, 'day')}{hint}")
+
+
+def _describe_only_here(run: old.OldRun) -> str:
+    """Return what is lost with a run that its store holds without some captures."""
+    if not run.only_here:
+        return ""
+    return f", with the only copy of {run.only_here}; `jaxmeter push RUN URL {OPTION}` sends them"
 
 
 def _remove(run: old.OldRun) -> None:

@@ -24,6 +24,7 @@ from jaxmeter.reporting.nights.steps import begin, list_suspects
 from jaxmeter.reporting.nights.verdicts import Acceptance
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.render.night import write_night_markdown
+from jaxmeter.reporting.store.captures import OPTION
 from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from jaxmeter.reporting.text import hide_home
 
@@ -51,6 +52,9 @@ def begin_command(
     ] = None,
     min_effect: MinEffect = "3%",
     budgets_file: BudgetsFile = None,
+    with_captures: Annotated[
+        bool, typer.Option(OPTION, help="Push profiler captures, too; without it they stay on this machine.")
+    ] = False,
     anew: Annotated[bool, typer.Option("--anew", help="Give up a night that is under way; its runs stay.")] = False,
     measuring: Annotated[list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Of the measurement.")] = None,
 ) -> None:
@@ -64,6 +68,7 @@ def begin_command(
         measuring=tuple(measuring or ()),
         min_effect=min_effect,
         budgets=None if budgets_file is None else str(budgets_file),
+        with_captures=with_captures,
     )
     with _errors():
         begun = begin(asked, out, baseline, anew=anew)

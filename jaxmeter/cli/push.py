@@ -11,6 +11,7 @@ from jaxmeter.cli.complaints import report_store_errors
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.reporting import numbers
+from jaxmeter.reporting.store.captures import OPTION, describe_left_out
 from jaxmeter.reporting.store.push import push
 
 
@@ -19,10 +20,14 @@ def command(
     url: Annotated[
         str, typer.Argument(metavar="URL", help="A store: s3://bucket/folder, gs://bucket/folder, file:///folder.")
     ],
+    with_captures: Annotated[
+        bool, typer.Option(OPTION, help="Send profiler captures, too; without it they stay here.")
+    ] = False,
 ) -> None:
     """What is there already is not sent again, and nothing is removed."""
     with report_store_errors():
-        pushed = push(RunFolder(run), url)
+        pushed = push(RunFolder(run), url, with_captures=with_captures)
     size = numbers.memory(pushed.size_bytes)
     sent = "was there already" if not pushed.sent else f"sent {counted(pushed.sent, 'file')}"
-    typer.echo(visible(f"{pushed.url}: {counted(pushed.files, 'file')}, {size}; {sent}"))
+    left_out = f"; {describe_left_out(pushed.left_out)}" if pushed.left_out else ""
+    typer.echo(visible(f"{pushed.url}: {counted(pushed.files, 'file')}, {size}; {sent}{left_out}"))

@@ -26,7 +26,7 @@ def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable
     Raises:
       UsageError: Something is in the way, and the message says what to do.
     """
-    store, arguments = take_store(arguments)
+    store, sent, arguments = take_store(arguments)
     request = read_request(backend, arguments, shell.variables)
     run = plan(request.arguments)
     if store is not None and not run.is_rehearsal and (code := reach(shell, run, store)):
@@ -35,7 +35,7 @@ def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable
     if code not in (FINE, NO_ANSWER):
         return code
     show_page(shell, request, run)
-    return (push(shell, run, store) or code) if store is not None and not run.is_rehearsal else code
+    return (push(shell, run, store, sent) or code) if store is not None and not run.is_rehearsal else code
 
 
 def run_harness(shell: Shell, backend: str, request: Request, run: Run) -> int:
@@ -106,12 +106,12 @@ def reach(shell: Shell, run: Run, store: str) -> int:
     return run_elsewhere(shell, prepare_stores(shell), "reach", store)
 
 
-def push(shell: Shell, run: Run, store: str) -> int:
+def push(shell: Shell, run: Run, store: str, options: Sequence[str]) -> int:
     """Copy a run into a store, if it has ended; the exit code."""
     if not run.has_ended():
         say(f"not pushed to {store}: {run.folder} has not ended; finish it with --resume, then push it")
         return NO_ANSWER
-    return run_elsewhere(shell, prepare_stores(shell), "push", str(run.folder), store)
+    return run_elsewhere(shell, prepare_stores(shell), "push", str(run.folder), store, *options)
 
 
 def show_page(shell: Shell, request: Request, run: Run) -> None:

@@ -14,7 +14,7 @@ from launcher.command_line import REASONS, check_measuring, read_backend, read_r
 from launcher.execution import say
 from launcher.options import UsageError, read_options
 from launcher.request import Request
-from launcher.runs import DEFAULT_OUT, MANIFEST, Run, is_store, new_run_id, plan_run
+from launcher.runs import DEFAULT_OUT, MANIFEST, WITH_CAPTURES, Run, is_store, new_run_id, plan_run
 from launcher.sessions.baseline import offer_baseline
 from launcher.sessions.measuring import name_machine, run_harness
 from launcher.sessions.same_runtime import follow_baseline, is_other_runtime
@@ -30,8 +30,9 @@ CONFIRM = "confirm-*"
 """Files of arguments, as `jaxmeter.reporting.nights.night` calls them; a test holds that they are the same."""
 
 BEGINNING = ("--baseline", "--budgets", "--min-effect")
+BEGINNING_FLAGS = (WITH_CAPTURES,)
 ENDING = ("--markdown", "--verdict", "--page")
-"""Options of the first and of the last step."""
+"""Options of the first and of the last step; the flags have no value."""
 
 REFUSED = REASONS | {
     "--against": "a night is compared with the last good one and with --baseline RUN",
@@ -65,12 +66,13 @@ class NightRequest:
 
 
 def read_night_request(arguments: Sequence[str]) -> NightRequest:
-    """Return what `--store URL [--machine NAME] [--baseline RUN] [--budgets FILE] [--markdown FILE] …` asks for.
+    """Return what `--store URL [--machine NAME] [--baseline RUN] [--budgets FILE] [--with-captures] …` asks for.
 
     Raises:
       UsageError: No store, or what a night does not take.
     """
-    given = read_options(arguments, "--store", "--machine", "--out", *BEGINNING, *ENDING, refused=REFUSED)
+    valued = ("--store", "--machine", "--out", *BEGINNING, *ENDING)
+    given = read_options(arguments, *valued, flags=BEGINNING_FLAGS, refused=REFUSED)
     store, machine, out = map(given.get, ("--store", "--machine", "--out"))
     if store is None or not is_store(store):
         name = f" (--store {store})" if store else ""
@@ -79,7 +81,7 @@ def read_night_request(arguments: Sequence[str]) -> NightRequest:
         raise UsageError("--machine is empty; name this machine, or leave it out")
     if out is not None and is_store(out):
         raise UsageError(f"--out {out}: a folder of this machine; --store names the store")
-    beginning, ending = (tuple(given.list_words(*names)) for names in (BEGINNING, ENDING))
+    beginning, ending = (tuple(given.list_words(*names)) for names in ((*BEGINNING, *BEGINNING_FLAGS), ENDING))
     return NightRequest(store, machine, Path(out or DEFAULT_OUT), beginning, ending, tuple(given.rest))
 
 

@@ -19,7 +19,7 @@ from launcher.execution import say
 from launcher.options import Parser, UsageError, read_options
 from launcher.quoting import check_printable, quote_list, quote_unit, quote_yaml
 from launcher.schedulers import EXPRESSION, SCHEDULERS, Scheduler
-from launcher.sessions.nightly import BEGINNING, ENDING, REFUSED, read_night_request
+from launcher.sessions.nightly import BEGINNING, BEGINNING_FLAGS, ENDING, REFUSED, read_night_request
 
 STORES = ("s3://", "gs://", "file:///")
 
@@ -107,7 +107,8 @@ def read_schedule_request(arguments: Sequence[str]) -> Namespace:
         raise UsageError(f"--devices: {needs.devices.name} has none to count; leave it out")
     if asked.privileged and all(option.name != "--privileged" for option in needs.options):
         raise UsageError(f"--privileged: {needs.devices.name} need none; leave it out")
-    measuring = rest if scheduler.in_images else read_request(asked.backend, rest, {}).arguments
+    night = read_options(rest, flags=BEGINNING_FLAGS).rest
+    measuring = night if scheduler.in_images else read_request(asked.backend, night, {}).arguments
     taken = (*BEGINNING, *ENDING) if scheduler.has_places else BEGINNING
     check_measuring(measuring, f"a night by {scheduler.name}", taken, list_refused(scheduler))
     budgets = read_options(rest, "--budgets").get("--budgets")
@@ -206,7 +207,7 @@ def fill_schedule(asked: Namespace, here: Here) -> dict[str, str]:
         # Shells
         "begin": shlex.join(begin),
         "night": shlex.join(night),
-        "gate": shlex.join(read_options(measuring, "--baseline").rest),
+        "gate": shlex.join(read_options(measuring, "--baseline", flags=BEGINNING_FLAGS).rest),
         "command": shlex.join([*nox, *night]),
         # systemd
         "exec_start": quote_unit([*nox, *night]),

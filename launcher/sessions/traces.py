@@ -13,6 +13,9 @@ from launcher.runs import MANIFEST
 CAPTURES = "cases/*/trace/*"
 """Where a run keeps them, a folder for each variant. The launcher imports nothing; a test holds that it is so."""
 
+SERVER = "jaxmeter.harness.traces.serve"
+"""The program that serves them to this machine only; xprof's own listens on every address."""
+
 DEFAULT_PORT = 8791
 
 
@@ -56,7 +59,10 @@ def copy_captures(request: TraceRequest, folder: Path) -> int:
     chosen = [path for path in captures if path.parent.parent.name.startswith(request.select)]
     if not chosen:
         of = f" of a case that begins with '{request.select}'" if captures and request.select else ""
-        raise UsageError(f"{request.run}: no captured profile{of}; capture some: nox -s cpu -- --probe trace")
+        raise UsageError(
+            f"{request.run}: no captured profile{of}; capture some: nox -s cpu -- --probe trace. "
+            "Captures of a run that was fetched from a store are on the machine that measured it"
+        )
     for path in chosen:
         shutil.copytree(path, folder / path.parent.parent.name / path.name)
     return len(chosen)

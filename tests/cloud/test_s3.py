@@ -46,6 +46,20 @@ def test_pushing_again_sends_nothing(make, bucket):
     assert again.stdout.rstrip().endswith("; was there already")
 
 
+def test_captures_are_pushed_only_where_they_are_asked_for_and_stay_then(make, bucket):
+    run = make()
+    capture = run.path / "cases" / "00" / "trace" / "selu-jit" / "host.xplane.pb"
+    capture.parent.mkdir(parents=True)
+    capture.write_bytes(b"12345")
+
+    without, adding, again = (report("push", run.path, bucket, *words) for words in ((), ("--with-captures",), ()))
+
+    assert "; 1 capture (5" in without.stdout
+    assert adding.stdout.rstrip().endswith("; sent 1 file")
+    assert again.stdout.rstrip().endswith("; was there already")
+    assert open_store(bucket).list_files("a-run") == list_local(run.path)
+
+
 def test_commands_read_a_bucket_as_they_read_folders(make, bucket, tmp_path):
     for number in (1, 2):
         push(make(f"run-{number}", started=f"2026-01-0{number}T00:00:00Z"), bucket)

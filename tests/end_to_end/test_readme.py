@@ -13,6 +13,7 @@ import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
 from launcher.backends import OPTIONS
+from launcher.runs import WITH_CAPTURES
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -102,7 +103,8 @@ def test_every_option_of_the_launcher_stands_in_the_table_and_no_other() -> None
     table = find_table(RUNNING, "| option of the sessions `cpu`, `gpu`, `tpu` | |")
 
     # A rehearsal is the harness' own; in a container the launcher adds to it.
-    assert list_options(table) == {"--runtime", "--image", "--base-image", "--dry-run", "--open", *OPTIONS}
+    shared = {"--runtime", "--image", "--base-image", "--dry-run", "--open", WITH_CAPTURES}
+    assert list_options(table) == {*shared, *OPTIONS}
 
 
 def test_every_option_of_a_declaration_stands_on_the_page_of_suites() -> None:

@@ -28,6 +28,13 @@ def test_what_begins_and_ends_a_night_is_told_from_what_measures():
     assert asked.measuring == ("--quick", "--runtime", "local")
 
 
+def test_captures_are_pushed_where_the_first_step_is_asked_for_them():
+    asked = read_night_request(["--store", STORE, "--with-captures", "--quick", "--budgets", "b.toml"])
+
+    assert asked.beginning == ("--budgets", "b.toml", "--with-captures")
+    assert asked.measuring == ("--quick",)
+
+
 def test_the_harness_names_the_machine_and_results_are_kept_as_ever_unless_the_user_says():
     asked = read_night_request(["--store", STORE])
 
@@ -45,6 +52,7 @@ def test_the_harness_names_the_machine_and_results_are_kept_as_ever_unless_the_u
         (["--store", STORE, "--dry-run"], "measures nothing"),
         (["--store", STORE, "--machine"], "--machine needs a value"),
         (["--store", STORE, "--machine", ""], "--machine is empty"),
+        (["--store", STORE, "--with-captures=1"], "--with-captures takes no value"),
     ],
 )
 def test_what_a_night_does_not_take_is_said(arguments, words):

@@ -53,6 +53,15 @@ page.touch()
 sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
 """
 
+SERVER = """
+import pathlib, sys
+served = pathlib.Path(sys.argv[1])
+(served / "written-next-to-captures").touch()
+names = [str(path.relative_to(served)) for path in served.rglob("*.xplane.pb")]
+pathlib.Path("server-arguments").write_text(" ".join([*sys.argv[1:], *names]))
+sys.exit(2)
+"""
+
 PROGRAM = """
 import runpy, sys
 part = "harness" if sys.argv[1] in ("run", "self-test") else "reporting"
@@ -229,6 +238,30 @@ def test_the_report_session_hands_its_arguments_on_and_ends_with_the_code_of_the
 
     assert returned == 2, output
     assert (checkout / "report-arguments").read_text() == "report results/earlier"
+
+
+@pytest.mark.end_to_end
+def test_captures_are_served_to_this_machine_only_by_the_jaxmeter_of_the_environment(checkout):
+    server = checkout / "jaxmeter" / "harness" / "traces" / "serve.py"
+    (checkout / "jaxmeter" / "harness.py").unlink()
+    server.parent.mkdir(parents=True)
+    server.write_text(SERVER)
+    capture = checkout / "results" / "it" / "cases" / "selu" / "trace" / "f-jit" / "host.xplane.pb"
+    capture.parent.mkdir(parents=True)
+    capture.touch()
+    (checkout / "results" / "it" / "manifest.json").touch()
+
+    returned, output = run_nox(checkout, "traces", "--", "results/it", "--port", "8123")
+
+    assert returned == 2, output
+    assert "1 captures at http://127.0.0.1:8123" in output
+    folder, *options = (checkout / "server-arguments").read_text().split()
+    assert options == ["--port", "8123", "selu/f-jit/host.xplane.pb"]
+    assert not Path(folder).exists()
+    assert [path for path in (checkout / "results").rglob("*") if path.is_file()] == [
+        checkout / "results" / "it" / "manifest.json",
+        capture,
+    ]
 
 
 @pytest.mark.end_to_end

@@ -8,7 +8,19 @@ from jaxmeter.cli.inputs import FOLDER, name_report
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.harness.record.layout import SELF_TESTS as FOLDER_OF_SELF_TESTS
-from launcher.runs import LARGEST_RECORD, MANIFEST, SELF_TESTS, new_run_id, plan_run, plan_self_test, read_record
+from jaxmeter.reporting.store.captures import OPTION
+from launcher.options import UsageError
+from launcher.runs import (
+    LARGEST_RECORD,
+    MANIFEST,
+    SELF_TESTS,
+    WITH_CAPTURES,
+    new_run_id,
+    plan_run,
+    plan_self_test,
+    read_record,
+    take_store,
+)
 from tests import samples
 
 ID = "2026-08-22T10-15-30Z-cpu-1f0c9a7"
@@ -44,6 +56,29 @@ def test_a_run_is_written_where_out_says(out):
 
     assert run.arguments == (*out, "--run-id", ID)
     assert run.folder == Path("/data/runs", ID)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["--quick", "--out", "s3://b/n"], ("s3://b/n", [], ["--quick"])),
+        (["--with-captures", "--out=s3://b/n", "--quick"], ("s3://b/n", ["--with-captures"], ["--quick"])),
+        (["--quick", "--out", "here"], (None, [], ["--quick", "--out", "here"])),
+        (["--quick"], (None, [], ["--quick"])),
+    ],
+)
+def test_the_store_and_the_options_of_the_push_are_taken_from_those_of_the_measurement(given, expected):
+    assert take_store(given) == expected
+
+
+@pytest.mark.parametrize("given", [["--with-captures"], ["--with-captures", "--out", "here"]])
+def test_captures_are_asked_for_with_a_store_only(given):
+    with pytest.raises(UsageError, match="--with-captures is about a store, --out s3://bucket/folder"):
+        take_store(given)
+
+
+def test_the_option_for_captures_is_called_as_the_commands_call_it():
+    assert WITH_CAPTURES == OPTION
 
 
 @pytest.mark.parametrize("given", [["--run-id", "mine"], ["--run-id=mine"]])

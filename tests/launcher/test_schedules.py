@@ -179,6 +179,19 @@ def test_steps_in_images_are_told_the_options_of_the_first_one_from_those_of_the
     assert measuring == ["--full", "--suites=mine"]
 
 
+@pytest.mark.parametrize("engine", SCHEDULERS)
+def test_captures_are_pushed_only_where_that_is_asked_for(engine):
+    plain, asked = (read_command(engine, fill(engine, *words, "--full")) for words in ((), ("--with-captures",)))
+
+    assert "--with-captures" not in plain
+    assert [word for word in asked if word != "--with-captures"] == plain
+    if engine in IN_IMAGES:
+        assert "--with-captures" in asked[: asked.index("--")]
+    if engine == "github":
+        (gate,) = [line for line in read_runs(fill(engine, "--with-captures")).splitlines() if " -s gate " in line]
+        assert "--with-captures" not in gate
+
+
 @pytest.mark.parametrize("engine", IN_IMAGES)
 def test_templates_call_the_steps_of_a_night_as_it_does(engine):
     text = fill(engine)

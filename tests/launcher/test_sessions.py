@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from launcher.sessions import nightly
+from launcher.runs import Run
+from launcher.sessions import measuring, nightly
+from launcher.sessions.measuring import measure
 from launcher.sessions.nightly import pass_night
 from tests import samples
 
@@ -21,6 +23,7 @@ class NotedShell:
         self.checkout, self.variables = folder, {"PATH": ""}
         self.codes, self.files = codes, files
         self.said: list[str] = []
+        self.commands: list[list[str]] = []
         (folder / "docker" / "locks").mkdir(parents=True)
         (folder / "docker" / "locks" / "cpu.txt").touch()
 
@@ -35,6 +38,7 @@ class NotedShell:
 
     def run(self, *command):
         words = list(command[3:])
+        self.commands.append(words)
         name = " ".join(words[:2]) if words[0] == "night" else words[0]
         anew = " anew" if "--anew" in words else ""
         resumed = " resume" if "--resume" in words else ""
@@ -96,6 +100,36 @@ def test_what_cannot_be_gone_on_with_gives_way_to_a_new_night(night):
 
     assert code == 0
     assert said[:4] == ["night begin", "run resume", "night begin anew", "run"]
+
+
+@pytest.mark.parametrize("options", [[], ["--with-captures"]])
+def test_a_run_is_pushed_with_its_captures_only_where_that_is_asked_for(tmp_path, monkeypatch, options):
+    monkeypatch.setattr(measuring, "prepare_stores", lambda shell: tmp_path / "python")
+    run = Run((), samples.write_run(tmp_path / "a-run", samples.run()), is_rehearsal=False)
+    shell, measured = NotedShell(tmp_path, {}, {}), []
+
+    def run_harness(shell, backend, request, run):
+        measured.extend(request.arguments)
+        return 0
+
+    monkeypatch.setattr(measuring, "run_harness", run_harness)
+
+    assert measure(shell, "cpu", ["--quick", "--out", STORE, *options], lambda words: run) == 0
+
+    assert shell.commands == [["reach", STORE], ["push", str(run.folder), STORE, *options]]
+    assert measured == ["--quick"]
+
+
+@pytest.mark.parametrize("options", [[], ["--with-captures"]])
+def test_the_first_step_of_a_night_says_whether_captures_are_pushed(tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
+    shell = NotedShell(tmp_path, {"night suspects": 2}, {})
+
+    pass_night(shell, ["--store", STORE, "--runtime", "local", "--machine", "lab", *options])
+
+    where = ["--out", "results", "--backend", "cpu", "--machine", "lab"]
+    assert shell.commands[0] == ["night", "begin", STORE, *where, *options, "--"]
 
 
 @pytest.mark.parametrize("option", ["--against", "--resume"])

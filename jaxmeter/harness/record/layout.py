@@ -111,6 +111,14 @@ class RunFolder:
         return CaseFolder(self.cases / case_id)
 
 
+def locate_capture(path: str) -> str | None:
+    """The folder of the capture that a file belongs to, by its path in the run; None of any other file."""
+    match path.split("/"):
+        case ["cases", case, "trace", variant, _, *_]:
+            return f"cases/{case}/trace/{variant}"
+    return None
+
+
 def name_replaced(process: Path) -> Path:
     """The file of a contended process that the process of a file has replaced."""
     return process.with_name(process.name.removesuffix(".json.gz") + _REPLACED)

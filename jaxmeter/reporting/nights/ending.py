@@ -36,13 +36,13 @@ def conclude(out: Path) -> Ended:
     run = read_one(out / night.run)
     if not run.folder.mark.exists():
         return _conclude_unfinished(night, run)
-    push(run.folder, night.store)
+    pushed = push(run.folder, night.store, with_captures=night.with_captures)
     judged = tuple(judge_night(night, out))
     for one in judged:
         if one.again is not None and one.again.folder.mark.exists():
-            push(one.again.folder, night.store)
+            push(one.again.folder, night.store, with_captures=night.with_captures)
     verdict = verdicts.keep(open_store(night.store), make_night_verdict(night, run, judged))
-    return Ended(night, run, verdict, judged)
+    return Ended(night, run, verdict, judged, left_out=pushed.left_out)
 
 
 def make_night_verdict(night: Night, run: Run, judged: Sequence[Judged]) -> Verdict:

@@ -14,6 +14,7 @@ from ..compare.findings import Changes, merge
 from ..compare.gate import Judgement, encode_suspects, judge
 from ..compare.limits import EffectError, choose_budgets, read_effect
 from ..load import load
+from ..store.captures import NO_CAPTURES, Captures
 from .night import Beside, Night, NightError
 from .verdicts import Verdict
 
@@ -40,6 +41,7 @@ class Ended:
     Args:
       run: What was measured.
       is_over: Whether nothing of it is left to be done; a run that was cut short can go on.
+      left_out: Captures of the run that were not pushed.
     """
 
     night: Night
@@ -47,6 +49,7 @@ class Ended:
     verdict: Verdict
     judged: tuple[Judged, ...] = ()
     is_over: bool = True
+    left_out: Captures = NO_CAPTURES
 
 
 def read_limits(night: Night) -> tuple[float, Budgets]:

@@ -59,6 +59,7 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
       begun: When, in UTC.
       measuring: Options of the measurement, as they were given.
       min_effect, budgets: As the gate takes them.
+      with_captures: Whether profiler captures are pushed, too.
       why_alone: Why it is compared with nothing though there are other nightly runs; empty without a reason.
     """
 
@@ -70,6 +71,7 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
     measuring: tuple[str, ...]
     min_effect: str
     budgets: str | None = None
+    with_captures: bool = False
     beside: tuple[Beside, ...] = ()
     why_alone: str = ""
 

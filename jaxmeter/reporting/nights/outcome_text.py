@@ -9,6 +9,7 @@ from jaxmeter.harness.record import RunRecord
 
 from ..compare.findings import TIME, Change, Finding
 from ..numbers import change
+from ..store.captures import describe_left_out
 from ..store.stores import VERDICTS
 from ..text import counted, shorten
 from ..view.changes import describe_changes, name_metric
@@ -28,9 +29,10 @@ def tell_night(ended: Ended, page: Path) -> tuple[str, str, str]:
     manifest, store = ended.run.manifest, ended.night.store.rstrip("/")
     is_whole = ended.run.folder.mark.exists()
     where = f"pushed to {store}/{ended.night.run}" if is_whole else f"not pushed: {ended.run.folder.path}"
+    left_out = f"; {describe_left_out(ended.left_out)}" if ended.left_out else ""
     verdict = f"{store}/{VERDICTS}/{name_verdict(ended.night.run)}" if ended.is_over else "none yet"
     return (
-        f"{counted(len(manifest.cases), 'case')} on {ended.night.machine}, {where}",
+        f"{counted(len(manifest.cases), 'case')} on {ended.night.machine}, {where}{left_out}",
         ended.verdict.heading,
         f"page: {page}; verdict: {verdict}",
     )

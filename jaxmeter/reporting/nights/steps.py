@@ -64,7 +64,13 @@ def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = Fa
     under_way = read_night(out)
     if under_way is not None and not anew and under_way.is_same_night(asked):
         refetched = tuple(_fetch_again(store, one) for one in under_way.beside)
-        night = msgspec.structs.replace(under_way, beside=refetched, min_effect=asked.min_effect, budgets=asked.budgets)
+        night = msgspec.structs.replace(
+            under_way,
+            beside=refetched,
+            min_effect=asked.min_effect,
+            budgets=asked.budgets,
+            with_captures=asked.with_captures,
+        )
         notes = []
     else:
         notes = [] if under_way is None else [_put_aside(under_way, out, anew=anew)]
@@ -100,7 +106,7 @@ def list_suspects(out: Path) -> tuple[Beside, ...]:
     night = require_night(out)
     if not has_ended(out, night.run):
         return ()
-    push(RunFolder(out / night.run), night.store)
+    push(RunFolder(out / night.run), night.store, with_captures=night.with_captures)
     found = {one: find_suspects(night, out, one) for one in night.beside}
     for one, suspects in found.items():
         write_confirmation(out, night, one, suspects)

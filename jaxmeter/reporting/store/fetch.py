@@ -16,10 +16,8 @@ from jaxmeter.harness.record import RunFolder, write_bytes
 
 from ..load import find_start
 from ..seals import is_sealed, is_sound, seal
+from .captures import is_capture
 from .stores import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
-
-CAPTURES = "trace"
-"""The folder of a case that holds them."""
 
 MOST_NAMED = 5
 
@@ -210,8 +208,7 @@ def _has(path: Path, size: int) -> bool:
 
 def _is_wanted(path: str) -> bool:
     """Whether a name in a store stays in the folder of its run, and is no capture."""
-    parts = path.split("/")
-    return not any(part in ("", ".", "..", CAPTURES) for part in parts)
+    return not is_capture(path) and not any(part in ("", ".", "..") for part in path.split("/"))
 
 
 def _name_rest(store: Store, names: Sequence[str]) -> list[str]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from jaxmeter.harness.record import RecordError, RunFolder, read_run
 
-from .push import list_local
+from .captures import NO_CAPTURES, Captures, count_captures, is_capture
+from .push import find_lacking, list_local
 from .stores import MARK, Store, open_store, persist
 
 
@@ -22,12 +23,14 @@ class OldRun:
     Args:
       size_bytes: Of all its files.
       stays: Why it is not removed; empty where it may be.
+      only_here: Its captures that the store lacks: the run is whole there without them.
     """
 
     folder: Path
     started: str
     size_bytes: int
     stays: str = ""
+    only_here: Captures = NO_CAPTURES
 
 
 def find_old(out: Path, before: datetime, pushed_to: str | None = None) -> Iterator[OldRun]:
@@ -65,13 +68,14 @@ def _look(path: Path, before: datetime, store: Store | None) -> OldRun | None:
         return None
     if began >= before:
         return None
-    stays = "" if store is None or _is_there(store, manifest.run_id, folder) else f"not whole in {store.url}"
-    return OldRun(path, manifest.started, sum(list_local(path).values()), stays)
+    files = list_local(path)
+    lacking = {} if store is None else _find_lacking(store, manifest.run_id, folder, files)
+    stays = "" if store is None or all(map(is_capture, lacking)) else f"not whole in {store.url}"
+    return OldRun(path, manifest.started, sum(files.values()), stays, count_captures(lacking))
 
 
-def _is_there(store: Store, name: str, folder: RunFolder) -> bool:
-    """Whether a store holds a run with all of its files, and no other under its name."""
+def _find_lacking(store: Store, name: str, folder: RunFolder, files: dict[str, int]) -> dict[str, int]:
+    """The files of a run that a store lacks; all where it holds another run under this name, or an unfinished one."""
     if persist(partial(store.read, name, MARK)) != folder.mark.read_bytes():
-        return False
-    there = persist(partial(store.list_files, name))
-    return all(there.get(path) == size for path, size in list_local(folder.path).items())
+        return files
+    return persist(partial(find_lacking, store, name, files))

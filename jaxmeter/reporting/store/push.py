@@ -1,9 +1,9 @@
-"""Pushes a run into a store: its manifest first, which takes the id, and its commit mark last."""
+"""Pushes a run into a store: its manifest first, which takes the id, and its commit mark last. Captures stay here."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 from jaxmeter.harness.record import RecordError, RunFolder, read_run
 from jaxmeter.harness.record.files import read_bytes
 
+from .captures import NO_CAPTURES, Captures, count_captures, is_capture
 from .stores import MANIFEST, MARK, BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
 
 Sleep = Callable[[float], object]
@@ -24,19 +25,23 @@ class Pushed:
       url: Where it is.
       files, size_bytes: How many files it has there.
       sent: How many of them were sent now.
+      left_out: The captures of the run that the store does not have.
     """
 
     url: str
     files: int
     size_bytes: int
     sent: int
+    left_out: Captures = NO_CAPTURES
 
 
-def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep) -> Pushed:
+def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep, *, with_captures: bool = False) -> Pushed:
     """Copies a run that has ended; what is there of it already is not sent again.
 
     Nothing local is removed, and nothing in the store is ever overwritten with other contents of another run.
 
+    Args:
+      with_captures: Whether profiler captures are sent, too. Those that are in the store already stay there.
     Raises:
       StoreError: The run has not ended, its id is taken, or the store refuses.
       BrokenOffError: It broke off; the same command goes on.
@@ -54,9 +59,10 @@ def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep) -> Pushed:
     local = list_local(folder.path)
     persist(partial(_claim, store, name, manifest), sleep)
     persist(partial(_require_unfinished, store, name, mark), sleep)
-    sent = persist(partial(_send_missing, store, name, folder.path, local), sleep)
+    sent, left_out = persist(partial(_send_missing, store, name, folder.path, local, with_captures), sleep)
     persist(partial(_commit, store, name, mark), sleep)
-    return Pushed(store.name(name), len(local), sum(local.values()), sent)
+    there = {path: size for path, size in local.items() if path not in left_out}
+    return Pushed(store.name(name), len(there), sum(there.values()), sent, count_captures(left_out))
 
 
 def reach(url: str, sleep: Sleep = time.sleep) -> None:
@@ -95,20 +101,24 @@ def _require_unfinished(store: Store, name: str, mark: bytes) -> None:
         raise TakenError(f"{store.name(name)}: a run of this id has been finished otherwise; nothing was changed there")
 
 
-def _send_missing(store: Store, name: str, folder: Path, local: dict[str, int]) -> int:
-    """Sends what the store lacks, and looks whether it is there then; how many files were sent."""
-    wanted = {path: size for path, size in local.items() if path not in (MANIFEST, MARK)}
-    lacking = _find_lacking(store, name, wanted)
-    if lacking:
-        store.send({folder / path: (name, path) for path in lacking})
-        if left := _find_lacking(store, name, wanted):
+def _send_missing(
+    store: Store, name: str, folder: Path, local: Mapping[str, int], with_captures: bool
+) -> tuple[int, dict[str, int]]:
+    """Sends what the store lacks, and looks whether it is there then; how many files were sent, and what was not."""
+    lacking = find_lacking(store, name, {path: size for path, size in local.items() if path not in (MANIFEST, MARK)})
+    left_out = {path: size for path, size in lacking.items() if is_capture(path) and not with_captures}
+    wanted = {path: size for path, size in lacking.items() if path not in left_out}
+    if wanted:
+        store.send({folder / path: (name, path) for path in wanted})
+        if left := find_lacking(store, name, wanted):
             raise BrokenOffError(f"{store.name(name)}: {len(left)} files are not there as they were sent; try again")
-    return len(lacking)
+    return len(wanted), left_out
 
 
-def _find_lacking(store: Store, name: str, wanted: dict[str, int]) -> list[str]:
+def find_lacking(store: Store, name: str, wanted: Mapping[str, int]) -> dict[str, int]:
+    """Those of a run's files that a store does not have in their size."""
     there = store.list_files(name)
-    return [path for path, size in wanted.items() if there.get(path) != size]
+    return {path: size for path, size in wanted.items() if there.get(path) != size}
 
 
 def _commit(store: Store, name: str, mark: bytes) -> None:

@@ -411,6 +411,37 @@ def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, ou
     )
 
 
+@pytest.mark.parametrize("options", [[], ["--with-captures"]])
+def test_a_night_pushes_captures_only_where_its_beginning_asks_for_them(ask, call, out, tmp_path, options):
+    store = ask("any").store
+    call("begin", store, "--machine", MACHINE, "--out", out, *options, "--", "--quick")
+    run_id = read_night(out).run
+    samples.write_run(out / run_id, plain(run_id))
+    capture = out / run_id / "cases" / "00" / "trace" / "selu-jit" / "host.xplane.pb"
+    capture.parent.mkdir(parents=True)
+    capture.write_bytes(b"12345")
+    call("suspects", "--out", out)
+
+    code, said, _ = call("conclude", "--out", out)
+
+    stored = {path.name for path in (tmp_path / "store" / run_id).rglob("*")}
+    pushed = said.splitlines()[0]
+    assert code == 0
+    assert ("host.xplane.pb" in stored) == bool(options)
+    assert pushed.startswith(f"1 case on {MACHINE}, pushed to {store}/{run_id}")
+    assert pushed.endswith(" left out; --with-captures sends them") == (not options)
+    assert ("; 1 capture (5" in pushed) == (not options)
+
+
+def test_a_night_that_goes_on_pushes_captures_as_it_is_asked_now(ask, out):
+    begin(ask(AFTER), out)
+
+    begun = begin(ask(AFTER, with_captures=True), out)
+
+    assert begun.goes_on
+    assert read_night(out).with_captures
+
+
 def test_a_store_that_nobody_knows_is_a_usage_error_before_anything_is_written(call, out):
     code, _, complained = call("begin", "s4://a/b", "--machine", MACHINE, "--out", out)
 

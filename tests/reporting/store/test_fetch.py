@@ -201,10 +201,11 @@ def test_captures_stay_in_the_store(make, url, cache):
     capture = next((run.path / "cases").iterdir()) / "trace" / "selu-jit" / "host.xplane.pb"
     capture.parent.mkdir(parents=True)
     capture.touch()
-    push(run, url)
+    push(run, url, with_captures=True)
 
     folder = fetch_whole(f"{url}/a")
 
+    assert capture.relative_to(run.path).as_posix() in open_store(url).list_files("a")
     assert list_local(run.path).keys() - list_local(folder).keys() == {capture.relative_to(run.path).as_posix()}
 
 

@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.harness.record import RunFolder
+from jaxmeter.reporting.store.captures import NO_CAPTURES, Captures
 from jaxmeter.reporting.store.old import find_old, find_time
 from jaxmeter.reporting.store.push import push
 from tests import samples
@@ -51,6 +52,34 @@ def test_what_a_store_does_not_hold_whole_stays(runs, tmp_path, url):
     (tmp_path / "store" / "a" / "run.json").write_text("{}")
 
     assert names(find_old(out, NOW, url)) == [("b", f"not whole in {url}"), ("a", f"not whole in {url}")]
+
+
+def test_a_run_whose_captures_alone_are_not_in_the_store_is_old_and_says_so(make_captured, tmp_path, url):
+    size = 0
+    for name, with_captures in (("a", True), ("b", False), ("c", False)):
+        run = make_captured(name, started="2026-01-10T00:00:00Z")
+        push(run, url, with_captures=with_captures)
+        size = sum(path.stat().st_size for path in run.path.rglob("trace/**/*") if path.is_file())
+    next((tmp_path / "store" / "c").rglob("hlo.txt")).unlink()
+
+    found = {one.folder.name: one for one in find_old(tmp_path / "results", NOW, url)}
+
+    assert {name: one.stays for name, one in found.items()} == {"a": "", "b": "", "c": f"not whole in {url}"}
+    assert (found["a"].only_here, found["b"].only_here) == (NO_CAPTURES, Captures(2, size))
+
+
+@pytest.mark.parametrize(("words", "said"), [([], ": old, with "), (["--delete"], ": removed, with ")])
+def test_the_line_of_a_run_says_which_captures_are_lost_with_it(make_captured, tmp_path, url, words, said):
+    for name, with_captures in (("a", True), ("b", False)):
+        push(make_captured(name, started="2026-01-10T00:00:00Z"), url, with_captures=with_captures)
+
+    ended = gc(tmp_path / "results", "--keep-days", 1, "--pushed-to", url, *words)
+
+    lines = {line.partition(": ")[0].rpartition("/")[2]: line for line in ended.stdout.splitlines()}
+    assert f"{said}the only copy of 2 captures (" in lines["b"]
+    assert lines["b"].endswith("; `jaxmeter push RUN URL --with-captures` sends them")
+    assert "capture" not in lines["a"]
+    assert (tmp_path / "results" / "b").exists() == (not words)
 
 
 def gc(*words):
