@@ -38,7 +38,7 @@ GAP = 2
 """Columns between those of a table."""
 
 LEAST_FIRST = 8
-"""Columns of a table's first column: numbers stand right in it, indented."""
+"""Columns of a first column, in which numbers are at the right."""
 
 LEAST_CUT = 12
 """Columns that are left of a text that is cut."""
