@@ -52,7 +52,7 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
 CHECKOUT = Path(__file__).parent
-VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["reproduce"])
+VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["reproduce"], ["trace"])
 """What `nox -s report` passes on as it is."""
 HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""

@@ -24,6 +24,7 @@ VERBS = {
     "Report": {
         "report": "Merge runs into one HTML file, and print a summary.",
         "export": "Write runs as a table: one row per case, variant and metric.",
+        "trace": "Show where the time goes in a profiler capture.",
         "reproduce": "Write a zip for a bug report: one program, its results, and a script that needs jax alone.",
         "schema": "Print the JSON Schema of the record.",
     },

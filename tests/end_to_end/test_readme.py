@@ -19,6 +19,7 @@ from tests.end_to_end.conftest import CHECKOUT, Harness
 pytestmark = pytest.mark.end_to_end
 
 README = (CHECKOUT / "README.md").read_text(encoding="utf8")
+WHERE_THE_TIME_GOES = (CHECKOUT / "docs" / "where-the-time-goes.md").read_text(encoding="utf8")
 RUNNING = (CHECKOUT / "docs" / "running.md").read_text(encoding="utf8")
 TWO_LINES = README.split("## Two lines")[1].split("```sh\n")[1].split("```")[0]
 LONGEST_README = 120
@@ -51,26 +52,59 @@ def find_table(page: str, heading: str) -> str:
     return page.split(heading)[1].split("\n\n", maxsplit=1)[0]
 
 
-def test_the_commands_run_as_written_one_after_the_other(tmp_path: Path) -> None:
-    command = tmp_path / "bin" / "jaxmeter"  # as `pip install` makes it
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m jaxmeter "$@"\n')
-    command.chmod(0o755)
-    path = f"{command.parent}:{os.environ['PATH']}"
+def run_as_installed(folder: Path, commands: list[str]) -> list[str]:
+    """What each command prints, one after the other, where `jaxmeter` and `python` are what `pip install` makes."""
+    programs = {"jaxmeter": f'{sys.executable} -m jaxmeter "$@"', "python": f'{sys.executable} "$@"'}
+    for name, line in programs.items():
+        program = folder / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\nexec {line}\n")
+        program.chmod(0o755)
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PATH": path}
+    printed = []
+    for line in commands:
+        ended = subprocess.run(
+            ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
+        printed.append(ended.stdout)
+    return printed
+
+
+def test_the_commands_run_as_written_one_after_the_other(tmp_path: Path) -> None:
     block = README.split("<!-- These lines are run by a test, in this order. -->")[1].split("```")[1]
     commands = block.strip().splitlines()[1:]
     assert len(commands) == 6
 
-    for line in commands:
-        ended = subprocess.run(
-            ["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
+    run_as_installed(tmp_path, commands)
 
     assert (tmp_path / "results" / "example" / "run.json").is_file()
     assert list((tmp_path / "reports").glob("*.html"))
     assert (tmp_path / "summary.md").is_file()
+
+
+def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path: Path) -> None:
+    block = WHERE_THE_TIME_GOES.split("run by a test. -->\n```python\n")[1]
+    program, commands = block.split("```")[0], block.split("```sh\n")[1].split("```")[0].splitlines()
+    example = block.split("```sh\n")[1].split("```\n")[2]
+    (tmp_path / "train.py").write_text(program, encoding="utf8")
+    assert commands == ["python train.py", "jaxmeter trace log"]
+
+    shown = run_as_installed(tmp_path, commands)[1]
+
+    titles = (
+        "  50 traced steps",
+        "Wall time of the traced step",
+        "Times of the traced step",
+        "Operations, by",
+        "Lines of",
+    )
+    for page in (example, shown):
+        starts = [line for line in page.splitlines() if line.startswith(titles)]
+        assert [line.startswith(title) for line, title in zip(starts, titles, strict=True)] == [True] * len(titles)
+        assert "train.py:6 " in page
+        assert "traced step" in page.splitlines()[-1]
 
 
 def test_the_suite_measures_what_the_text_says(tmp_path: Path, harness: Harness) -> None:
@@ -93,10 +127,11 @@ def test_the_readme_stays_short() -> None:
     assert len(README.splitlines()) <= LONGEST_README
 
 
-def test_every_option_of_run_stands_in_the_table_and_no_other(harness: Harness) -> None:
-    offered = set(re.findall(r"--[a-z-]+", harness("run", "--help").stdout)) - {"--help"}
+@pytest.mark.parametrize("verb", ["run", "trace"])
+def test_every_option_of_a_verb_stands_in_the_table_and_no_other(harness: Harness, verb: str) -> None:
+    offered = set(re.findall(r"--[a-z-]+", harness(verb, "--help").stdout)) - {"--help"}
 
-    assert list_options(find_table(RUNNING, "| option of `run` | |")) == offered
+    assert list_options(find_table(RUNNING, f"| option of `{verb}` | |")) == offered
 
 
 def test_every_option_of_the_launcher_stands_in_the_table_and_no_other() -> None:

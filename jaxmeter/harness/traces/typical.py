@@ -29,6 +29,16 @@ def find_busy_share(summary: TraceSummary) -> float | None:
     return busy_s / step_s if busy_s is not None and step_s else None
 
 
+def find_slowest(summaries: Sequence[TraceSummary]) -> int:
+    """Return the place of the host with the longest typical step, among the healthy ones if there are any."""
+
+    def key(place: int) -> tuple[bool, float, float]:
+        summary = summaries[place]
+        return summary.is_healthy, find_step_s(summary) or 0.0, find_busy_s(summary.busiest) or 0.0
+
+    return max(range(len(summaries)), key=key)
+
+
 def count_device_steps(summary: TraceSummary) -> int:
     """Return how many pairs of a step and a device a capture has: devices share their steps, or have their own."""
     return sum(len(device.busy_s) for device in summary.devices)

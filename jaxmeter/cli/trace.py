@@ -1,0 +1,195 @@
+"""`jaxmeter trace`: what a profiler capture shows, or what differs between two."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import Progress
+
+from jaxmeter.cli.complaints import give_up, report_store_errors
+from jaxmeter.cli.ending import INCOMPLETE
+from jaxmeter.harness.machine.devices import DEVICE_KINDS
+from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.record.trace_summary import TraceSummary
+from jaxmeter.harness.traces.bound import find_bound
+from jaxmeter.harness.traces.captures import Capture, Captures, NoCaptureError, choose_host, find_captures
+from jaxmeter.harness.traces.summary import MOST_OPERATIONS, summarise_capture
+from jaxmeter.harness.traces.typical import find_slowest
+from jaxmeter.harness.traces.xplane import Space
+from jaxmeter.reporting.render import trace
+from jaxmeter.reporting.render.console import open_console
+from jaxmeter.reporting.render.trace import Shown
+from jaxmeter.reporting.store.fetch import fetch_whole
+from jaxmeter.reporting.store.stores import is_url
+
+TOP = 10
+"""Operations that a terminal names; JSON names MOST_OPERATIONS."""
+
+ALL = sys.maxsize
+
+LARGE_BYTES = 20 * 10**6
+"""Smaller captures are read before a person could look at a bar: 1 s for 100,000 events, which have about 10 MB."""
+
+Watch = Callable[[Space], None]
+
+
+def command(
+    path: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="A *.xplane.pb, the log folder of a jax.profiler session, or a run."),
+    ],
+    path_b: Annotated[
+        str | None, typer.Argument(metavar="PATH_B", help="A later capture: show the operations that grew.")
+    ] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Of a log folder; default: the newest.")] = None,
+    host: Annotated[str | None, typer.Option(metavar="NAME", help="Of several hosts; default: the slowest.")] = None,
+    case: Annotated[
+        str | None,
+        typer.Option(help="Of a run: name of a case, its workload or suite; * is any text, ? one character."),
+    ] = None,
+    variant: Annotated[str | None, typer.Option(help="Of a run: only this variant; default: all.")] = None,
+    top: Annotated[int | None, typer.Option(metavar="N", min=1, help=f"Name N operations; default: {TOP}.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")] = False,
+) -> None:
+    """With a second path it shows what differs."""
+    paths = [_fetch(one) for one in (path, path_b) if one is not None]
+    try:
+        found = [find_captures(one, session=session, case=case, variant=variant) for one in paths]
+        if host is not None:
+            for one in found:
+                choose_host(one, host)
+        if len(found) == 2:
+            is_healthy = _compare(found[0], found[1], host, top or TOP, as_json=as_json)
+        else:
+            is_healthy = _show(found[0], host, top, as_json=as_json)
+    except NoCaptureError as error:
+        give_up(str(error))
+    except OSError as error:
+        give_up(f"{error.filename or path}: cannot be read: {error.strerror or error}")
+    if not is_healthy:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _fetch(path: str) -> Path:
+    if not is_url(path):
+        return Path(path)
+    with report_store_errors():
+        return fetch_whole(path)
+
+
+def _show(found: Captures, host: str | None, top: int | None, *, as_json: bool) -> bool:
+    """Print one path's captures; return whether all are healthy."""
+    most = top or (MOST_OPERATIONS if as_json else TOP)
+    shown = _summarise(found.captures, most, quiet=as_json)
+    if as_json:
+        kept = [one for one in shown if host in (None, one.capture.host)]
+        sys.stdout.buffer.write(trace.encode(kept, found.other_sessions))
+    elif len(found.subjects) > 1:
+        trace.show_list(shown, open_console())
+    else:
+        trace.show(_choose_host(shown, host), open_console(), others=found.other_sessions, hosts=shown)
+    return all(one.summary.is_healthy for one in shown)
+
+
+def _compare(before: Captures, after: Captures, host: str | None, top: int, *, as_json: bool) -> bool:
+    """Print what differs between two paths' captures; return whether both are healthy."""
+    for one in (before, after):
+        if len(one.subjects) > 1:
+            case, variant, _ = one.subjects[0]
+            raise NoCaptureError(
+                f"a run has {len(one.subjects)} captures, and two are compared; choose one by --case and --variant, "
+                f"such as --case '{case}' --variant {variant}"
+            )
+    pair = [_choose_host(_summarise(one.captures, ALL, quiet=as_json), host) for one in (before, after)]
+    if as_json:
+        sys.stdout.buffer.write(trace.encode_difference(*pair))
+    else:
+        trace.show_difference(pair[0], pair[1], top, open_console())
+    return all(one.summary.is_healthy for one in pair)
+
+
+def _choose_host(shown: Sequence[Shown], host: str | None) -> Shown:
+    """The host of that name, else the slowest."""
+    if host is None:
+        return shown[find_slowest([one.summary for one in shown])]
+    return next(one for one in shown if one.capture.host == host)
+
+
+def _summarise(captures: Sequence[Capture], most: int, *, quiet: bool) -> list[Shown]:
+    with _watch(captures, quiet=quiet) as watch:
+        return [_summarise_one(capture, most, watch) for capture in captures]
+
+
+def _summarise_one(capture: Capture, most: int, watch: Watch | None) -> Shown:
+    backend = BACKENDS.get(capture.platform)
+    summary = summarise_capture(
+        capture.path,
+        capture.read_texts(),
+        has_device=None if backend is None else not backend.is_host,
+        most_operations=most,
+        watch=watch,
+    )
+    if not summary.is_healthy:
+        return Shown(capture, _withhold(summary), None)
+    peak_flops, peak_bytes_per_s = _find_peaks(summary)
+    bound = find_bound(summary, peak_flops=peak_flops, peak_bytes_per_s=peak_bytes_per_s)
+    return Shown(capture, summary, bound)
+
+
+def _withhold(summary: TraceSummary) -> TraceSummary:
+    """What an unhealthy capture says of itself: no number of it can be used."""
+    return TraceSummary(
+        platform=summary.platform,
+        steps_from=summary.steps_from,
+        findings=summary.findings,
+        events=summary.events,
+        device_kind=summary.device_kind,
+    )
+
+
+def _find_peaks(summary: TraceSummary) -> tuple[Mapping[str, float], float | None]:
+    """FLOP/s by format and B/s of a capture's device: of the table of devices, else as the capture states them."""
+    wanted = summary.device_kind.lower()
+    device = next((row for kind, row in DEVICE_KINDS.items() if kind.lower() == wanted), None)
+    if device is not None:
+        return device.peak_flops, device.peak_bytes_per_s
+    return {} if summary.peak_flops is None else {"": summary.peak_flops}, summary.peak_bytes_per_s
+
+
+@contextmanager
+def _watch(captures: Sequence[Capture], *, quiet: bool) -> Iterator[Watch | None]:
+    """Show a bar on stderr while large captures are read."""
+    total = sum(capture.path.stat().st_size for capture in captures)
+    console = Console(stderr=True)
+    if quiet or total < LARGE_BYTES or not console.is_terminal:
+        yield None
+        return
+    with _Bar(total, console) as bar:
+        yield bar.watch
+
+
+class _Bar(Progress):
+    """How many bytes have been read: the capture that is being read counts them, and the bar looks at each refresh."""
+
+    def __init__(self, total: int, console: Console) -> None:
+        self._space: Space | None = None
+        self._read = 0
+        super().__init__(console=console, transient=True)
+        self._task = self.add_task("reading captures", total=total)
+
+    def watch(self, space: Space) -> None:
+        """Count another capture."""
+        self._read += 0 if self._space is None else self._space.size
+        self._space = space
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Look how far it is, and draw."""
+        if self._space is not None:
+            self.update(self._task, completed=self._read + self._space.read_bytes)
+        yield from super().get_renderables()

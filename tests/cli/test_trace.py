@@ -1,0 +1,373 @@
+"""`jaxmeter trace`: any profiler capture, in words and as JSON."""
+
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from jaxmeter.cli import trace
+from jaxmeter.cli.app import app
+from jaxmeter.harness.record import RunFolder
+from tests import samples
+
+CHECKOUT = Path(__file__).parents[2]
+CAPTURES = CHECKOUT / "tests" / "harness" / "traces" / "captures"
+MATMUL, EAGER, SHARDED = (
+    CAPTURES / f"cpu_{name}.xplane.pb" for name in ("matmul_jit", "fusion_eager", "shard_map_two_devices")
+)
+H200 = CHECKOUT / "tests" / "harness" / "probes" / "nvidia_h200_selu.xplane.pb"
+
+
+@pytest.fixture
+def call():
+    """Calls the verb: exit code, lines of stdout, stderr."""
+
+    def run(*words):
+        ended = CliRunner().invoke(app, ["trace", *map(str, words)], env={"COLUMNS": "200"})
+        if ended.exception is not None and not isinstance(ended.exception, SystemExit):
+            raise ended.exception
+        return ended.exit_code, ended.stdout.replace("\u202f", " ").splitlines(), ended.stderr
+
+    return run
+
+
+def session(folder: Path, name: str, **hosts: Path) -> Path:
+    place = folder / "plugins" / "profile" / name
+    place.mkdir(parents=True)
+    for host, capture in hosts.items():
+        shutil.copy(capture, place / f"{host}.xplane.pb")
+    return place
+
+
+def find_row(lines: list[str], begin: str) -> list[str]:
+    (row,) = [line.split() for line in lines if line.strip().startswith(begin)]
+    return row
+
+
+def list_shares(lines: list[str], title: str) -> list[float]:
+    begin = lines.index(title) + 2
+    rows = []
+    for line in lines[begin:]:
+        words = line.split()
+        if len(words) < 2 or words[1] != "%":
+            break
+        rows.append(float(words[0]))
+    return rows
+
+
+def test_a_capture_is_shown_from_its_device_to_what_it_is_bound_by(call):
+    code, lines, complained = call(MATMUL)
+
+    assert (code, complained) == (0, "")
+    assert lines[1:3] == ["  cpu · 1 device · 123 events", "  5 traced steps: step annotations"]
+    assert find_row(lines, "compute  ")[:3] == ["compute", "90", "%"]
+    assert find_row(lines, "wall time, traced") == ["wall", "time,", "traced", "1.49", "ms", "1.01", "ms", "1.58", "ms"]
+    assert find_row(lines, "device 0 busy")[3:5] == ["1.35", "ms"]
+    assert "suites/matmul.py:61" in find_row(lines, "100 %      5")
+    assert find_row(lines, "100 %      5")[-4:] == ["213", "G", "2.50", "G"]
+    assert lines[-1] == "The traced step is bound by the device's operations: they take 90 % of it."
+
+
+def test_no_line_is_wider_than_100_columns_and_no_number_is_cut(call):
+    for capture in (MATMUL, EAGER, SHARDED, H200):
+        lines = call(capture)[1]
+        assert max(map(len, lines)) <= 100
+        numbers = [line.rsplit("  ", 1)[-1] for line in lines if line.lstrip().startswith(("1", "2", "3"))]
+        assert not [one for one in numbers if one.endswith("…")]
+
+
+def test_times_of_a_capture_are_always_those_of_the_traced_step(call):
+    headings = [line for line in call(SHARDED)[1] if line.startswith(("Wall time", "Times"))]
+
+    assert [heading.split("  ")[0] for heading in headings] == [
+        "Wall time of the traced step, device 0",
+        "Times of the traced step",
+    ]
+
+
+@pytest.mark.parametrize("title", ["Operations, by share of the busy time", "Lines of code, by share of the busy time"])
+def test_the_rest_is_a_line_so_that_shares_add_up(call, title):
+    code, lines, _ = call(SHARDED, "--top", 3)
+
+    shares = list_shares(lines, title)
+    assert code == 0
+    assert len(shares) == 4
+    assert sum(shares) == pytest.approx(100, abs=1.5)
+
+
+def test_what_a_platform_cannot_show_is_named_and_its_launches_have_a_delay(call):
+    code, lines, _ = call(H200)
+
+    assert code == 0
+    assert lines[1] == "  gpu NVIDIA H200 · 1 device · 166 events"
+    assert "  gpu captures cannot show: between operations, waiting" in lines
+    assert find_row(lines, "launch to kernel start")[4:] == ["12.2", "µs"]
+
+
+def test_collectives_and_devices_have_their_times(call):
+    lines = call(SHARDED)[1]
+
+    assert find_row(lines, "device 0 in collectives")[4:6] == ["993", "µs"]
+    assert find_row(lines, "device 1 busy")[3:5] == ["2.62", "ms"]
+
+
+def test_the_newest_session_is_shown_and_the_others_are_counted(call, tmp_path):
+    session(tmp_path, "2026_11_27_10_00_00", host=MATMUL)
+    session(tmp_path, "2026_11_27_11_00_00", host=EAGER)
+
+    newest, named = call(tmp_path)[1], call(tmp_path, "--session", "2026_11_27_10_00_00")[1]
+
+    assert newest[3] == "  1 other session in this folder (--session NAME): 2026_11_27_10_00_00"
+    assert "123 events" in named[1]
+
+
+def test_of_several_hosts_the_slowest_is_shown_and_another_by_its_name(call, tmp_path):
+    session(tmp_path, "s", alpha=MATMUL, beta=SHARDED, gamma=EAGER)
+
+    code, lines, _ = call(tmp_path)
+    named = call(tmp_path, "--host", "alpha")[1]
+
+    assert code == 0
+    assert find_row(lines, "beta")[-1] == "slowest"
+    assert find_row(lines, "alpha")[1:] == ["90", "%", "1.49", "ms"]
+    assert "Host beta follows; --host NAME shows another." in lines
+    assert "2 devices" in lines[1]
+    assert "123 events" in named[1]
+
+
+def test_a_host_that_is_unhealthy_is_named_and_the_code_is_3(call, tmp_path):
+    place = session(tmp_path, "s", alpha=MATMUL)
+    (place / "beta.xplane.pb").write_bytes(b"")
+
+    code, lines, _ = call(tmp_path)
+
+    assert code == 3
+    assert find_row(lines, "beta")[-6:] == ["—", "unhealthy:", "the", "file", "is", "empty"]
+    assert "Host alpha follows; --host NAME shows another." in lines
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", MATMUL.read_bytes()[:6000]])
+def test_an_unhealthy_capture_has_findings_and_no_number_and_no_sentence(call, tmp_path, content):
+    path = tmp_path / "host.xplane.pb"
+    path.write_bytes(content)
+
+    code, lines, _ = call(path)
+    as_json = json.loads("\n".join(call(path, "--json")[1]))["captures"][0]
+
+    assert code == 3
+    assert "This capture cannot be relied on, so it gives no numbers." in lines
+    assert lines[-1].strip() == "capture again, and copy the file whole"
+    assert not [line for line in lines if "bound by" in line or "traced step" in line]
+    assert (as_json["is_healthy"], as_json["bound"]) == (False, None)
+    assert as_json["summary"].keys() == {"platform", "steps_from", "findings"}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["nowhere"], "nowhere: no such file or folder; give a *.xplane.pb"),
+        ([CAPTURES / "cpu_matmul_jit.hlo.txt"], "no *.xplane.pb; give a *.xplane.pb"),
+        ([CHECKOUT / "docs"], "holds no *.xplane.pb; give a *.xplane.pb"),
+        ([MATMUL, "nowhere"], "nowhere: no such file or folder"),
+        ([MATMUL, "--case", "selu"], "no run of jaxmeter, so --case and --variant choose nothing"),
+        ([MATMUL, "--host", "beta"], "no host 'beta'; "),
+        ([CAPTURES, "--session", "s"], "no session 's'; nearest: captures"),
+    ],
+)
+def test_a_path_without_what_was_asked_for_is_unusable_and_says_what_to_do(call, words, complaint):
+    code, lines, complained = call(*words)
+
+    assert (code, lines) == (2, [])
+    assert complaint in complained
+
+
+def test_json_has_every_capture_with_its_bound(call, tmp_path):
+    session(tmp_path, "s", alpha=MATMUL, beta=SHARDED)
+
+    told = json.loads("\n".join(call(tmp_path, "--json")[1]))
+    (one,) = json.loads("\n".join(call(tmp_path, "--json", "--host", "beta", "--top", "2")[1]))["captures"]
+
+    assert [capture["host"] for capture in told["captures"]] == ["alpha", "beta"]
+    assert told["captures"][0]["bound"]["kind"] == "the device's operations"
+    assert told["captures"][0]["summary"]["operations"][0]["flops"] == 2 * 512**3
+    assert (len(one["summary"]["operations"]), one["summary"]["others"]) == (2, 22)
+
+
+# Runs
+
+
+def write_run(folder: Path, *captures: Path) -> Path:
+    run = samples.sweep_run()
+    samples.write_run(folder, run)
+    for planned, capture in zip(run.manifest.cases, captures, strict=False):
+        session(RunFolder(folder).case(planned.id).trace(planned.variants[1].name), "capture", host=capture)
+    return folder
+
+
+def test_captures_of_a_run_are_listed_and_one_is_chosen(call, tmp_path):
+    run = write_run(tmp_path / "run", MATMUL, SHARDED)
+
+    code, lines, _ = call(run)
+    chosen = call(run, "--case", "cumulative_sum[n=64]")[1]
+
+    assert code == 0
+    assert [line.split("  ")[0] for line in lines[1:3]] == [
+        "cumulative_sum[n=16] loop:jit",
+        "cumulative_sum[n=64] loop:jit",
+    ]
+    assert lines[1].split("  ")[-1].rstrip() == "the device's operations 90 %"
+    assert chosen[0] == "cumulative_sum[n=64] loop:jit"
+    assert "2 devices" in chosen[1]
+
+
+def test_a_run_with_an_unhealthy_capture_has_the_code_3(call, tmp_path):
+    run = write_run(tmp_path / "run", MATMUL, CAPTURES / "cpu_matmul_jit.hlo.txt")
+
+    code, lines, _ = call(run)
+
+    assert code == 3
+    assert "unhealthy: it is cut short or damaged" in lines[2]
+
+
+def test_two_runs_are_compared_by_one_case_and_variant(call, tmp_path):
+    a, b = write_run(tmp_path / "a", MATMUL, MATMUL), write_run(tmp_path / "b", SHARDED)
+
+    code, _, complained = call(a, b)
+    compared = call(a, b, "--case", "cumulative_sum[n=16]")
+
+    assert code == 2
+    assert "a run has 2 captures, and two are compared; choose one by --case and --variant" in complained
+    assert compared[0] == 0
+    assert compared[1][0] == "A: cumulative_sum[n=16] loop:jit"
+
+
+# Two captures
+
+
+def test_two_captures_have_their_groups_next_to_each_other_and_operations_that_add_up(call):
+    code, lines, _ = call(SHARDED, MATMUL, "--top", 3)
+
+    assert code == 0
+    assert find_row(lines, "dispatch") == ["dispatch", "3.7", "%", "4.6", "%", "+0.93", "%"]
+    assert find_row(lines, "+1.26 ms")[:4] == ["+1.26", "ms", "—", "1.26"]
+    assert find_row(lines, "+1.26 ms")[-1] == "new"
+    assert find_row(lines, "−1.52 ms")[-2:] == ["22", "others"]
+    assert find_row(lines, "−1.53 ms") == ["−1.53", "ms", "2.79", "ms", "1.26", "ms", "busy", "time"]
+    assert " ".join(lines).endswith("`jaxmeter compare` decides whether a program became slower.")
+    assert "alone is no finding" in " ".join(lines)
+
+
+def test_an_unhealthy_capture_is_not_compared(call, tmp_path):
+    (tmp_path / "cut.xplane.pb").write_bytes(b"")
+
+    code, lines, _ = call(MATMUL, tmp_path / "cut.xplane.pb")
+
+    assert code == 3
+    assert "A capture cannot be relied on, so nothing is compared." in lines
+    assert "Findings of B (1)" in lines
+
+
+def test_json_of_two_captures_has_all_operations_by_their_difference(call):
+    told = json.loads("\n".join(call(MATMUL, SHARDED, "--json")[1]))
+
+    differences = [one["difference_s"] for one in told["grown"]]
+    assert (told["before"]["host"], told["after"]["host"]) == ("cpu_matmul_jit", "cpu_shard_map_two_devices")
+    assert len(differences) == 25
+    assert differences == sorted(differences, reverse=True)
+
+
+# Peaks, and the bar
+
+
+@pytest.mark.parametrize("kind", ["NVIDIA H200", "nvidia h200"])
+def test_peaks_are_those_of_the_table_of_devices(kind):
+    peak_flops, peak_bytes_per_s = trace._find_peaks(samples_of(device_kind=kind, peak_flops=1.0, peak_bytes_per_s=1.0))
+
+    assert (peak_flops["bfloat16"], peak_bytes_per_s) == (989e12, 4.8e12)
+
+
+def test_peaks_of_an_unknown_device_are_what_its_capture_states():
+    assert trace._find_peaks(samples_of(device_kind="TPU v9", peak_flops=2.0, peak_bytes_per_s=3.0)) == ({"": 2.0}, 3.0)
+    assert trace._find_peaks(samples_of(device_kind="")) == ({}, None)
+
+
+def samples_of(**fields):
+    from jaxmeter.harness.record.trace_summary import TraceSummary
+
+    return TraceSummary(platform="gpu", steps_from="", **fields)
+
+
+def test_a_bar_counts_the_bytes_of_all_captures():
+    class Opened:
+        def __init__(self, size, read_bytes):
+            self.size, self.read_bytes = size, read_bytes
+
+    bar = trace._Bar(100, Console(file=io.StringIO(), force_terminal=True))
+    bar.watch(Opened(40, 40))
+    bar.watch(second := Opened(60, 10))
+
+    list(bar.get_renderables())
+    assert bar.tasks[0].completed == 50
+    second.read_bytes = 60
+    list(bar.get_renderables())
+    assert bar.tasks[0].completed == 100
+
+
+@pytest.mark.parametrize(
+    ("large", "terminal", "quiet", "shown"),
+    [(True, True, False, True), (True, True, True, False), (True, False, False, False), (False, True, False, False)],
+)
+def test_a_bar_is_shown_for_large_captures_in_a_terminal_only(monkeypatch, large, terminal, quiet, shown):
+    monkeypatch.setattr(trace, "LARGE_BYTES", 1 if large else 10**9)
+    monkeypatch.setattr(trace, "Console", lambda stderr: Console(file=io.StringIO(), force_terminal=terminal))
+    capture = trace.Capture(MATMUL, "host")
+
+    with trace._watch([capture], quiet=quiet) as watch:
+        assert (watch is not None) is shown
+        summary = trace.summarise_capture(MATMUL, watch=watch)
+
+    assert summary.is_healthy
+
+
+@pytest.mark.end_to_end
+def test_a_train_step_that_a_user_captured_is_shown(tmp_path):
+    program = """
+import sys
+import jax
+import jax.numpy as jnp
+
+def loss(weights, batch):
+    hidden = jnp.tanh(batch @ weights["in"])
+    return jnp.mean((hidden @ weights["out"]) ** 2)
+
+@jax.jit
+def train_step(weights, batch):
+    return jax.tree.map(lambda w, g: w - 0.1 * g, weights, jax.grad(loss)(weights, batch))
+
+weights = {"in": jnp.ones((256, 512)), "out": jnp.ones((512, 10))}
+batch = jnp.ones((128, 256))
+jax.block_until_ready(train_step(weights, batch))
+with jax.profiler.trace(sys.argv[1]):
+    for step in range(5):
+        with jax.profiler.StepTraceAnnotation("train", step_num=step):
+            weights = jax.block_until_ready(train_step(weights, batch))
+"""
+    (tmp_path / "train.py").write_text(program)
+    folder = str(tmp_path / "log")
+    subprocess.run([sys.executable, "train.py", folder], cwd=tmp_path, check=True, capture_output=True)
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "jaxmeter", "trace", folder], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert "5 traced steps: step annotations" in ended.stdout
+    assert "/train.py:7" in ended.stdout
+    assert "dot" in ended.stdout
+    assert "traced step" in ended.stdout.splitlines()[-1]
