@@ -13,7 +13,7 @@ def test_every_field_of_a_run_s_environment_and_settings_is_a_fact():
     fields = {field.name for kind in (Environment, Settings) for field in msgspec.structs.fields(kind)}
     empty = {"variables", "peak_flops"}
     derived = {"process_cores"}
-    peaks = {"peak_flops", "peak_bytes_per_s", "peaks_source"}  # rates are compared with them, nothing is measured by them
+    peaks = {"peak_flops", "peak_bytes_per_s", "peaks_source"}  # which no measurement depends on
 
     assert known == {"run id", "started", "jaxmeter", "schema version", "backend"} | fields - empty - peaks | derived
 

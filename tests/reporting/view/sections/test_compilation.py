@@ -83,7 +83,7 @@ def test_a_variant_within_its_budget_says_so_quietly():
     assert (cell.text, cell.detail, cell.tone) == ("4", "4 declared", Tone.PLAIN)
 
 
-@pytest.mark.parametrize("damaged", [-1.0, 0.0, 1e300, 10**400, None])
+@pytest.mark.parametrize("damaged", [-1.0, 1e300, 10**400, None])
 def test_a_damaged_stage_is_a_dash_and_no_part_of_a_bar(damaged):
     values = {"trace_s": (1, 1), "lower_s": (1, 1), "compile_s": (damaged, damaged), "first_call_s": (1, 1)}
     run = run_of(samples.Outcome(status=Status.OK, values=values))
