@@ -15,7 +15,7 @@ from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, Suite, find_suite
 from jaxmeter.harness.machine.environment import make_private
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case
-from jaxmeter.harness.programs.capturing import FEWEST_STEPS, MOST_STEPS
+from jaxmeter.harness.programs.capturing import FEWEST_CALLS, KEPT_CALLS
 from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json, read_manifest
 from launcher.sessions.traces import TraceRequest, copy_captures
 from tests.end_to_end.conftest import Harness
@@ -90,7 +90,7 @@ def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, 
     assert str(capture.relative_to(case_folder)) in {artifact.path for artifact in case.artifacts}
     profile = jax.profiler.ProfileData.from_file(str(capture))
     events = [event.name for plane in profile.planes for line in plane.lines for event in line.events]
-    assert FEWEST_STEPS <= events.count("scan:jit") <= MOST_STEPS
+    assert FEWEST_CALLS <= events.count("scan:jit") <= KEPT_CALLS
 
     variants = {artifact.variant for artifact in case.artifacts}
     copied = copy_captures(TraceRequest(tmp_path / "results" / "it", 1, "cumulative_sum"), tmp_path / "copies")
