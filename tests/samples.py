@@ -100,8 +100,8 @@ def settings(**changes: Any) -> Settings:
     made_up = Settings(
         level="quick",
         probes=("numerics", "compilation", "timing", "memory"),
-        looks=(5,),
-        case_limit_s=15.0,
+        fewest_rounds=1,
+        most_rounds=12,
         budget_s=600.0,
         stage_limit_s=120.0,
         block_s=0.02,

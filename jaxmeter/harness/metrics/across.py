@@ -145,9 +145,6 @@ def find_timing(source: Readable) -> TimingDetails | None:
 
 
 def count_looks(source: Readable) -> int:
-    """Looks really taken; in records of before they were told, the planned ones that the processes reached."""
-    details, timing = find_timing(source), source.outcomes.get("timing")
-    if details is not None and details.looks is not None:
-        return max(1, details.looks)
-    processes = 0 if timing is None else max(map(len, timing.values.values()), default=0)
-    return max(1, sum(look <= processes for look in source.settings.looks))
+    """Return how often the variant's intervals were looked at; once where nothing was timed."""
+    timing = find_timing(source)
+    return 1 if timing is None else max(1, timing.looks)

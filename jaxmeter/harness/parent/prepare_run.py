@@ -250,9 +250,9 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
     """Raises UsageError where going on would put numbers of two different things into one run."""
     if description.environment is None:
         raise ValueError("a description with devices is needed")
-    if manifest.tool_version != __version__ or manifest.settings.most_rounds is None:
-        version = f"an older {manifest.tool_version}" if manifest.tool_version == __version__ else manifest.tool_version
-        raise UsageError(f"cannot resume {manifest.run_id}: jaxmeter {version} began it; start a new run")
+    if manifest.tool_version != __version__:
+        by = f"jaxmeter {manifest.tool_version}"
+        raise UsageError(f"cannot resume {manifest.run_id}: {by} began it; start a new run")
     arms = [flatten(manifest.environment), flatten(description.environment)]
     for name in find_differences(arms, of=_SAME_TO_RESUME):
         was, now_is = (arm.get(name) for arm in arms)
