@@ -362,12 +362,13 @@ def manifest(cases: Iterable[PlannedCase], **changes: Any) -> Manifest:
         environments={},
         settings=settings(),
         cases=(),
+        machine="",
     )
     own = changes.pop("environment", None) or environment()
     backend = changes.get("backend", made_up.backend)
     environments = {backend: own, **changes.pop("environments", {})}
     placed = [one if one.platform in environments else msgspec.structs.replace(one, platform=backend) for one in cases]
-    return msgspec.structs.replace(made_up, environments=environments, **{"cases": tuple(placed), **changes})
+    return msgspec.structs.replace(made_up, environments=environments, **{"cases": tuple(placed), "machine": own.device_name, **changes})
 
 
 def self_test(**changes: Any) -> SelfTest:

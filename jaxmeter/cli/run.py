@@ -329,8 +329,7 @@ def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
 
 def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
     """That an earlier run was made elsewhere, if it was."""
-    if against is not None and against.manifest.machine not in (None, machine):
-        named = against.manifest.machine
+    if against is not None and (named := against.manifest.machine) != machine:
         yield (
             f"the earlier run was made on '{named}', and this is '{machine}': what differs is suspected at most; if it "
             f"is the same machine, give --machine '{named}'"

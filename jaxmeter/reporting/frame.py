@@ -28,7 +28,7 @@ COLUMNS = {
     "started": "when the run began, with its time zone",
     "backend": "cpu, gpu or tpu",
     "device": "name of the device, with their number where there are several",
-    "machine": "what the machine is called; missing in runs of before it was told",
+    "machine": "what the machine is called",
     "cores": "processor cores that the run could use",
     "python": "version",
     "jax": "version",

@@ -331,6 +331,7 @@ def read_case(
         environments={planned.platform: environment},
         settings=settings,
         cases=(planned,),
+        machine="",
     )
     (case,) = Run(RunRecord(manifest=manifest, cases=(record,)), lent=pool).cases
     return case

@@ -93,11 +93,10 @@ def compare_conditions(before: Manifest, after: Manifest, platform: str | None =
     sides = facts_of(before, platform), facts_of(after, platform)
     incomparable = _join(_write(name, *sides) for name in find_differences(sides, of=FORBIDDING))
     changed = find_differences(sides, of=WEAKENING)
-    known = before.machine is not None and after.machine is not None
     machines = f"another machine: {before.machine} → {after.machine}"
     return Conditions(
         incomparable,
-        shorten(machines, LONGEST_FACT) if known and before.machine != after.machine else "",
+        shorten(machines, LONGEST_FACT) if before.machine != after.machine else "",
         tuple(_write(name, *sides) for name in changed if _steers(name)),
         tuple(_write(name, *sides) for name in changed if not _steers(name)),
         tuple(_write(name, *sides) for name in changed if name in HARDWARE),
