@@ -368,7 +368,8 @@ def manifest(cases: Iterable[PlannedCase], **changes: Any) -> Manifest:
     backend = changes.get("backend", made_up.backend)
     environments = {backend: own, **changes.pop("environments", {})}
     placed = [one if one.platform in environments else msgspec.structs.replace(one, platform=backend) for one in cases]
-    return msgspec.structs.replace(made_up, environments=environments, **{"cases": tuple(placed), "machine": own.device_name, **changes})
+    own_changes = {"cases": tuple(placed), "machine": own.device_name, **changes}
+    return msgspec.structs.replace(made_up, environments=environments, **own_changes)
 
 
 def self_test(**changes: Any) -> SelfTest:
