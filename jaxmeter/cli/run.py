@@ -252,11 +252,18 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         if request.budget is not None:
             check_budget(plan_processes(cases, settings), settings, settings.budget_s)
         machine = choose_machine(request, description.environment)
-        earlier = None if against is None else against.run_id
         warn(_find_other_machine(machine, against))
-        manifest = make_manifest(run_id, platform.name, settings, description.environment, cases, machine, earlier)
-        tested = _self_test_of(machine, request.out)
-        manifest = msgspec.structs.replace(manifest, self_test=tested, confirms=suspects is not None)
+        manifest = make_manifest(
+            run_id,
+            platform.name,
+            settings,
+            description.environment,
+            cases,
+            machine,
+            self_test=_self_test_of(machine, request.out),
+            against=None if against is None else against.run_id,
+            confirms=suspects is not None,
+        )
         write_json(folder.manifest, manifest)
         if against is not None:
             against.copy_programs(cases, folder)

@@ -34,6 +34,7 @@ from jaxmeter.harness.record import (
     write_json,
 )
 from jaxmeter.harness.record.differences import find_differences, flatten
+from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.version import __version__
 
@@ -229,9 +230,12 @@ def make_manifest(
     environment: Environment,
     cases: tuple[PlannedCase, ...],
     machine: str,
+    *,
+    self_test: SelfTest | None = None,
     against: str | None = None,
+    confirms: bool = False,
 ) -> Manifest:
-    """What the run sets out to do."""
+    """Return what the run sets out to do."""
     return Manifest(
         schema_version=SCHEMA_VERSION,
         run_id=run_id,
@@ -242,7 +246,9 @@ def make_manifest(
         settings=settings,
         cases=cases,
         machine=machine,
+        self_test=self_test,
         against=against,
+        confirms=confirms,
     )
 
 

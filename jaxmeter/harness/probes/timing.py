@@ -25,7 +25,7 @@ from jaxmeter.harness.probes.calibration import TakeCalibration, make_calibratio
 from jaxmeter.harness.probes.context import Beat, Context, Findings
 from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure
 from jaxmeter.harness.probes.remote import Arm, ArmError, Meeting, RemoteVariant, meet, sum_cpu_s
-from jaxmeter.harness.probes.sampler import Sampler
+from jaxmeter.harness.probes.sampler import Sampler, Timed
 from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers
 from jaxmeter.harness.programs.modes import Clock, Prepared
 from jaxmeter.harness.record import (
@@ -206,7 +206,7 @@ def measure(
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
     """
-    samplers = {
+    samplers: dict[str, Timed] = {
         name: one if isinstance(one, RemoteVariant) else Sampler(one, clock, settings.sample_s, settings.settle_s)
         for name, one in variants.items()
     }
@@ -237,10 +237,9 @@ def measure(
                     samplers[name].take_block(number, block_s, interference, calibration)
             between(pass_number + 1)
         for name, sampler in samplers.items():
-            is_limited = isinstance(sampler, Sampler) and sampler.is_limited
             if (
                 isolated
-                and not is_limited
+                and not sampler.is_limited
                 and len(samplers) > 1
                 and ISOLATED_BLOCKS * _block_s(sampler, settings) <= ISOLATED_S
             ):
@@ -262,6 +261,6 @@ def _most_passes(variants: Iterable[Prepared | RemoteVariant]) -> int:
     return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
 
 
-def _block_s(sampler: Sampler | RemoteVariant, settings: Settings) -> float:
+def _block_s(sampler: Timed, settings: Settings) -> float:
     """How long a block takes at least: one sample, if that is longer than a block."""
     return max(settings.block_s, sampler.call_s * sampler.calls)
