@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,7 +156,7 @@ def _tell(reading: Reading, variant: Variant) -> dict[str, Any]:
         "high": None if interval is None else interval.high,
         "confidence": variant.case.run.level if bounded else None,
         "count": 0 if interval is None else interval.count,
-        "values": _write_values(reading.values),
+        "values": json.dumps(list(reading.values)),
         "exact": reading.exact,
         "contended": reading.contended,
         "status": (Status.OK if outcome is None else outcome.status).value,
@@ -174,7 +174,3 @@ def _describe_contention(reading: Reading, variant: Variant) -> str | None:
     if not reading.contended or timing is None:
         return None
     return f"{timing.contended} of {timing.processes} processes were contended"
-
-
-def _write_values(values: Sequence[float | None]) -> str:
-    return json.dumps(list(values))

@@ -141,7 +141,7 @@ def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> 
     equal = _equally_parallel(own, base)
     trusted = [
         None
-        if one is None or other is None or (_any_contended(one, other) and not (equal and _paired(one, other)))
+        if one is None or other is None or ((one.contended or other.contended) and not (equal and _paired(one, other)))
         else ratio
         for ratio, (one, other) in zip(ratios, pairs, strict=True)
     ]
@@ -167,10 +167,6 @@ def _log_ratio(own: _Timed, base: _Timed) -> float:
 def _paired(one: _Timed, other: _Timed) -> bool:
     """Whether a busy moment hits both."""
     return one.process is other.process
-
-
-def _any_contended(one: _Timed, other: _Timed) -> bool:
-    return one.contended or other.contended
 
 
 def _equally_parallel(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> bool:

@@ -54,7 +54,8 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
         except ArmError as error:
             # Of the variant that is at work there; where none is yet, of all that the earlier environment should run.
             remote = context.find_remote(variants)
-            names = [context.variant] if context.variant in remote else _list_before(remote)
+            before = [name for name, (arm, _) in remote.items() if arm is Arm.BEFORE]
+            names = [context.variant] if context.variant in remote else before
             where = remote[names[0]][0]
             return Findings({name: _describe_failure_there(error, where) for name in names})
 
@@ -99,10 +100,6 @@ def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:
     if meeting.inputs != todays:
         raise ArmError("its inputs are others than today's")
     return meeting
-
-
-def _list_before(remote: Mapping[str, tuple[Arm, str]]) -> list[str]:
-    return [name for name, (arm, _) in remote.items() if arm is Arm.BEFORE]
 
 
 def _describe_failure_there(error: ArmError, arm: Arm) -> Outcome:

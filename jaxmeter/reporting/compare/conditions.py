@@ -100,7 +100,7 @@ def compare_conditions(before: Manifest, after: Manifest, platform: str | None =
         tuple(_write(name, *sides) for name in changed if _steers(name)),
         tuple(_write(name, *sides) for name in changed if not _steers(name)),
         tuple(_write(name, *sides) for name in changed if name in HARDWARE),
-        tuple(_write(name, *sides) for name in changed if not _is_of_jax(name)),
+        tuple(_write(name, *sides) for name in changed if not name.startswith(OF_JAX)),
         shorten(describe_other_runtime(read_runtime(before), read_runtime(after), after.backend), LONGEST_RUNTIMES),
     )
 
@@ -115,10 +115,6 @@ def _join(facts: Iterable[str]) -> str:
 def _steers(name: str) -> bool:
     field, _, entry = name.partition(".")
     return field != "packages" or steers_programs(entry)
-
-
-def _is_of_jax(name: str) -> bool:
-    return name.startswith(OF_JAX)
 
 
 def _write(name: str, before: dict[str, Fact], after: dict[str, Fact]) -> str:
