@@ -76,15 +76,7 @@ from jaxmeter.harness.plan.estimate import estimate
 from jaxmeter.harness.plan.probes import PROBE_NAMES
 from jaxmeter.harness.plan.processes import plan_processes
 from jaxmeter.harness.plan.selection import choose_representatives, select
-from jaxmeter.harness.record import (
-    Manifest,
-    RecordError,
-    RunFolder,
-    RunRecord,
-    make_run_id,
-    read_run,
-    write_json,
-)
+from jaxmeter.harness.record import Manifest, RecordError, RunFolder, RunRecord, make_run_id, read_run, write_json
 from jaxmeter.harness.record.self_test import SelfTest, find_self_test
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.request import (

@@ -28,16 +28,7 @@ from jaxmeter.harness.probes.remote import Arm, ArmError, Meeting, RemoteVariant
 from jaxmeter.harness.probes.sampler import Sampler, Timed
 from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers
 from jaxmeter.harness.programs.modes import Clock, Prepared
-from jaxmeter.harness.record import (
-    SCHEMA_VERSION,
-    Load,
-    Outcome,
-    ProcessRecord,
-    Settings,
-    Status,
-    VariantSamples,
-    now,
-)
+from jaxmeter.harness.record import SCHEMA_VERSION, Load, Outcome, ProcessRecord, Settings, Status, VariantSamples, now
 
 Between = Callable[[int], None]
 """What is looked at beside the variants: called after every second pass, with its number."""

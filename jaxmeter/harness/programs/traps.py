@@ -18,13 +18,7 @@ from jaxmeter.harness.programs.callbacks import is_callback
 from jaxmeter.harness.programs.checkify_errors import list_error_leaves
 from jaxmeter.harness.programs.dead_work import has_work, measure_dead_work
 from jaxmeter.harness.programs.dependence import find_dependent
-from jaxmeter.harness.programs.equations import (
-    Lines,
-    brief_source,
-    list_inside,
-    list_jaxprs,
-    open_jaxpr,
-)
+from jaxmeter.harness.programs.equations import Lines, brief_source, list_inside, list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.modes import Prepared, as_new_function
 from jaxmeter.harness.programs.program import read_hlo, walk_equations
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
