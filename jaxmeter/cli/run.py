@@ -177,8 +177,7 @@ def command(
         end(lambda: print_plan(request, as_json=as_json))
     watcher = make_watcher(quiet=quiet, as_json=as_json)
     if resume is not None:
-        folder = Path(resume) if Path(resume).is_dir() else out / resume
-        end(lambda: resume_run(folder, request, watcher, as_json=as_json))
+        end(lambda: resume_run(_find_run(Path(resume), out), request, watcher, as_json=as_json))
     end(lambda: new_run(request, watcher, as_json=as_json))
 
 
@@ -305,11 +304,6 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
     return conclude(run, path, finish, as_json=as_json)
 
 
-def _own_command() -> str:
-    """How this program was called, which its own arguments do not tell where a launcher has called it."""
-    return os.environ.get("JAXMETER_COMMAND") or "jaxmeter run"
-
-
 def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
     """What goes on with a run that did not end.
 
@@ -323,7 +317,8 @@ def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
         words += [word for name in request.suites if not is_own_suite(name) for word in ("--suites", name)]
         words += [] if request.data is None else ["--data", str(request.data)]
         words += [] if request.lock_step is None else ["--lock-step", request.lock_step]
-    return f"{_own_command()} {shlex.join(words)}"
+    own = os.environ.get("JAXMETER_COMMAND") or "jaxmeter run"  # a launcher has a command of its own
+    return f"{own} {shlex.join(words)}"
 
 
 def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
