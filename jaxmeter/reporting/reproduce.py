@@ -245,7 +245,7 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
 
 
 def _list_numbers(variant: Variant) -> Iterator[tuple[str, str, str, int]]:
-    """(title, number, its interval, how many processes or processes it is of) of all that it has."""
+    """(title, number, its interval, how many processes it is of) of all that it has."""
     for metric in METRICS.values():
         if metric.exponent_of is None and (reading := variant.read(metric.name)).interval is not None:
             yield metric.title, *write_reading(reading), reading.interval.count

@@ -140,7 +140,7 @@ def _plan_kind(
 def _plan_round(
     index: int, kind: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, platform: Platform
 ) -> Iterator[PlannedProcess]:
-    """Those of one round. The probes' rows agree on how they are launched."""
+    """Those of one round. The probes' rows agree on how they are started."""
     how = probes[0]
     chosen = {probe.name: _choose(probe, case, settings, platform) for probe in probes}
     variants = tuple(item for item in case.variants if any(item.name in names for names in chosen.values()))

@@ -142,8 +142,7 @@ def order_changes(found: Iterable[Change]) -> list[Change]:
 
 def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
     """That a program changed, with what there is more or less of in it."""
-    own = (program.case, program.platform, program.variant)
-    counts = [one for one in found if (one.case, one.platform, one.variant) == own and one.metric in COUNTED]
+    counts = [one for one in found if one.key == program.key and one.metric in COUNTED]
     words = ", ".join(f"{name_metric(one)} {write_effect(one)[0]}" for one in counts)
     return replace(program, reason=words or "other instructions, as many of each")
 
