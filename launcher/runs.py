@@ -122,10 +122,11 @@ def new_run_id(backend: str, *, now: datetime | None = None, token: str | None =
 def plan_run(arguments: Sequence[str], new_id: str) -> Run:
     """The run that these arguments of the harness describe; without --run-id or --resume it is called `new_id`."""
     given = read_options(arguments, "--out", "--run-id", "--resume")
+    # A run is resumed by its folder or by its id; the harness tells them apart by the same rule.
     out, name, resumed = Path(given.get("--out") or DEFAULT_OUT), given.get("--run-id"), given.get("--resume")
     return Run(
         arguments=(*arguments, *(() if name or resumed else ("--run-id", new_id))),
-        folder=_resumed_folder(resumed, out) if resumed else out / (name or new_id),
+        folder=Path(resumed) if resumed and Path(resumed).is_dir() else out / (resumed or name or new_id),
         is_rehearsal="--dry-run" in arguments,
     )
 
@@ -148,8 +149,3 @@ def plan_self_test(arguments: Sequence[str]) -> Run:
     """The self-test that these arguments of the harness describe: it leaves a file, and no run to report on."""
     out = Path(read_options(arguments, "--out").get("--out") or DEFAULT_OUT)
     return Run(tuple(arguments), out / SELF_TESTS, is_rehearsal=False, verb="self-test")
-
-
-def _resumed_folder(run: str, out: Path) -> Path:
-    """A run is resumed by its folder or by its id; the harness tells them apart by the same rule."""
-    return Path(run) if Path(run).is_dir() else out / run

@@ -102,8 +102,8 @@ def settings(**changes: Any) -> Settings:
     made_up = Settings(
         level="quick",
         probes=("numerics", "compilation", "timing", "memory"),
-        looks=(5,),
-        case_limit_s=15.0,
+        fewest_rounds=1,
+        most_rounds=12,
         budget_s=600.0,
         stage_limit_s=120.0,
         block_s=0.02,
@@ -413,12 +413,14 @@ def manifest(cases: Iterable[PlannedCase], **changes: Any) -> Manifest:
         environments={},
         settings=settings(),
         cases=(),
+        machine="",
     )
     own = changes.pop("environment", None) or environment()
     backend = changes.get("backend", made_up.backend)
     environments = {backend: own, **changes.pop("environments", {})}
     placed = [one if one.platform in environments else msgspec.structs.replace(one, platform=backend) for one in cases]
-    return msgspec.structs.replace(made_up, environments=environments, **{"cases": tuple(placed), **changes})
+    own_changes = {"cases": tuple(placed), "machine": own.device_name, **changes}
+    return msgspec.structs.replace(made_up, environments=environments, **own_changes)
 
 
 def self_test(**changes: Any) -> SelfTest:

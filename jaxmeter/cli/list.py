@@ -9,28 +9,14 @@ from pathlib import Path
 import msgspec
 
 from jaxmeter.cli.ending import FINE
-from jaxmeter.cli.measuring import (
-    Backend,
-    Full,
-    Json,
-    Quick,
-    Suites,
-    choose_level,
-    end,
-    list_warnings,
-    warn,
-)
+from jaxmeter.cli.measuring import Backend, Full, Json, Quick, Suites, choose_level, end, list_warnings, warn
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.listing import catalogue_lines
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS
-from jaxmeter.harness.parent.prepare_run import (
-    describe_suites,
-)
+from jaxmeter.harness.parent.prepare_run import describe_suites
 from jaxmeter.harness.parent.progress import printable
 from jaxmeter.harness.parent.servers import start_servers
-from jaxmeter.harness.request import (
-    find_backend,
-)
+from jaxmeter.harness.request import find_backend
 
 
 def command(

@@ -6,21 +6,12 @@ import tempfile
 from pathlib import Path
 
 from jaxmeter.cli.ending import FINE
-from jaxmeter.cli.measuring import (
-    Backend,
-    Cores,
-    end,
-)
+from jaxmeter.cli.measuring import Backend, Cores, end
 from jaxmeter.harness.machine.name import name_machine
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND
-from jaxmeter.harness.parent.prepare_run import (
-    describe_suites,
-)
+from jaxmeter.harness.parent.prepare_run import describe_suites
 from jaxmeter.harness.parent.servers import start_servers
-from jaxmeter.harness.request import (
-    DEFAULT_LEVEL,
-    find_backend,
-)
+from jaxmeter.harness.request import DEFAULT_LEVEL, find_backend
 
 
 def command(backend: Backend = DEFAULT_BACKEND, cores: Cores = None) -> None:

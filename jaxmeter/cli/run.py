@@ -188,8 +188,7 @@ def command(
         end(lambda: print_plan(request, as_json=as_json))
     watcher = make_watcher(quiet=quiet, as_json=as_json)
     if resume is not None:
-        folder = Path(resume) if Path(resume).is_dir() else out / resume
-        end(lambda: resume_run(folder, request, watcher, as_json=as_json))
+        end(lambda: resume_run(_find_run(Path(resume), out), request, watcher, as_json=as_json))
     end(lambda: new_run(request, watcher, as_json=as_json))
 
 
@@ -256,14 +255,21 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             check_budget(plan_processes(cases, settings), settings, settings.budget_s)
         environment = description.environment
         machine = choose_machine(request, environment)
-        earlier = None if against is None else against.run_id
         warn(_find_other_machine(machine, against))
         if platform.measures and platform.is_host and request.processes is None:
             peaks = _find_or_measure_peaks(machine, request.out, server, platform, settings.cores)
             environment = _add_peaks(environment, peaks)
-        manifest = make_manifest(run_id, platform.name, settings, environment, cases, machine, earlier)
-        tested = _self_test_of(machine, request.out)
-        manifest = msgspec.structs.replace(manifest, self_test=tested, confirms=suspects is not None)
+        manifest = make_manifest(
+            run_id,
+            platform.name,
+            settings,
+            environment,
+            cases,
+            machine,
+            self_test=_self_test_of(machine, request.out),
+            against=None if against is None else against.run_id,
+            confirms=suspects is not None,
+        )
         write_json(folder.manifest, manifest)
         if against is not None:
             against.copy_programs(cases, folder)
@@ -313,11 +319,6 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
     return conclude(run, path, finish, as_json=as_json)
 
 
-def _own_command() -> str:
-    """How this program was called, which its own arguments do not tell where a launcher has called it."""
-    return os.environ.get("JAXMETER_COMMAND") or "jaxmeter run"
-
-
 def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
     """What goes on with a run that did not end.
 
@@ -331,13 +332,13 @@ def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
         words += [word for name in request.suites if not is_own_suite(name) for word in ("--suites", name)]
         words += [] if request.data is None else ["--data", str(request.data)]
         words += [] if request.lock_step is None else ["--lock-step", request.lock_step]
-    return f"{_own_command()} {shlex.join(words)}"
+    own = os.environ.get("JAXMETER_COMMAND") or "jaxmeter run"  # a launcher has a command of its own
+    return f"{own} {shlex.join(words)}"
 
 
 def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:
     """That an earlier run was made elsewhere, if it was."""
-    if against is not None and against.manifest.machine not in (None, machine):
-        named = against.manifest.machine
+    if against is not None and (named := against.manifest.machine) != machine:
         yield (
             f"the earlier run was made on '{named}', and this is '{machine}': what differs is suspected at most; if it "
             f"is the same machine, give --machine '{named}'"

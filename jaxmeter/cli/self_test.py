@@ -33,29 +33,16 @@ from jaxmeter.cli.measuring import (
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND
 from jaxmeter.harness.metrics.aa_test import make_self_test
 from jaxmeter.harness.metrics.aa_text import describe_self_test
-from jaxmeter.harness.parent.prepare_run import (
-    UsageError,
-    describe_suites,
-    make_folder,
-    make_manifest,
-)
+from jaxmeter.harness.parent.prepare_run import UsageError, describe_suites, make_folder, make_manifest
 from jaxmeter.harness.parent.progress import Watcher, printable
 from jaxmeter.harness.parent.repeat import FEWEST_RUNS, repeat
 from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.plan.aa_controls import add_aa_control
 from jaxmeter.harness.plan.selection import choose_representatives, select
-from jaxmeter.harness.record import (
-    Manifest,
-    RunFolder,
-    RunRecord,
-)
+from jaxmeter.harness.record import Manifest, RunFolder, RunRecord
 from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.harness.record.self_test import keep_self_test
-from jaxmeter.harness.request import (
-    RunRequest,
-    choose_settings,
-    find_backend,
-)
+from jaxmeter.harness.request import RunRequest, choose_settings, find_backend
 
 SELF_TEST_BUDGET = "18m"
 """With what comes before and after, within twenty minutes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ COLUMNS = {
     "started": "when the run began, with its time zone",
     "backend": "cpu, gpu or tpu",
     "device": "name of the device, with their number where there are several",
-    "machine": "what the machine is called; missing in runs of before it was told",
+    "machine": "what the machine is called",
     "cores": "processor cores that the run could use",
     "python": "version",
     "jax": "version",
@@ -49,8 +49,8 @@ COLUMNS = {
     "low": "lower bound of the interval; missing where there is none",
     "high": "upper bound",
     "confidence": "of the interval, 0.95; missing without one",
-    "count": "processes or processes that the number is of",
-    "values": "the value of each process or process, as a JSON array; null where one has none",
+    "count": "processes that the number is of",
+    "values": "the value of each process, as a JSON array; null where one has none",
     "exact": "whether the number has no error: a count or a size that was the same in all processes",
     "contended": "whether what else ran makes it one not to be trusted",
     "status": "how the probe ended: ok, skipped, failed, lost …",
@@ -156,7 +156,7 @@ def _tell(reading: Reading, variant: Variant) -> dict[str, Any]:
         "high": None if interval is None else interval.high,
         "confidence": variant.case.run.level if bounded else None,
         "count": 0 if interval is None else interval.count,
-        "values": _write_values(reading.values),
+        "values": json.dumps(list(reading.values)),
         "exact": reading.exact,
         "contended": reading.contended,
         "status": (Status.OK if outcome is None else outcome.status).value,
@@ -174,7 +174,3 @@ def _describe_contention(reading: Reading, variant: Variant) -> str | None:
     if not reading.contended or timing is None:
         return None
     return f"{timing.contended} of {timing.processes} processes were contended"
-
-
-def _write_values(values: Sequence[float | None]) -> str:
-    return json.dumps(list(values))

@@ -61,7 +61,7 @@ class NothingToReproduceError(Exception):
 
 
 @dataclass(frozen=True)
-class Sampler:
+class Subject:
     """The variant that a report is about.
 
     Args:
@@ -79,7 +79,7 @@ class Sampler:
         return name_file(f"{self.variant.planned_case.name} {self.variant.planned.name}")
 
 
-def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Sampler:
+def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Subject:
     """The variant of one case.
 
     Args:
@@ -99,7 +99,7 @@ def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Sampler:
     names = [one.planned.name for one in programs]
     if name is None:
         if len(programs) == 1:
-            return Sampler(loaded, programs[0], kept[names[0]])
+            return Subject(loaded, programs[0], kept[names[0]])
         several = f"give --variant, one of {', '.join(names)}" if names else _explain_no_program(case.shown)
         raise NothingToReproduceError(f"{where}: {several}")
     variant = case.find(name)
@@ -109,7 +109,7 @@ def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Sampler:
     if variant not in programs:
         others = f"; programs are kept of {', '.join(names)}" if names else ""
         raise NothingToReproduceError(f"{where}: {_explain_no_program([variant])}{others}")
-    return Sampler(loaded, variant, kept[name])
+    return Subject(loaded, variant, kept[name])
 
 
 def _find_case(loaded: Run, pattern: str) -> Case:
@@ -147,7 +147,7 @@ def _explain_no_program(variants: Sequence[Variant]) -> str:
     return f"{planned.name} is not one program: only what jit compiles as a whole is"
 
 
-def make_zip(subject: Sampler, warnings: list[str]) -> bytes:
+def make_zip(subject: Subject, warnings: list[str]) -> bytes:
     """The zip, all of it in one folder.
 
     Args:
@@ -186,7 +186,7 @@ def make_zip(subject: Sampler, warnings: list[str]) -> bytes:
     return buffer.getvalue()
 
 
-def _read(subject: Sampler, kind: str, warnings: list[str]) -> bytes | None:
+def _read(subject: Subject, kind: str, warnings: list[str]) -> bytes | None:
     artifact = subject.kept.get(kind)
     if artifact is None:
         return None
@@ -245,7 +245,7 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
 
 
 def _list_numbers(variant: Variant) -> Iterator[tuple[str, str, str, int]]:
-    """(title, number, its interval, how many processes or processes it is of) of all that it has."""
+    """(title, number, its interval, how many processes it is of) of all that it has."""
     for metric in METRICS.values():
         if metric.exponent_of is None and (reading := variant.read(metric.name)).interval is not None:
             yield metric.title, *write_reading(reading), reading.interval.count

@@ -24,7 +24,7 @@ class Outdated:
     """Runs from the newest to the oldest, each cut to what the ones before leave to be told."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str, str | None], Counter[tuple[str, str]]] = {}
+        self._seen: dict[tuple[str, str, str], Counter[tuple[str, str]]] = {}
         self._planned: dict[bytes, PlannedCase] = {}
 
     def is_covered(self, manifest: Manifest) -> bool:
@@ -51,7 +51,7 @@ class Outdated:
         return self._planned.setdefault(msgspec.msgpack.encode(case), case)
 
 
-def _machine(manifest: Manifest) -> tuple[str, str, str | None]:
+def _machine(manifest: Manifest) -> tuple[str, str, str]:
     return manifest.backend, manifest.environment.device_name, manifest.machine
 
 

@@ -93,7 +93,7 @@ def test_without_a_folder_nothing_is_said_of_data():
 
 
 def test_a_fixed_count_of_processes_is_shown_as_it_is():
-    *_, summary, _ = plan_lines([], [], samples.settings(looks=(4,), processes=4, budget_s=90.0))
+    *_, summary, _ = plan_lines([], [], samples.settings(processes=4, budget_s=90.0))
 
     assert summary.endswith("budget 90 s. Probes: numerics, compilation, timing, memory. Timing processes: 4.")
 

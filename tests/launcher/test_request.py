@@ -1,15 +1,7 @@
 import pytest
 
 from jaxmeter.cli.app import load_verb
-from launcher.command_line import (
-    FLAGS,
-    REASONS,
-    VALUED,
-    check_measuring,
-    check_packages,
-    read_backend,
-    read_request,
-)
+from launcher.command_line import FLAGS, REASONS, VALUED, check_measuring, check_packages, read_backend, read_request
 from launcher.options import UsageError
 from launcher.request import DEFAULT_BASE_IMAGE, Request, format_command
 

@@ -80,6 +80,13 @@ def test_a_run_of_two_platforms_counts_once():
     assert page_of(two_platforms()).subtitle.startswith("1 run ")
 
 
+def test_two_platforms_of_a_run_are_one_machine():
+    both, elsewhere = two_platforms(machine="here"), two_platforms("elsewhere", machine="there")
+
+    assert page_of(both).finding.endswith("measured on 2 platforms of one machine")
+    assert page_of(both, elsewhere).finding.endswith("measured at 2 machines")
+
+
 def test_an_export_has_the_platform_and_device_of_every_row():
     rows = list(list_rows(loaded(two_platforms())))
 

@@ -109,14 +109,11 @@ def _starts_at(node: ast.AST, line: int, function: FunctionType) -> bool:
     code = function.__code__
     if isinstance(node, ast.Lambda):
         arguments = [item.arg for item in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-        return code.co_name == "<lambda>" and node.lineno == line and arguments == _arguments(code)
+        own = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+        return code.co_name == "<lambda>" and node.lineno == line and arguments == own
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return node.name == code.co_name and line in {node.lineno, *(item.lineno for item in node.decorator_list)}
     return False
-
-
-def _arguments(code: CodeType) -> list[str]:
-    return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 def _contains(node: ast.AST, column: int) -> bool:

@@ -202,13 +202,9 @@ class Workload:
             yield dict(zip(self.params, combination, strict=True))
 
     def _implement(self, options: ImplementationOptions, function: Function) -> Function:
-        self.attach(implement(function, options, self._modes))
+        modes = self.declaration.modes or (STREAM_MODES if self.declaration.stream else MODES)
+        self.attach(implement(function, options, modes))
         return function
-
-    @property
-    def _modes(self) -> tuple[str, ...]:
-        """How implementations are executed, unless they say otherwise."""
-        return self.declaration.modes or (STREAM_MODES if self.declaration.stream else MODES)
 
 
 def declare(declaration: Declaration, function: Function) -> Workload:

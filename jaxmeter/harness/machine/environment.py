@@ -87,7 +87,7 @@ def describe_environment(jax: Any) -> Environment:
         device_kind=devices[0].device_kind,
         device_name=processor if _is_processor(devices[0]) else devices[0].device_kind,
         device_count=len(devices),
-        platform_version=_one_line(devices[0].client.platform_version),
+        platform_version=" ".join(devices[0].client.platform_version.split()),
         driver=find_driver() if devices[0].platform == "gpu" else None,
         processor=processor,
         cores=os.cpu_count() or 1,
@@ -315,7 +315,3 @@ def _whole(text: str | None) -> int | None:
         return None if text is None else int(text)
     except ValueError:
         return None
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

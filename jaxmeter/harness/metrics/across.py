@@ -8,7 +8,7 @@ from functools import partial
 
 from jaxmeter.harness.metrics import statistics
 from jaxmeter.harness.metrics.contention import stand_alone
-from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Metric, Readable, Reading, Summary, Unit
+from jaxmeter.harness.metrics.metric import Fault, Lack, Metric, Readable, Reading, Summary, Unit
 from jaxmeter.harness.metrics.plausibility import (
     LARGEST,
     LARGEST_COUNT,
@@ -34,7 +34,7 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     number: Interval | Callable[[], Interval] | None = None
     if metric.derive is not None:
         derived = metric.derive(source)
-        values = _bound_derived(derived)
+        values = tuple([keep_between(value, -LARGEST, LARGEST) for value in derived.values])
         fault, contended, number, doubt = derived.fault, derived.contended, derived.interval, derived.doubt
     elif metric.probe is not None:
         values = read_values(source, metric)
@@ -60,10 +60,6 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
         looks=looks,
         shared=shared,
     )
-
-
-def _bound_derived(derived: Derived) -> tuple[float | None, ...]:
-    return tuple([keep_between(value, -LARGEST, LARGEST) for value in derived.values])
 
 
 def is_contended(outcome: Outcome | None) -> bool:
@@ -148,9 +144,6 @@ def find_timing(source: Readable) -> TimingDetails | None:
 
 
 def count_looks(source: Readable) -> int:
-    """Looks really taken; in records of before they were told, the planned ones that the processes reached."""
-    details, timing = find_timing(source), source.outcomes.get("timing")
-    if details is not None and details.looks is not None:
-        return max(1, details.looks)
-    processes = 0 if timing is None else max(map(len, timing.values.values()), default=0)
-    return max(1, sum(look <= processes for look in source.settings.looks))
+    """Return how often the variant's intervals were looked at; once where nothing was timed."""
+    timing = find_timing(source)
+    return 1 if timing is None else max(1, timing.looks)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jaxmeter.harness.metrics.metric import Readable
 
 TIMES = ("execution_s", "normalised_s")
 """Metrics that are shown as the time of a variant."""
+
+OF_PROCESSES = "a time is of the quiet processes, the speedup of all pairs"
+OF_PASSES = "a time is the median over all blocks, the speedup the median over passes"
+"""What a time and a speedup are made of: across processes, and within one."""
 
 
 def find_disagreement(source: Readable, metric: str) -> str:
@@ -25,17 +31,31 @@ def find_disagreement(source: Readable, metric: str) -> str:
 
 
 def _compare(baseline: Readable | None, variant: Readable | None, metric: str) -> str:
-    """The reason for two times whose quotient lies outside the interval of the speedup."""
-    if baseline is None or variant is None:
+    if baseline is None or variant is None or (speedup := variant.read("speedup").interval) is None:
         return ""
-    times, speedup = (baseline.read(metric).estimate, variant.read(metric).estimate), variant.read("speedup").interval
-    if speedup is None or speedup.low is None or speedup.high is None or times[0] is None or not times[1]:
+    names, times_s = zip(*((one.planned.name, one.read(metric).estimate) for one in (baseline, variant)), strict=True)
+    return describe_disagreement(names, times_s, (speedup.low, speedup.high), OF_PROCESSES)
+
+
+def describe_disagreement(
+    names: Sequence[str], times_s: Sequence[float | None], speedup: Sequence[float | None], why: str
+) -> str:
+    """Return the reason for two times whose quotient lies outside the interval of the speedup, for a person.
+
+    It is empty where the times agree with the speedup, and where a time or a bound is missing.
+
+    Args:
+      names, times_s: Of the baseline variant and of the variant.
+      speedup: The bounds of its interval.
+      why: What the time and the speedup are made of.
+    """
+    (baseline_s, variant_s), (low, high) = times_s, speedup
+    if low is None or high is None or not baseline_s or not variant_s:
         return ""
-    quotient = times[0] / times[1]
-    if speedup.low <= quotient <= speedup.high:
+    quotient = baseline_s / variant_s
+    if low <= quotient <= high:
         return ""
     return (
-        f"the times of {baseline.planned.name} and {variant.planned.name} give {quotient:.3g}×, outside the speedup's "
-        f"interval [{speedup.low:.3g}, {speedup.high:.3g}]: a time is of the quiet processes, the speedup of all "
-        f"pairs, in which both met the same interference; trust the speedup"
+        f"the times of {names[0]} and {names[1]} give {quotient:.3g}×, outside the speedup's interval "
+        f"[{low:.3g}, {high:.3g}]: {why}, in which both met the same interference; trust the speedup"
     )

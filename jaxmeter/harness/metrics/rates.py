@@ -10,12 +10,12 @@ BOUNDS_CONFIDENCE = 0.95
 """Of the bounds of a rate."""
 
 
-def bound_rate(count: int, of: int, *, confidence: float = BOUNDS_CONFIDENCE) -> tuple[float, float]:
+def bound_rate(count: int, of: int) -> tuple[float, float]:
     """Clopper-Pearson interval of a proportion.
 
     Source: C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits, 1934.
     """
-    tail = (1 - confidence) / 2
+    tail = (1 - BOUNDS_CONFIDENCE) / 2
     low = 0.0 if count == 0 else float(betaincinv(count, of - count + 1, tail))
     high = 1.0 if count == of else float(betaincinv(count + 1, of - count, 1 - tail))
     return low, high

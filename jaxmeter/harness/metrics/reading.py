@@ -301,7 +301,7 @@ class Run:
         """What its variants share; it is gathered once."""
         if self.lent is not None:
             return self.lent
-        own = gather_pool(self._lend(self.speed), self.speed) if is_spread(self.settings) else self.speed
+        own = gather_pool(self._lend(self.speed), self.speed)
         return own if self.baseline is None else self._refer(own)
 
     def _lend(self, pool: Pool) -> Iterable[Variant]:
@@ -331,6 +331,7 @@ def read_case(
         environments={planned.platform: environment},
         settings=settings,
         cases=(planned,),
+        machine="",
     )
     (case,) = Run(RunRecord(manifest=manifest, cases=(record,)), lent=pool).cases
     return case
@@ -349,13 +350,3 @@ def compare_at_one_speed(before: Run, after: Run) -> tuple[Run, Run]:
     is_its_own = before.baseline is None and before.name in ("", run_id)  # then what it has gathered serves again
     earlier = before if is_its_own else replace(before, baseline=None, name=run_id)
     return earlier, replace(after, baseline=earlier)
-
-
-def is_spread(settings: Settings) -> bool:
-    """Return whether processes of a case lie apart in time, as far as those of any two cases.
-
-    Processes in a row share the state of the machine: their variances are too small, and a prior of such makes
-    intervals too narrow. Of unchanged times, 24 % then differed five minutes later; 10 % by ordinary t intervals of 99
-    %.
-    """
-    return settings.most_rounds is not None

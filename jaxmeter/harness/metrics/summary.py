@@ -194,7 +194,7 @@ def _conclude(outcome: Outcome, settings: Settings, lost: str | None, cold: int)
       lost: Why the budget has ended a process of it.
       cold: How many cold processes of it were left out.
     """
-    details, fewest = outcome.details, settings.fewest_rounds or 0
+    details, fewest = outcome.details, settings.fewest_rounds
     if outcome.status is Status.LOST:
         return msgspec.structs.replace(outcome, reason=lost or NOT_REACHED)
     if isinstance(details, TimingDetails) and outcome.status is Status.OK and details.processes < fewest:

@@ -94,16 +94,14 @@ def over_calibration(samples: VariantSamples, process: ProcessRecord) -> float |
     """Median over the same blocks of their time over the calibration loop beside them; None without a calibration loop.
 
     Of a block that is longer than a core is slow for at a time, two samples at its ends say nothing: it is held against
-    the median of the process, as is each where the calibration loop does not stand beside all.
+    the median of the process.
     """
     found = _find_calibration(process)
     if found is None:
         return None
-    identity, usual_s = found
-    is_beside = identity.endswith(BESIDE)
+    _, usual_s = found
     return statistics.median(
-        _median(block)
-        / (block.calibration_s if is_beside and block.calibration_s and block.wall_s <= SLOW_SPELL_S else usual_s)
+        _median(block) / (block.calibration_s if block.calibration_s and block.wall_s <= SLOW_SPELL_S else usual_s)
         for block in _list_counted(samples, process)
     )
 
@@ -143,7 +141,7 @@ def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> 
     equal = _equally_parallel(own, base)
     trusted = [
         None
-        if one is None or other is None or (_any_contended(one, other) and not (equal and _paired(one, other)))
+        if one is None or other is None or ((one.contended or other.contended) and not (equal and _paired(one, other)))
         else ratio
         for ratio, (one, other) in zip(ratios, pairs, strict=True)
     ]
@@ -171,10 +169,6 @@ def _paired(one: _Timed, other: _Timed) -> bool:
     return one.process is other.process
 
 
-def _any_contended(one: _Timed, other: _Timed) -> bool:
-    return one.contended or other.contended
-
-
 def _equally_parallel(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> bool:
     """Whether both lose alike where a core is taken away; by their clean processes, since contended ones look alike."""
     one, other = _usual_parallelism(own), _usual_parallelism(base)
@@ -196,19 +190,16 @@ def _calibration_s(process: ProcessRecord) -> float | None:
 def _find_calibration(process: ProcessRecord) -> tuple[str, float] | None:
     """The calibration loop that times are divided by: its identity, and its median beside the blocks of the process.
 
-    Where it does not stand beside all of them, as in records of before it did, the median of its samples, which is
-    another measure.
+    None where it was not timed beside each of them.
     """
-    by_name = {calibration.name: calibration for calibration in process.calibrations}
-    if DEVICE in by_name or ALU not in by_name:
+    identities = {calibration.name: calibration.identity for calibration in process.calibrations}
+    if DEVICE in identities or ALU not in identities:
         return None
-    identity, samples_s = by_name[ALU].identity, by_name[ALU].samples_s
     beside = [block.calibration_s for item in process.variants for block in item.blocks]
     known = [one for one in beside if one is not None and SHORTEST_S <= one <= LONGEST_S]
-    if known and len(known) == len(beside):
-        return identity + BESIDE, statistics.median(known)
-    median_s = _median_of([one for one in samples_s if SHORTEST_S <= one <= LONGEST_S])
-    return None if median_s is None else (identity, median_s)
+    if not known or len(known) < len(beside):
+        return None
+    return identities[ALU] + BESIDE, statistics.median(known)
 
 
 def _find_identity(present: Iterable[_Timed]) -> str | None:

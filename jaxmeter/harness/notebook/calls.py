@@ -16,7 +16,7 @@ import jax
 import numpy
 
 from jaxmeter.harness.notebook.callables import describe_callable
-from jaxmeter.harness.notebook.state import Platform, State, holds_tracer
+from jaxmeter.harness.notebook.state import Place, State, holds_tracer
 from jaxmeter.harness.notebook.tracing import LostChangesError, describe_lost
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.static_leaves import is_traced
@@ -61,7 +61,7 @@ class Call:
     names: tuple[str, ...] = ()
     is_consumed: bool = False
     taken: tuple[Key, ...] = ()
-    updates: tuple[Platform, ...] = ()
+    updates: tuple[Place, ...] = ()
     updated: tuple[str, ...] = ()
     threads: dict[Key, int | str] = field(default_factory=dict)
     count: int = 0

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
+from jaxmeter.harness.metrics.agreement import OF_PASSES, describe_disagreement
 from jaxmeter.harness.metrics.contention import is_slowed
 from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.metrics.reading import Variant, read_case
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.withheld import find_objection
-from jaxmeter.harness.notebook.agreement import MARK, find_disagreement
 from jaxmeter.harness.notebook.callables import SHOWN
 from jaxmeter.harness.notebook.passes import Ratio, compare_passes
 from jaxmeter.harness.record import (
@@ -36,6 +36,9 @@ MOST_OPERATIONS = 5
 """That a capture's remarks name."""
 
 WITHIN = "speedups with 95 % confidence intervals over passes, within this process"
+
+MARK = "*"
+"""Behind a time that is at odds with a speedup."""
 
 _COLUMNS = (
     ("execution_s", 1e6, "us"),
@@ -98,11 +101,13 @@ class Measurement:
         """By variant, why its time is at odds with the speedup; with the baseline variant, where any is."""
         times = {item.planned.name: next(iter(item.read("execution_s").known), None) for item in self._variants()}
         first = self.case.baseline
-        reasons = {
-            name: find_disagreement(_show(first), _show(name), times.get(first), time_s, self.find_speedup(name))
-            for name, time_s in times.items()
-        }
-        found = {name: reason for name, reason in reasons.items() if reason}
+        found = {}
+        for name, time_s in times.items():
+            if (ratio := self.find_speedup(name)) is None:
+                continue
+            names, pair = (_show(first), _show(name)), (times.get(first), time_s)
+            if reason := describe_disagreement(names, pair, (ratio.low, ratio.high), OF_PASSES):
+                found[name] = f"{MARK} {reason}"
         return {first: next(iter(found.values())), **found} if found else {}
 
     def __repr__(self) -> str:

@@ -59,15 +59,15 @@ def compare_passes(process: ProcessRecord, baseline: str, variant: str) -> Ratio
     return Ratio(low, statistics.median(ratios), high, len(ratios))
 
 
-def find_rank(count: int, confidence: float = CONFIDENCE) -> int | None:
-    """Return the largest rank, from 0, whose value and its mirror hold the median with this confidence.
+def find_rank(count: int) -> int | None:
+    """Return the largest rank, from 0, whose value and its mirror hold the median with 95 % confidence.
 
     None where even the smallest and the largest of so many values do not.
     """
     outside, found = 0.0, None
     for rank in range(count // 2):
         outside += 2 * math.comb(count, rank) / 2**count
-        if 1 - outside < confidence:
+        if 1 - outside < CONFIDENCE:
             break
         found = rank
     return found

@@ -61,7 +61,7 @@ class StateError(Exception):
 
 
 @dataclass
-class Platform:
+class Place:
     """One object whose contents may change.
 
     Args:
@@ -90,7 +90,7 @@ class State:
       owners: Ids of the objects that the places belong to.
     """
 
-    places: list[Platform] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     owners: set[int] = field(default_factory=set)
     _seen: dict[int, Any] = field(default_factory=dict)
     _callables: list[Any] = field(default_factory=list)
@@ -139,7 +139,7 @@ class State:
             elif not place.is_same(place.contents, place.read()):
                 place.write(place.contents)
 
-    def drop_tracers(self, changed: Sequence[tuple[Platform, str, Any]] | None = None) -> None:
+    def drop_tracers(self, changed: Sequence[tuple[Place, str, Any]] | None = None) -> None:
         """Put back what holds values of a trace, within the trace: nothing outside of it can use them.
 
         Args:
@@ -150,7 +150,7 @@ class State:
         for place in {id(place): place for place in traced}.values():
             place.write(place.contents)
 
-    def list_changed(self, *, in_trace: bool = False) -> Iterator[tuple[Platform, str, Any]]:
+    def list_changed(self, *, in_trace: bool = False) -> Iterator[tuple[Place, str, Any]]:
         """Places that do not hold what was kept, with the name and the value of each change.
 
         Args:
@@ -291,7 +291,7 @@ class State:
         is_random: bool = False,
     ) -> None:
         self.owners.add(id(item))
-        self.places.append(Platform(name, read, write, is_same, is_ref, is_random))
+        self.places.append(Place(name, read, write, is_same, is_ref, is_random))
 
 
 def holds_tracer(value: Any) -> bool:

@@ -63,5 +63,5 @@ def _name_signal(number: int) -> str:
 def _suspect_memory(ended: Ended) -> str:
     if ended.signal != signal.SIGKILL:
         return ""
-    held = f"; it held {ended.planned_peak_bytes / 2**30:.2f} GiB" if ended.planned_peak_bytes else ""
+    held = f"; it held {ended.peak_bytes / 2**30:.2f} GiB" if ended.peak_bytes else ""
     return f", which the harness did not send; often that is the kernel, out of memory{held}"

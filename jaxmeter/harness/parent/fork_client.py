@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -63,32 +63,20 @@ class Ended:
       timed_out: Whether the harness ended it, for being silent longer than allowed.
       code: Its exit code, or None when a signal ended it.
       stderr: The end of what it wrote there.
-      planned_peak_bytes: The most memory that it held.
+      peak_bytes: The most memory that it held.
       overran: What of the budget it took too much of, where it timed out by that.
       stage_s: How long its last stage had taken.
     """
 
-    answer: Answer | None
     last: Heartbeat
     signal: int | None
     timed_out: bool
     code: int | None
-    stderr: str
-    planned_peak_bytes: int
+    peak_bytes: int
+    answer: Answer | None = None
+    stderr: str = ""
     overran: Overran | None = None
     stage_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class _Heard:
-    """What following a process gave, see `Ended`."""
-
-    status: int
-    peak_kib: int
-    last: Heartbeat
-    timed_out: bool
-    overran: Overran | None
-    stage_s: float
 
 
 def raise_if_disk_full(ended: Ended, folder: Path) -> None:
@@ -162,44 +150,28 @@ class ForkServer:
         write_bytes(place.with_suffix(".message"), msgspec.json.encode(make(str(result))), lasting=False)
         limits = Limits(stage_limit_s, stage_share_s, end_s)
         try:
-            ended = self._run(place.with_suffix(".message"), result, errors, limits, on_beat)
+            ended = self._run(place.with_suffix(".message"), errors, limits, on_beat)
+            self.warnings.add_file(errors)
+            ended = replace(ended, answer=_read_answer(result), stderr=make_private(_tail(errors)))
         finally:
             for path in (place.with_suffix(".message"), result, errors):
                 path.unlink(missing_ok=True)
         raise_if_disk_full(ended, self._scratch)
         return ended
 
-    def _run(
-        self,
-        message: Path,
-        result: Path,
-        errors: Path,
-        limits: Limits,
-        on_beat: Callable[[Heartbeat], None],
-    ) -> Ended:
+    def _run(self, message: Path, errors: Path, limits: Limits, on_beat: Callable[[Heartbeat], None]) -> Ended:
+        """Run a process, and return how it ended, without what it has written."""
         reader, writer = os.pipe()
         try:
             with errors.open("wb") as stderr:
                 self._ask(message, writer, stderr.fileno())
             os.close(writer)
             writer = -1
-            heard = self._listen(reader, limits, on_beat)
+            return self._listen(reader, limits, on_beat)
         finally:
             os.close(reader)
             if writer >= 0:
                 os.close(writer)
-        self.warnings.add_file(errors)
-        return Ended(
-            answer=_read_answer(result),
-            last=heard.last,
-            signal=os.WTERMSIG(heard.status) if os.WIFSIGNALED(heard.status) else None,
-            timed_out=heard.timed_out,
-            code=os.WEXITSTATUS(heard.status) if os.WIFEXITED(heard.status) else None,
-            stderr=make_private(_tail(errors)),
-            planned_peak_bytes=heard.peak_kib * 1024,
-            overran=heard.overran,
-            stage_s=heard.stage_s,
-        )
 
     def _ask(self, message: Path, heartbeat: int, stderr: int) -> None:
         line = os.fsencode(str(message)) + b"\n"
@@ -215,7 +187,7 @@ class ForkServer:
                 self._stop()
                 self._start()
 
-    def _listen(self, reader: int, limits: Limits, on_beat: Callable[[Heartbeat], None]) -> _Heard:
+    def _listen(self, reader: int, limits: Limits, on_beat: Callable[[Heartbeat], None]) -> Ended:
         """Follows the child's heartbeats until the server says that it ended."""
         assert self._server is not None
         last, buffer, timed_out = Heartbeat(None, "start"), b"", False
@@ -236,9 +208,15 @@ class ForkServer:
                     deadline, overran = limits.find_deadline(start, since, last)
             if ended:
                 told, stage_s = self._wait_for_end(), time.monotonic() - since
-                why = overran if timed_out else None
-                return _Heard(
-                    told.get("status", signal.SIGKILL), told.get("peak_kib", 0), last, timed_out, why, stage_s
+                status = told.get("status", signal.SIGKILL)
+                return Ended(
+                    last=last,
+                    signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+                    timed_out=timed_out,
+                    code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+                    peak_bytes=told.get("peak_kib", 0) * 1024,
+                    overran=overran if timed_out else None,
+                    stage_s=stage_s,
                 )
             if time.monotonic() < deadline:
                 continue

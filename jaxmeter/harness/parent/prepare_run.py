@@ -35,6 +35,7 @@ from jaxmeter.harness.record import (
 )
 from jaxmeter.harness.record.differences import find_differences, flatten
 from jaxmeter.harness.record.peaks import Peaks
+from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.version import __version__
 
@@ -239,9 +240,12 @@ def make_manifest(
     environment: Environment,
     cases: tuple[PlannedCase, ...],
     machine: str,
+    *,
+    self_test: SelfTest | None = None,
     against: str | None = None,
+    confirms: bool = False,
 ) -> Manifest:
-    """What the run sets out to do."""
+    """Return what the run sets out to do."""
     return Manifest(
         schema_version=SCHEMA_VERSION,
         run_id=run_id,
@@ -252,7 +256,9 @@ def make_manifest(
         settings=settings,
         cases=cases,
         machine=machine,
+        self_test=self_test,
         against=against,
+        confirms=confirms,
     )
 
 
@@ -260,9 +266,9 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
     """Raises UsageError where going on would put numbers of two different things into one run."""
     if description.environment is None:
         raise ValueError("a description with devices is needed")
-    if manifest.tool_version != __version__ or manifest.settings.most_rounds is None:
-        version = f"an older {manifest.tool_version}" if manifest.tool_version == __version__ else manifest.tool_version
-        raise UsageError(f"cannot resume {manifest.run_id}: jaxmeter {version} began it; start a new run")
+    if manifest.tool_version != __version__:
+        by = f"jaxmeter {manifest.tool_version}"
+        raise UsageError(f"cannot resume {manifest.run_id}: {by} began it; start a new run")
     arms = [flatten(manifest.environment), flatten(description.environment)]
     for name in find_differences(arms, of=_SAME_TO_RESUME):
         was, now_is = (arm.get(name) for arm in arms)

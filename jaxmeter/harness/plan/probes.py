@@ -56,7 +56,7 @@ def _is_of_cold(name: str) -> bool:
 
 def in_all_rounds(case: PlannedCase, settings: Settings) -> int:
     """In every round, of which there are at most so many."""
-    return settings.most_rounds or 0
+    return settings.most_rounds
 
 
 def list_runnable(case: PlannedCase, settings: Settings) -> Variants:

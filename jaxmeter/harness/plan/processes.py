@@ -140,11 +140,10 @@ def _plan_kind(
 def _plan_round(
     index: int, kind: str, probes: Sequence[Probe], case: PlannedCase, settings: Settings, platform: Platform
 ) -> Iterator[PlannedProcess]:
-    """Those of one round. The probes' rows agree on how they are launched."""
+    """Those of one round. The probes' rows agree on how they are started."""
     how = probes[0]
     chosen = {probe.name: _choose(probe, case, settings, platform) for probe in probes}
     variants = tuple(item for item in case.variants if any(item.name in names for names in chosen.values()))
-    fewest = settings.fewest_rounds or 0
     for cache_state in how.cache_states(case):
         groups = how.group(variants, platform)
         if how.side_by_side:  # not always the peers after JAX's, whatever that process leaves behind
@@ -159,7 +158,7 @@ def _plan_round(
                 assignments={probe: names for probe, names in assignments.items() if names},
                 round=index,
                 cache_state=cache_state,
-                extra=index >= fewest,
+                extra=index >= settings.fewest_rounds,
                 begins_s=platform.begins_s + (platform.ahead_s if how.takes_memory else 0.0),
             )
 

@@ -151,7 +151,7 @@ def _make_draws(context: Context, leaves: int, call_s: float, *, inside: bool) -
     none = [0.0] * leaves
     if context.judge is None:
         return Drawn(none, "there is no variant of JAX's own to make draws with", inside=inside)
-    read = partial(_read, context=context)
+    read = partial(read_result, context=context)
     coarse = find_coarse(context) if inside else None
     try:
         spreads = context.judge.find_spreads(
@@ -174,10 +174,6 @@ def find_coarse(context: Context) -> str | None:
     jaxpr = traced.jaxpr.jaxpr
     format_ = choose_coarsest((*find_formats(jaxpr), *find_products(jaxpr, context.platform.product_dtype)))
     return format_ if format_ is not None and find_tolerance(format_) > TOLERANCE["float32"] else None
-
-
-def _read(result: Any, arguments: tuple[Any, ...], *, context: Context) -> Any:
-    return read_result(result, arguments, context)
 
 
 def _explain(output: Output, index: int, drawn: Drawn, comparison: Comparison) -> str:

@@ -106,7 +106,7 @@ class Meeting:
 
 @dataclass(eq=False)
 class RemoteVariant:
-    """A variant there, with what is known of it: the same steps as a `Sampler` of this process.
+    """A variant there, with what is known of it; its process does each step with a `Sampler` of its own.
 
     Args:
       there: Its name in the other environment.
@@ -120,12 +120,12 @@ class RemoteVariant:
 
     @property
     def calls(self) -> int:
-        """In a sample."""
+        """How many calls make a sample."""
         return self.last.calls
 
     @property
     def call_s(self) -> float:
-        """Of a call."""
+        """About how long a call takes."""
         return self.last.call_s
 
     @property
@@ -133,35 +133,40 @@ class RemoteVariant:
         """Whether a call returns before its result is ready."""
         return self.last.returns_early
 
+    @property
+    def is_limited(self) -> bool:
+        """False: a callable of a notebook, whose calls may be limited, runs in no other environment."""
+        return False
+
     def calibrate(self) -> None:
-        """As `Sampler`'s."""
+        """Find how many calls make a sample."""
         self._take(Turn(variant=self.there, step=Step.CALIBRATE))
 
     def warm_up(self) -> None:
-        """As `Sampler`'s."""
+        """Run until it is steady, for a limited time."""
         self._take(Turn(variant=self.there, step=Step.WARM_UP))
 
     def wake_threads(self, longest_s: float) -> None:
-        """Nothing: its process is kept on one core."""
+        """Do nothing: its process is kept on one core."""
 
     def take_block(
         self, pass_number: int, block_s: float, interference: ReadInterference, calibration: TakeCalibration = take_none
     ) -> None:
-        """As `Sampler`'s; counters are the working process's, the calibration loop is this one's, on the same core."""
+        """Take a block: counters are the working process's, the calibration loop is this one's, on the same core."""
         before_s = calibration()
         self._take(Turn(variant=self.there, step=Step.BLOCK, pass_number=pass_number, block_s=block_s))
         self._calibrations_s.append(find_slower(before_s, calibration()))
 
     def take_isolated(self, count: int, block_s: float) -> None:
-        """As `Sampler`'s."""
+        """Take blocks in a row."""
         self._take(Turn(variant=self.there, step=Step.ISOLATED, count=count, block_s=block_s))
 
     def take_returns(self) -> None:
-        """As `Sampler`'s."""
+        """Time single calls until they return."""
         self._take(Turn(variant=self.there, step=Step.RETURN))
 
     def record(self, name: str, cores: float) -> VariantSamples:
-        """As `Sampler`'s.
+        """Return all samples.
 
         Raises:
           ArmError: It has told none.
@@ -200,9 +205,9 @@ def meet(other: Address) -> Iterator[Meeting]:
             meeting.close()
 
 
-def sum_cpu_s(samplers: Iterable[object]) -> float:
-    """Processor time so far of the processes that some subjects are in."""
-    return sum(one.cpu_s for one in {one.meeting for one in samplers if isinstance(one, RemoteVariant)})
+def sum_cpu_s(variants: Iterable[object]) -> float:
+    """Return the processor time so far of the other processes that some variants are in."""
+    return sum(one.cpu_s for one in {one.meeting for one in variants if isinstance(one, RemoteVariant)})
 
 
 def _read_end(errors: Path) -> str:

@@ -6,7 +6,7 @@ import itertools
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from jaxmeter.harness.machine.interference import ReadInterference
 from jaxmeter.harness.metrics.statistics import agree
@@ -29,9 +29,52 @@ from jaxmeter.harness.programs.modes import Clock, Prepared
 from jaxmeter.harness.record import Block, VariantSamples
 
 
+class Timed(Protocol):
+    """A variant that takes turns with others: in this process, or in one of another environment."""
+
+    @property
+    def calls(self) -> int:
+        """How many calls make a sample."""
+
+    @property
+    def call_s(self) -> float:
+        """About how long a call takes."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it must be called seldom: each block is one call then."""
+
+    @property
+    def returns_early(self) -> bool:
+        """Whether a call returns before its result is ready."""
+
+    def calibrate(self) -> None:
+        """Find how many calls make a sample."""
+
+    def warm_up(self) -> None:
+        """Run until it is steady, for a limited time."""
+
+    def wake_threads(self, longest_s: float) -> None:
+        """Wake the threads of the program by an untimed call, where that takes no longer than this."""
+
+    def take_block(
+        self, pass_number: int, block_s: float, interference: ReadInterference, calibration: TakeCalibration = take_none
+    ) -> None:
+        """Take a block of samples, with the counters of that very time, and the calibration loop before and after."""
+
+    def take_isolated(self, count: int, block_s: float) -> None:
+        """Take blocks in a row."""
+
+    def take_returns(self) -> None:
+        """Time single calls until they return."""
+
+    def record(self, name: str, cores: float) -> VariantSamples:
+        """Return all samples."""
+
+
 @dataclass
 class Sampler:
-    """A variant, and what was measured of it so far.
+    """A variant of this process, and what was measured of it so far.
 
     Args:
       sample_s: The least time that a sample may take.

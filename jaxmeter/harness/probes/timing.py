@@ -25,19 +25,10 @@ from jaxmeter.harness.probes.calibration import TakeCalibration, make_calibratio
 from jaxmeter.harness.probes.context import Beat, Context, Findings
 from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure
 from jaxmeter.harness.probes.remote import Arm, ArmError, Meeting, RemoteVariant, meet, sum_cpu_s
-from jaxmeter.harness.probes.sampler import Sampler
+from jaxmeter.harness.probes.sampler import Sampler, Timed
 from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers
 from jaxmeter.harness.programs.modes import Clock, Prepared
-from jaxmeter.harness.record import (
-    SCHEMA_VERSION,
-    Load,
-    Outcome,
-    ProcessRecord,
-    Settings,
-    Status,
-    VariantSamples,
-    now,
-)
+from jaxmeter.harness.record import SCHEMA_VERSION, Load, Outcome, ProcessRecord, Settings, Status, VariantSamples, now
 
 Between = Callable[[int], None]
 """What is looked at beside the variants: called after every second pass, with its number."""
@@ -54,7 +45,8 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
         except ArmError as error:
             # Of the variant that is at work there; where none is yet, of all that the earlier environment should run.
             remote = context.find_remote(variants)
-            names = [context.variant] if context.variant in remote else _list_before(remote)
+            before = [name for name, (arm, _) in remote.items() if arm is Arm.BEFORE]
+            names = [context.variant] if context.variant in remote else before
             where = remote[names[0]][0]
             return Findings({name: _describe_failure_there(error, where) for name in names})
 
@@ -99,10 +91,6 @@ def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:
     if meeting.inputs != todays:
         raise ArmError("its inputs are others than today's")
     return meeting
-
-
-def _list_before(remote: Mapping[str, tuple[Arm, str]]) -> list[str]:
-    return [name for name, (arm, _) in remote.items() if arm is Arm.BEFORE]
 
 
 def _describe_failure_there(error: ArmError, arm: Arm) -> Outcome:
@@ -206,7 +194,7 @@ def measure(
     Returns:
       Raw samples of each variant, seconds per call, in the order given.
     """
-    samplers = {
+    samplers: dict[str, Timed] = {
         name: one if isinstance(one, RemoteVariant) else Sampler(one, clock, settings.sample_s, settings.settle_s)
         for name, one in variants.items()
     }
@@ -237,10 +225,9 @@ def measure(
                     samplers[name].take_block(number, block_s, interference, calibration)
             between(pass_number + 1)
         for name, sampler in samplers.items():
-            is_limited = isinstance(sampler, Sampler) and sampler.is_limited
             if (
                 isolated
-                and not is_limited
+                and not sampler.is_limited
                 and len(samplers) > 1
                 and ISOLATED_BLOCKS * _block_s(sampler, settings) <= ISOLATED_S
             ):
@@ -262,6 +249,6 @@ def _most_passes(variants: Iterable[Prepared | RemoteVariant]) -> int:
     return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
 
 
-def _block_s(sampler: Sampler | RemoteVariant, settings: Settings) -> float:
+def _block_s(sampler: Timed, settings: Settings) -> float:
     """How long a block takes at least: one sample, if that is longer than a block."""
     return max(settings.block_s, sampler.call_s * sampler.calls)

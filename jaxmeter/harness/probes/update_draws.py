@@ -77,7 +77,7 @@ def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context
         try:
             found = judge.find_spreads(
                 wanted,
-                partial(_read, context=context),
+                partial(read_result, context=context),
                 context.clock,
                 call_s=call_s,
                 inside=inside,
@@ -92,10 +92,6 @@ def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context
             return {}
         spreads = list(map(max, spreads, found))
     return dict(enumerate(spreads))
-
-
-def _read(result: Any, arguments: tuple[Any, ...], *, context: Context) -> Any:
-    return read_result(result, arguments, context)
 
 
 def _explain(output: Output, spread: float) -> str:

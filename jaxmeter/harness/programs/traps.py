@@ -18,14 +18,8 @@ from jaxmeter.harness.programs.callbacks import is_callback
 from jaxmeter.harness.programs.checkify_errors import list_error_leaves
 from jaxmeter.harness.programs.dead_work import has_work, measure_dead_work
 from jaxmeter.harness.programs.dependence import find_dependent
-from jaxmeter.harness.programs.equations import (
-    Lines,
-    brief_source,
-    list_inside,
-    list_jaxprs,
-    open_jaxpr,
-)
-from jaxmeter.harness.programs.modes import Prepared, Stages, as_new_function
+from jaxmeter.harness.programs.equations import Lines, brief_source, list_inside, list_jaxprs, open_jaxpr
+from jaxmeter.harness.programs.modes import Prepared, as_new_function
 from jaxmeter.harness.programs.program import read_hlo, walk_equations
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
 from jaxmeter.harness.record import Trap
@@ -81,7 +75,7 @@ def find_traps(prepared: Prepared, wide: Sequence[str] = ()) -> tuple[tuple[Trap
     """
     stages = prepared.stages
     if stages is not None:
-        return _find(_make_program(stages, wide), FINDERS)
+        return _find(Program(stages.traced, stages.lowered, stages.compiled, stages.warned, wide), FINDERS)
     if prepared.traceable is None:
         return (), ()
     try:
@@ -91,10 +85,6 @@ def find_traps(prepared: Prepared, wide: Sequence[str] = ()) -> tuple[tuple[Trap
         return (), ()
     eager = {kind: finder for kind, finder in FINDERS.items() if kind in ("truncated", "callbacks")}
     return _find(Program(traced, warned=warned, wide=wide), eager)
-
-
-def _make_program(stages: Stages, wide: Sequence[str]) -> Program:
-    return Program(stages.traced, stages.lowered, stages.compiled, stages.warned, wide)
 
 
 Finder = Callable[[Program], Iterable[Trap]]

@@ -235,8 +235,8 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       processes: How often it was timed.
       files: How many process files it is made of; 0 where there were none, as in a notebook.
-      process_gap_s: Seconds from the start of one timing process to that of the next, their median; None of records of
-        before it was told, and with fewer than two processes.
+      process_gap_s: Seconds from the start of one timing process to that of the next, their median; None with fewer
+        than two processes.
     """
 
     id: str

@@ -171,7 +171,7 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
     Args:
       fingerprints: Of the optimised programs that the processes compiled, each different one once.
       explanation: JAX's own words on why more was compiled than is declared; None where that is not so.
-      traps: Why the program does not do the work that its source suggests; empty in records of before they were found.
+      traps: Why the program does not do the work that its source suggests.
     """
 
     fingerprints: tuple[str, ...] = ()
@@ -206,7 +206,7 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
       doubtful_ratios: Whether log_ratio has processes that were contended for it, since too few others remained.
       unsteady: How many found no steady state within the warm-up.
       replaced: How many contended processes a fresh process has replaced; they are not among `processes`.
-      looks: How often the intervals were looked at to decide whether to go on; None in records of before it was told.
+      looks: How often the intervals were looked at to decide whether to go on, at least once.
       calibration: The identity of the calibration loop that times are divided by; None where there is none.
       slow_share: Beside what part of the blocks of its processes the core was slow: metrics/core_speed.py; None
         where no calibration loop tells.
@@ -218,7 +218,7 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
     doubtful_ratios: bool = False
     unsteady: int = 0
     replaced: int = 0
-    looks: int | None = None
+    looks: int = 1
     calibration: str | None = None
     slow_share: float | None = None
     compiles_per_call: int = 0

@@ -32,7 +32,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
       steal_s: Time that the hypervisor gave to others, all cores; null elsewhere.
       involuntary_switches: Context switches forced on the process.
       calibration_s: Of the calibration loop just before the block and just after it, the slower; null where there is
-        none, and in records of before it stood there.
+        none.
     """
 
     pass_number: int
@@ -123,9 +123,9 @@ class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       index: The round that it belongs to, from 0.
       variants: Raw samples; empty but for a timing process.
-      calibrations: Empty in records of before there were any.
+      calibrations: Empty but for a timing process.
       device_states: Empty where no device tells.
-      load: Null in records of before it was read.
+      load: Null but for a timing process.
       kind: As it was planned: check, compilation, timing …; LEFT_OUT of what was planned and not run.
       assignments: By probe, the variants of which it knows how they ended.
       cache_state: What the caches held when a call began; empty for other probes than caching.

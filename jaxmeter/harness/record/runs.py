@@ -27,7 +27,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       backend: The platform that measured.
       environments: By platform; that of a target holds what programs were compiled for.
-      machine: By what its self-test is found again; None in records of before there was any.
+      machine: Its name, by which its self-test and its earlier runs are found again.
       self_test: What was known of the machine when the run began; None where nothing was.
       against: Id of the earlier run whose programs it runs beside its own; None where there is none.
       confirms: Whether it only times what a comparison suspects, and leaves out all else.
@@ -41,7 +41,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     environments: dict[str, Environment]
     settings: Settings
     cases: tuple[PlannedCase, ...]
-    machine: str | None = None
+    machine: str
     self_test: SelfTest | None = None
     against: str | None = None
     confirms: bool = False

@@ -24,8 +24,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How a run measured; times are seconds.
 
     Args:
-      looks: Process counts at which timing might stop, of runs that measured case after case; empty since.
-      fewest_rounds, most_rounds: Over all cases; None in those runs.
+      fewest_rounds, most_rounds: Timing processes of each case.
       shown_confidence: Of the intervals that are shown; None where they are those of the verdicts.
       finishes_fewest: Whether the fewest rounds go on when the budget, which nobody gave, is used up.
       processes: Their number where it was fixed by hand; then time limits do not cut it.
@@ -42,18 +41,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
       shows_wrong: Whether a variant with a wrong result has times, without a speedup: in a notebook.
       settle_s: Untimed calls at the start of each block last as long, of calls that are no longer: in a notebook.
       lock_step: The environment that runs an earlier run's code beside today's; None of a run without.
-      case_limit_s: After this, and at least 3 processes, timing a case stopped in runs that measured case after case.
       confidence: Of the intervals that verdicts go by.
     """
 
     level: str
     probes: tuple[str, ...]
-    looks: tuple[int, ...] = ()
-    fewest_rounds: int | None = None
-    most_rounds: int | None = None
+    fewest_rounds: int
+    most_rounds: int
     finishes_fewest: bool = False
     processes: int | None = None
-    case_limit_s: float | None = None
     budget_s: float
     stage_limit_s: float
     block_s: float

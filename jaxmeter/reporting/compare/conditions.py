@@ -93,15 +93,14 @@ def compare_conditions(before: Manifest, after: Manifest, platform: str | None =
     sides = facts_of(before, platform), facts_of(after, platform)
     incomparable = _join(_write(name, *sides) for name in find_differences(sides, of=FORBIDDING))
     changed = find_differences(sides, of=WEAKENING)
-    known = before.machine is not None and after.machine is not None
     machines = f"another machine: {before.machine} → {after.machine}"
     return Conditions(
         incomparable,
-        shorten(machines, LONGEST_FACT) if known and before.machine != after.machine else "",
+        shorten(machines, LONGEST_FACT) if before.machine != after.machine else "",
         tuple(_write(name, *sides) for name in changed if _steers(name)),
         tuple(_write(name, *sides) for name in changed if not _steers(name)),
         tuple(_write(name, *sides) for name in changed if name in HARDWARE),
-        tuple(_write(name, *sides) for name in changed if not _is_of_jax(name)),
+        tuple(_write(name, *sides) for name in changed if not name.startswith(OF_JAX)),
         shorten(describe_other_runtime(read_runtime(before), read_runtime(after), after.backend), LONGEST_RUNTIMES),
     )
 
@@ -116,10 +115,6 @@ def _join(facts: Iterable[str]) -> str:
 def _steers(name: str) -> bool:
     field, _, entry = name.partition(".")
     return field != "packages" or steers_programs(entry)
-
-
-def _is_of_jax(name: str) -> bool:
-    return name.startswith(OF_JAX)
 
 
 def _write(name: str, before: dict[str, Fact], after: dict[str, Fact]) -> str:

@@ -78,6 +78,11 @@ class Change:
     cause: str = ""
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """Case, platform and variant that it is about."""
+        return self.case, self.platform, self.variant
+
+    @property
     def processes(self) -> int:
         """How many processes each side has that the effect is of."""
         return 0 if self.effect is None else self.effect.count
@@ -128,10 +133,8 @@ def leave_out_times(changes: Changes) -> Changes:
 
 def merge(changes: Changes, confirmation: Changes) -> Changes:
     """The findings, with the times that a run of many processes has confirmed or refuted in place of the first ones."""
-    again = {(one.case, one.platform, one.variant): one for one in confirmation.times if one.replayed}
-    found = tuple(
-        again.get((one.case, one.platform, one.variant), one) if one.metric == TIME else one for one in changes.found
-    )
+    again = {one.key: one for one in confirmation.times if one.replayed}
+    found = tuple(again.get(one.key, one) if one.metric == TIME else one for one in changes.found)
     return replace(changes, found=found)
 
 

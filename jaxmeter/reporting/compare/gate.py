@@ -57,7 +57,7 @@ def list_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = Fa
         today's, stored times would tell a large difference alone.
     """
     watched = _find_changed(changes) if also_changed else {}
-    found = [one for one in changes.times if _is_suspect(one, budgets) or _key(one) in watched]
+    found = [one for one in changes.times if _is_suspect(one, budgets) or one.key in watched]
     replayed = ((one, budgets.find(one.suite, one.case, TIME)) for one in found if one.replayed)
     scattered = [
         (one.effect, allowance.share or 0.0)
@@ -87,11 +87,11 @@ def judge(
       also_changed: As the suspects were listed. Of these nothing stands in the way of an answer.
     """
     regressions = [one for one in changes.found if one.metric != TIME and exceeds(one, budgets)]
-    looked = {} if confirmed_by is None else {_key(one): one for one in confirmed_by.times}
+    looked = {} if confirmed_by is None else {one.key: one for one in confirmed_by.times}
     obstacles = list(_list_obstacles(changes, looked, exact=exact))
     if exact:
         return Judgement(tuple(regressions), (), tuple(obstacles))
-    suspects = {_key(one): one for one in changes.times if _is_suspect(one, budgets)}
+    suspects = {one.key: one for one in changes.times if _is_suspect(one, budgets)}
     watched = (_find_changed(changes) if also_changed else {}) | suspects
     chances = {
         key: one.chance
@@ -150,7 +150,7 @@ def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bo
         if not changes.exact:
             yield "no exact number is told by both runs: planned peak memory, counts of a program, its fingerprint"
         return
-    decided = sum(one.finding in DECIDED or _is_decided(looked.get(_key(one))) for one in changes.times)
+    decided = sum(one.finding in DECIDED or _is_decided(looked.get(one.key)) for one in changes.times)
     timed = _count_family(changes)
     if not changes.times:
         yield "no time was compared"
@@ -171,9 +171,9 @@ def _is_decided(again: Change | None) -> bool:
 
 def _find_changed(changes: Changes) -> dict[Key, Change]:
     """Times of which two runs tell nothing, of programs that are no longer the same."""
-    changed = {_key(one) for one in changes.found if one.metric == PROGRAM and one.finding is Finding.CHANGED}
+    changed = {one.key for one in changes.found if one.metric == PROGRAM and one.finding is Finding.CHANGED}
     open_ones = (one for one in changes.times if one.finding in (Finding.INCONCLUSIVE, Finding.SAME))
-    return {_key(one): one for one in open_ones if _key(one) in changed and not one.replayed}
+    return {one.key: one for one in open_ones if one.key in changed and not one.replayed}
 
 
 def _is_suspect(one: Change, budgets: Budgets) -> bool:
@@ -215,10 +215,6 @@ def _is_beyond(one: Change, budgets: Budgets, *, part: float = 1.0) -> bool:
     if one.effect is None or allowance is None:
         return False
     return one.effect.estimate > 1 + part * (allowance.share or 0.0)
-
-
-def _key(one: Change) -> Key:
-    return one.case, one.platform, one.variant
 
 
 def encode_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = False) -> bytes | None:

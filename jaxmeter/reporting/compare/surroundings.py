@@ -33,7 +33,7 @@ def find_surroundings(a: Manifest, b: Manifest) -> tuple[Difference, ...]:
     """What differs between two runs and may make the compiler write another program."""
     facts = facts_of(a), facts_of(b)
     order = list(_TITLES)
-    names = sorted(find_differences(facts, of=order), key=lambda name: order.index(_field(name)))
+    names = sorted(find_differences(facts, of=order), key=lambda name: order.index(name.partition(".")[0]))
     found = (Difference(_title(name), *(_write(name, side) for side in facts)) for name in names)
     return tuple(one for one in found if one.a != one.b)
 
@@ -45,10 +45,6 @@ def find_changed_code(pair: Pair) -> tuple[str, ...]:
         *([f"the code of {implementation} has changed"] if pair.a.source != pair.b.source else []),
         *([f"the definition of {pair.case} has changed"] if pair.a.definition != pair.b.definition else []),
     )
-
-
-def _field(name: str) -> str:
-    return name.partition(".")[0]
 
 
 def _title(name: str) -> str:

@@ -53,7 +53,7 @@ def make_night_verdict(night: Night, run: Run, judged: Sequence[Judged]) -> Verd
     code = REGRESSED if REGRESSED in codes else UNDECIDED if UNDECIDED in codes else FINE
     heading = write_outcome(night, run.record, judged, busy)
     why_not = heading if code else f"the machine was too busy: {busy}" if busy else ""
-    found = [_describe(one) for one in judged]
+    found = [{"role": one.beside.role, **make_verdict(one.changes, one.judgement, TOLD)} for one in judged]
     return _make(night, run.manifest, code, heading, why_not, found)
 
 
@@ -70,11 +70,6 @@ def _conclude_unfinished(night: Night, run: Run) -> Ended:
     if is_over:
         verdict = verdicts.keep(open_store(night.store), verdict)
     return Ended(night, run, verdict, is_over=is_over)
-
-
-def _describe(one: Judged) -> dict[str, Any]:
-    """What was found beside an earlier run, without what stays as it was."""
-    return {"role": one.beside.role, **make_verdict(one.changes, one.judgement, TOLD)}
 
 
 def _make(

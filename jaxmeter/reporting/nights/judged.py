@@ -90,7 +90,7 @@ def find_suspects(night: Night, out: Path, beside: Beside) -> bytes | None:
 
 
 def judge_night(night: Night, out: Path) -> Iterator[Judged]:
-    """The nightly run's run beside each earlier one.
+    """Judge the nightly run beside each earlier one.
 
     Raises:
       NightError: A run or the budgets cannot be read.
@@ -114,5 +114,5 @@ def _read_again(folder: Path) -> Run | None:
 
 
 def _ran_beside(night: Night, beside: Beside) -> bool:
-    """Whether the nightly run's run had the programs of the earlier one beside its own: those of the first."""
+    """Whether the nightly run had the programs of the earlier one beside its own: those of the first."""
     return beside == night.beside[0]

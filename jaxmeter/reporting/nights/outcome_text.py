@@ -87,7 +87,7 @@ def _name_change(one: Change) -> str:
 
 def _unique(found: Iterable[Change]) -> list[Change]:
     """One for each number, by the first earlier run that tells it; times before all else."""
-    known: dict[tuple[str, str, str, str], Change] = {}
+    known: dict[tuple[str, ...], Change] = {}
     for one in found:
-        known.setdefault((one.case, one.platform, one.variant, one.metric), one)
+        known.setdefault((*one.key, one.metric), one)
     return sorted(known.values(), key=lambda one: one.metric != TIME)

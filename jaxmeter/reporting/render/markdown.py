@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jaxmeter.reporting.text import shorten
 from jaxmeter.reporting.view import Page
-from jaxmeter.reporting.view.page_model import AnswerLine, Cell, Item, SuiteView, Table
+from jaxmeter.reporting.view.page_model import AnswerLine, Item, SuiteView, Table
 
 MARKER = "<!-- jaxmeter report -->"
 """Lets a bot find its own comment and edit it."""
@@ -109,7 +109,8 @@ def write_table(table: Table, room: int) -> str:
     size, left = sum(map(len, lines)), 0
     for group in table.groups:
         for row in group.rows:
-            texts = [_text(row.cells[index]) for index in shown]
+            cells = [row.cells[index] for index in shown]
+            texts = [" · ".join(filter(None, (cell.text, cell.detail))) for cell in cells]
             line = _line([group.title, *texts] if grouped else texts)
             size += len(line) + 1
             if size > room:
@@ -118,10 +119,6 @@ def write_table(table: Table, room: int) -> str:
                 lines.append(line)
     more = f"\n\n{left} rows left out." if left else ""
     return "\n".join(lines) + more
-
-
-def _text(cell: Cell) -> str:
-    return " · ".join(filter(None, (cell.text, cell.detail)))
 
 
 def _line(texts: Iterable[str]) -> str:

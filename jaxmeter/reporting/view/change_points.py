@@ -78,7 +78,10 @@ def _look(
 def list_steps(found: Iterable[MachineChanges]) -> tuple[Item, ...]:
     """A line for each change point that is news, the newest first."""
     change_points = (change_point for one in found for change_point in one.change_points if not change_point.known)
-    return tuple(Item(write_change_point(one), one.finding.value, _link(one), _tone(one)) for one in change_points)
+    return tuple(
+        Item(write_change_point(one), one.finding.value, _link(one), TONES.get(one.finding, Tone.PLAIN))
+        for one in change_points
+    )
 
 
 def describe_change_points(found: MachineChanges) -> str:
@@ -131,10 +134,6 @@ def write_effect(one: ChangePoint) -> str:
 
 def _link(one: ChangePoint) -> str:
     return make_fragment("case", one.suite, one.case)
-
-
-def _tone(one: ChangePoint) -> Tone:
-    return TONES.get(one.finding, Tone.PLAIN)
 
 
 def label(one: ChangePoint) -> str:

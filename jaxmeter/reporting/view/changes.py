@@ -123,27 +123,26 @@ def write_flag(one: Change) -> str:
     return ", ".join(filter(None, (one.finding.value, told)))
 
 
-def list_changed(changes: Changes, findings: Sequence[Finding] = TOLD) -> tuple[Item, ...]:
+def list_changed(changes: Changes) -> tuple[Item, ...]:
     """What changed, the worst first and the largest first."""
-    items = tuple(_item(one) for one in order_changes(changes.without_runtimes, findings))
+    items = tuple(_item(one) for one in order_changes(changes.without_runtimes))
     if len(changes.without_runtimes) == len(changes.found):
         return items
     sentence = changes.conditions.other_runtime
     return (Item(sentence[:1].upper() + sentence[1:], Finding.NOT_COMPARABLE.value, tone=Tone.WARN), *items)
 
 
-def order_changes(found: Iterable[Change], findings: Sequence[Finding] = TOLD) -> list[Change]:
-    """Those with some findings, the worst first, of those the largest change; of a program all counts as one."""
+def order_changes(found: Iterable[Change]) -> list[Change]:
+    """Those whose findings are told, the worst first, of those the largest change; of a program all counts as one."""
     found = list(found)
-    shown = [one for one in found if one.finding in findings and one.metric not in COUNTED]
+    shown = [one for one in found if one.finding in TOLD and one.metric not in COUNTED]
     told = [_tell_counts(one, found) if one.metric == PROGRAM else one for one in shown]
-    return sorted(told, key=lambda one: (list(findings).index(one.finding), -_size(one)))
+    return sorted(told, key=lambda one: (TOLD.index(one.finding), -_size(one)))
 
 
 def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
     """That a program changed, with what there is more or less of in it."""
-    own = (program.case, program.platform, program.variant)
-    counts = [one for one in found if (one.case, one.platform, one.variant) == own and one.metric in COUNTED]
+    counts = [one for one in found if one.key == program.key and one.metric in COUNTED]
     words = ", ".join(f"{name_metric(one)} {write_effect(one)[0]}" for one in counts)
     return replace(program, reason=words or "other instructions, as many of each")
 
@@ -230,9 +229,9 @@ def name_metric(one: Change) -> str:
     return METRICS[one.metric].title if one.metric in METRICS else one.metric
 
 
-def make_change_table(found: Sequence[Change], caption: str = CAPTION) -> Table:
+def make_change_table(found: Sequence[Change]) -> Table:
     """A row for each, in the order given."""
-    return Table(caption, COLUMNS, (Group(tuple(map(_row, found))),))
+    return Table(CAPTION, COLUMNS, (Group(tuple(map(_row, found))),))
 
 
 def _row(one: Change) -> Row:

@@ -48,12 +48,18 @@ def make_finding(machines: Sequence[MachineRuns], cases: Sequence[Case], compari
         return "No case was planned"
     complete = sum(case.is_complete and not case.is_skipped for case in cases)
     skipped = sum(case.is_skipped for case in cases)
-    where = f"on {shorten(machines[0].name, LONGEST_NAME)}" if len(machines) == 1 else f"at {len(machines)} machines"
-    measured = (
-        f"{complete} of {counted(len(cases), 'case')} measured {where}{f', {skipped} skipped' if skipped else ''}"
-    )
+    measured = f"{complete} of {counted(len(cases), 'case')} measured {_describe_where(machines)}"
+    measured += f", {skipped} skipped" if skipped else ""
     finding = "; ".join(filter(None, (_troubles(cases), _describe_book(comparisons), measured)))
     return finding[:1].upper() + finding[1:]
+
+
+def _describe_where(platforms: Sequence[MachineRuns]) -> str:
+    """Return the one platform, or on how many machines or platforms of one machine the cases were measured."""
+    if len(platforms) == 1:
+        return f"on {shorten(platforms[0].name, LONGEST_NAME)}"
+    machines = len({platform.newest.manifest.machine for platform in platforms})
+    return f"at {machines} machines" if machines > 1 else f"on {len(platforms)} platforms of one machine"
 
 
 def _describe_book(comparisons: Comparisons) -> str:

@@ -9,7 +9,7 @@ from jaxmeter.harness.metrics.across import is_contended
 from jaxmeter.harness.metrics.moderation import FEWEST_POOLED
 from jaxmeter.harness.metrics.pool import MIDDLE, Kind
 from jaxmeter.harness.metrics.pooling import POOLED, SHORTEST_GAP_S, find_process_gap
-from jaxmeter.harness.metrics.reading import Run, is_spread
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, MINIMUM_EFFECT
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Outcome, TimingDetails
@@ -47,8 +47,7 @@ def _describe_spread(run: Run, metric: str, kind: Kind) -> str:
     spread = run.pool.spreads.get((metric, kind))
     if spread is None:
         few = f"fewer than {FEWEST_POOLED} cases have one with {FEWEST_PROCESSES} processes that scatter"
-        in_a_row = "a case's processes came one after the other, and what they shared tells nothing of other cases"
-        return f"{what}: ordinary t intervals, since {few if is_spread(run.settings) else in_a_row}."
+        return f"{what}: ordinary t intervals, since {few}."
     d0 = numbers.number(round(spread.prior.degrees, 1)) if spread.prior.degrees < numbers.LARGEST else "∞"
     s0 = numbers.percent(spread.deviation)
     who = f"{counted(len(spread.places), 'variant')} of {counted(spread.cases, 'case')}"

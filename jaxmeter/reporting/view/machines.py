@@ -56,21 +56,10 @@ class MachineRuns:
 
 
 def group_by_machine(runs: Sequence[Run]) -> tuple[MachineRuns, ...]:
-    """The machines of runs, the one with the newest run first.
-
-    A run that does not name its machine is of the one that has the same platform and device, where there is one such.
-    """
-    ordered = sorted(runs, key=lambda one: one.manifest.started)  # runs of one second stay in their order
-    named: dict[tuple[str, str], set[str]] = {}
-    for run in ordered:
-        if run.manifest.machine is not None:
-            named.setdefault((run.where, name_device(run)), set()).add(run.manifest.machine)
+    """The platforms of the machines of runs, the one with the newest run first."""
     found: dict[tuple[str, str], list[Run]] = {}
-    for run in ordered:
-        device = name_device(run)
-        known = named.get((run.where, device), set())
-        only = next(iter(known)) if len(known) == 1 else device
-        found.setdefault((run.where, run.manifest.machine or only), []).append(run)
+    for run in sorted(runs, key=lambda one: one.manifest.started):  # runs of one second stay in their order
+        found.setdefault((run.where, run.manifest.machine), []).append(run)
     machines = (MachineRuns(tuple(own)) for own in found.values())
     return tuple(sorted(machines, key=lambda machine: machine.newest.manifest.started, reverse=True))
 

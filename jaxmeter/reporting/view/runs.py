@@ -53,7 +53,7 @@ def _with_baselines(runs: Iterable[Run]) -> Iterator[Run]:
     first: dict[tuple[str, str], Run] = {}
     for run in runs:
         machine, reference = run.manifest.machine, run.speed.reference
-        if machine is None or reference is None:
+        if reference is None:
             yield run
             continue
         key = (machine, reference.identity)

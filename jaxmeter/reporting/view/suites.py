@@ -13,7 +13,7 @@ from .comparisons import Comparisons
 from .dumbbells import make_dumbbells
 from .keys import fragment_of, make_fragment
 from .machines import History, MachineRuns
-from .page_model import AnswerLine, CaseView, Cell, Column, Group, Part, Result, Row, SuiteView, Table, Value
+from .page_model import AnswerLine, CaseView, Cell, Column, Group, Part, Result, Row, SuiteView, Table
 from .sections.sweeps import make_sweep_part
 from .sweeps import find_sweeps
 
@@ -121,11 +121,8 @@ def _make_group(view: CaseView) -> Group:
 def _make_row(result: Result, *, several: bool) -> Row:
     name = f"{result.variant} · {result.where}" if several else result.variant
     name = f"{name} · ! {result.change}" if result.change else name
-    return Row((Cell(name, tone=result.tone), *map(_cell, (result.speedup, result.time, result.first, result.memory))))
-
-
-def _cell(value: Value) -> Cell:
-    return Cell(value.text, tone=value.tone)
+    values = result.speedup, result.time, result.first, result.memory
+    return Row((Cell(name, tone=result.tone), *(Cell(value.text, tone=value.tone) for value in values)))
 
 
 def _share_rows(wanted: Mapping[str, int]) -> dict[str, int]:

@@ -32,8 +32,9 @@ def write_heading(changes: Changes, judgement: Judgement | None) -> str:
 
 def list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
     """What else changed: neither a regression nor a suspect that was not confirmed."""
-    named = set() if judgement is None else {key_of(one) for one in (*judgement.regressions, *judgement.unconfirmed)}
-    return [one for one in order_changes(changes.without_runtimes) if key_of(one) not in named]
+    said = () if judgement is None else (*judgement.regressions, *judgement.unconfirmed)
+    named = {(*one.key, one.metric) for one in said}
+    return [one for one in order_changes(changes.without_runtimes) if (*one.key, one.metric) not in named]
 
 
 def describe_runtimes(changes: Changes, judgement: Judgement | None) -> str:
@@ -41,11 +42,6 @@ def describe_runtimes(changes: Changes, judgement: Judgement | None) -> str:
     sentence = changes.conditions.other_runtime
     is_said = judgement is not None and sentence in judgement.obstacles
     return "" if is_said else sentence[:1].upper() + sentence[1:]
-
-
-def key_of(one: Change) -> tuple[str, str, str, str]:
-    """Return what names a finding."""
-    return one.case, one.platform, one.variant, one.metric
 
 
 def encode_verdict(changes: Changes, judgement: Judgement | None) -> bytes:

@@ -23,7 +23,7 @@ FIRST = samples.planned_variant("f:jit")
 AA_CONTROL = PlannedVariant(
     name="f:jit again", implementation="f", mode="jit", description="Sample.", source="0" * 16, same_as="f:jit"
 )
-SETTINGS = samples.settings(shown_confidence=0.95, looks=(), most_rounds=5)
+SETTINGS = samples.settings(shown_confidence=0.95, most_rounds=5)
 WAVE = (0.01, -0.01, 0.02, -0.02, 0.0)
 """Log ratios of five processes whose mean is 0."""
 
@@ -34,7 +34,7 @@ def run_of(
     """A run of one case: a program that took these times, and its A/A control with these ratios to it."""
     planned = samples.planned_case(variants=(FIRST, AA_CONTROL))
     own = {"execution_s": tuple(times_s), "return_s": (1e-6,), "calibration_s": (calibration_s,) * len(times_s)}
-    details = samples.TimingDetails(processes=len(times_s), calibration=identity, looks=1)
+    details = samples.TimingDetails(processes=len(times_s), calibration=identity)
     first = samples.Outcome(status=samples.Status.OK, values=own, details=details)
     values = {"execution_s": (1e-3,) * len(log_ratios), "log_ratio": tuple(log_ratios)}
     again = samples.Outcome(status=samples.Status.OK, values=values, details=details)

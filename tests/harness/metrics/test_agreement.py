@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jaxmeter.harness.metrics.agreement import find_disagreement
+from jaxmeter.harness.metrics.agreement import describe_disagreement, find_disagreement
 from tests import samples
 from tests.harness.metrics.test_derived import timed, variants_of
 
@@ -54,3 +54,20 @@ def test_without_a_time_or_an_interval_nothing_disagrees():
 
     for found in (untimed, single):
         assert [find_disagreement(one, "execution_s") for one in found.values()] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("times_s", "bounds", "reason"),
+    [
+        ((1.0, 0.5), (1.9, 2.1), ""),
+        ((1.0, 0.25), (1.9, 2.1), "the times of a and b give 4×, outside the speedup's interval [1.9, 2.1]: why, "),
+        ((None, 0.25), (1.9, 2.1), ""),
+        ((1.0, None), (1.9, 2.1), ""),
+        ((1.0, 0.25), (None, None), ""),
+    ],
+)
+def test_the_reason_has_both_names_the_quotient_and_the_interval(times_s, bounds, reason):
+    found = describe_disagreement(("a", "b"), times_s, bounds, "why")
+
+    assert found.startswith(reason)
+    assert bool(found) == bool(reason)

@@ -284,14 +284,6 @@ def test_without_a_time_or_a_common_process_there_is_no_ratio():
     assert compare_paired(found["f:eager"], found["f:jit"]) is None
 
 
-def test_looks_widen_a_paired_ratio():
-    outcomes = {"f:eager": timed((4.0,) * 3), "f:jit": timed((2.0,) * 3, (0.5, 0.6, 0.7))}
-    once, often = (variants_of(outcomes, settings=samples.settings(looks=looks)) for looks in ((3, 5), (1, 2, 3)))
-
-    widths = [compare_paired(one["f:jit"], one["f:eager"]).half_width for one in (once, often)]
-    assert widths[0] < widths[1]
-
-
 @pytest.mark.parametrize(
     ("outcomes", "lack", "metric"),
     [

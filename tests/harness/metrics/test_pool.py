@@ -140,12 +140,6 @@ def test_wrong_and_lost_variants_are_in_no_prior():
     assert pool_with(Status.WRONG).spreads == {}
 
 
-def test_processes_in_a_row_share_the_machines_state_and_are_not_moderated():
-    run = run_of(*map(scattered, range(10)), settings=samples.settings(most_rounds=None))
-
-    assert pool_of(run).spreads == {}
-
-
 def test_a_variant_by_itself_borrows_nothing():
     run = run_of(*map(scattered, range(10)))
     planned, record = run.manifest.cases[0], run.cases[0]
@@ -407,11 +401,10 @@ def test_a_ratio_counts_a_process_more_that_deviates_as_the_middle_one_of_the_ru
         (run_of_ratios(*range(1, 11)), True),
         (run_of_ratios(*range(1, 11), processes=2), False),
         (run_of_ratios(*range(1, 11), processes=3), True),
-        (run_of_ratios(*range(1, 11), settings=samples.settings()), False),
     ],
-    ids=["9 cases", "10 cases", "2 processes each", "3 processes each", "processes in a row"],
+    ids=["9 cases", "10 cases", "2 processes each", "3 processes each"],
 )
-def test_a_usual_process_needs_10_cases_with_3_processes_in_rounds(run, told):
+def test_a_usual_process_needs_10_cases_with_3_processes(run, told):
     assert bool(pool_of(run).usual_ratios) is told
 
 

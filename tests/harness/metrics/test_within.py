@@ -140,8 +140,8 @@ def test_a_peer_whose_process_met_another_speed_is_compared_at_one_speed(jax, pe
     # The peer takes twice as long, on a core that is four times slower.
     processes = [
         [
-            process(variant("base", *STEADY), calibrations=jax),
-            process(variant("a", *clean(*[2.0] * 6)), calibrations=peer),
+            process(variant("base", *STEADY, calibration_s=1.0), calibrations=jax),
+            process(variant("a", *clean(*[2.0] * 6), calibration_s=4.0), calibrations=peer),
         ]
     ]
 
@@ -420,20 +420,20 @@ def test_a_process_is_noisy_where_any_of_its_variants_is_contended():
 # The calibration loop
 
 
-def with_calibrations(*calibrations: CalibrationLoop) -> list[ProcessRecord]:
-    return [process(QUIET, calibrations=calibrations)]
+def with_calibrations(*calibrations: CalibrationLoop, beside_s: float | None = 1.0) -> list[ProcessRecord]:
+    return [process(variant("a", *STEADY, calibration_s=beside_s), calibrations=calibrations)]
 
 
-def test_the_calibration_of_a_process_is_the_median_of_its_loop():
+def test_the_calibration_of_a_process_is_the_median_of_its_loop_beside_the_blocks():
     processes = [
-        with_calibrations(calibration(1.0, 2.0, 8.0), calibration(64.0, name="copy", identity="copy 1")),
-        with_calibrations(calibration(4.0)),
+        with_calibrations(calibration(1.0), calibration(64.0, name="copy", identity="copy 1"), beside_s=2.0),
+        with_calibrations(calibration(1.0), beside_s=4.0),
     ]
 
     outcome = summarise(processes, "a", "a")
 
     assert outcome.values["calibration_s"] == (2.0, 4.0)
-    assert outcome.details.calibration == "alu 1"
+    assert outcome.details.calibration == "alu 1, beside each block"
 
 
 def timed_beside(*blocks: Block) -> VariantSamples:
@@ -476,14 +476,13 @@ def test_noisy_blocks_are_not_held_against_it():
 
 
 @pytest.mark.parametrize("lacking", [None, 0.0, 5e-324, math.inf, math.nan])
-def test_a_process_whose_blocks_lack_the_calibration_is_held_against_the_samples_of_its_process(lacking):
+def test_a_process_of_which_a_block_lacks_the_calibration_has_none(lacking):
     timed = timed_beside(block(8.0, calibration_s=1.0), block(8.0, calibration_s=lacking))
 
     outcome = summarise([[process(timed, calibrations=(calibration(4.0),))]], "a", "a")
 
-    assert (outcome.values["over_calibration"], outcome.values["calibration_s"]) == ((2.0,), (4.0,))
-    assert outcome.details.calibration == "alu 1"
-    assert "over_calibration" not in summarise([[process(timed)]], "a", "a").values
+    assert not {"over_calibration", "calibration_s"} & outcome.values.keys()
+    assert outcome.details.calibration is None
 
 
 def test_a_peer_is_paired_by_times_over_the_calibrations_beside_the_blocks():
@@ -496,18 +495,12 @@ def test_a_peer_is_paired_by_times_over_the_calibrations_beside_the_blocks():
 
 
 def test_a_contended_process_keeps_its_calibration_which_is_of_the_machine():
-    processes = [[process(one, calibrations=(calibration(2.0),))] for one in (QUIET, QUIET, QUIET, CROWDED)]
+    quiet, crowded = (variant("a", *blocks, calibration_s=2.0) for blocks in (STEADY, [(1.0, NOISY)] * 6))
+    processes = [[process(one, calibrations=(calibration(2.0),))] for one in (quiet, quiet, quiet, crowded)]
 
-    assert summarise(processes, "a", "a").values["calibration_s"] == (2.0,) * 4
+    outcome = summarise(processes, "a", "a")
 
-
-def test_a_time_that_cannot_have_been_measured_is_no_calibration():
-    broken = calibration(0.0, -1.0, math.inf, math.nan, 2.0)
-
-    outcome = summarise([with_calibrations(broken), with_calibrations(calibration(0.0, -1.0))], "a", "a")
-
-    assert outcome.values["calibration_s"] == (2.0, None)
-    assert outcome.details.calibration is None
+    assert (outcome.values["calibration_s"], outcome.details.contended) == ((2.0,) * 4, 1)
 
 
 @pytest.mark.parametrize("other", [(), (calibration(1.0, identity="alu 2"),)], ids=["none", "another"])

@@ -29,7 +29,7 @@ ALIVE = {
     "timed_out": False,
     "code": 0,
     "stderr": "",
-    "planned_peak_bytes": 0,
+    "peak_bytes": 0,
 }
 
 

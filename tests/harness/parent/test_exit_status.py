@@ -18,7 +18,7 @@ LIMIT_S = 90.0
 
 
 def ended(**how) -> Ended:
-    alive = {"answer": None, "signal": None, "timed_out": False, "code": None, "stderr": "", "planned_peak_bytes": 0}
+    alive = {"answer": None, "signal": None, "timed_out": False, "code": None, "stderr": "", "peak_bytes": 0}
     return Ended(last=Heartbeat("f:jit", "compile"), **{**alive, **how})
 
 
@@ -28,10 +28,10 @@ def ended(**how) -> Ended:
         ({"code": 7}, Status.FAILED, "exited with code 7 in stage 'compile'"),
         ({"code": 7, "stderr": "one\nlast words"}, Status.FAILED, "exited with code 7 in stage 'compile': last words"),
         ({"signal": 11}, Status.KILLED, "ended by SIGSEGV in stage 'compile'"),
-        ({"signal": 11, "planned_peak_bytes": 2**33}, Status.KILLED, "ended by SIGSEGV in stage 'compile'"),
+        ({"signal": 11, "peak_bytes": 2**33}, Status.KILLED, "ended by SIGSEGV in stage 'compile'"),
         ({"signal": 62}, Status.KILLED, "ended by signal 62 in stage 'compile'"),
         (
-            {"signal": 9, "planned_peak_bytes": 3 * 2**29},
+            {"signal": 9, "peak_bytes": 3 * 2**29},
             Status.KILLED,
             (
                 "ended by SIGKILL in stage 'compile', which the harness did not send; often that is the kernel, out of "

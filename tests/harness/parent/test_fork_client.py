@@ -243,7 +243,7 @@ def test_a_process_answers_and_leaves_no_files(server, tmp_path):
 
     assert isinstance(ended.answer, Description)
     assert (ended.code, ended.signal, ended.timed_out) == (0, None, False)
-    assert ended.planned_peak_bytes > 0
+    assert ended.peak_bytes > 0
     assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["server.stderr"]
 
 

@@ -48,7 +48,7 @@ def test_what_a_process_began_last_is_known_however_soon_it_died(ends):
     heard = server._listen(reader, Limits(60.0), lambda beat: None)
 
     assert heard.last == Heartbeat("variant 499", "timing")
-    assert (heard.status, heard.timed_out, heard.peak_kib) == (signal.SIGSEGV, False, 7)
+    assert (heard.signal, heard.timed_out, heard.peak_bytes) == (signal.SIGSEGV, False, 7 * 1024)
 
 
 def test_heartbeats_that_came_together_are_told_as_one(ends):

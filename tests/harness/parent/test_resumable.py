@@ -29,7 +29,6 @@ def test_a_run_goes_on_where_it_was_begun():
     ("begun", "here", "words"),
     [
         (manifest(version="0.0.1"), describe(), "jaxmeter 0.0.1 began it"),
-        (manifest(samples.settings()), describe(), f"jaxmeter an older {__version__} began it"),
         (manifest(), describe(allowed_cores=64), "its allowed_cores was 2, here it is 64"),
         (manifest(), describe(samples.planned_case("selu", definition="other")), f"{CASE.name} has changed since"),
         (manifest(), describe(samples.planned_case("matmul")), f"{CASE.name} has changed since"),

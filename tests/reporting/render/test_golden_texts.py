@@ -50,7 +50,7 @@ PAGES = {
     "usual": (samples.run(self_test=samples.self_test()),),
     "machines": (
         samples.run(),
-        samples.gpu_run(environment=samples.environment(git_dirty=True, packages={"jax": "1"})),
+        samples.gpu_run(environment=samples.environment(git_dirty=True, packages={"jax": "1"}), machine="a server"),
     ),
     "troubled": (samples.troubled_run(),),
     "watched": (samples.watched_run(),),

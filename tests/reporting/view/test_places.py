@@ -72,13 +72,3 @@ def test_what_failed_in_an_older_run_needs_no_attention_where_the_newest_measure
 
     assert page_of(older, newer).attention == ()
     assert page_of(older).attention != ()
-
-
-def test_a_run_from_before_machines_had_names_is_of_the_only_one_with_its_device():
-    unnamed = samples.run(run_id="unnamed", started="2026-01-01T00:00:00Z")
-    here, there = (
-        samples.run(run_id=name, machine=name, started="2026-01-02T00:00:00Z") for name in ("lab 1", "lab 2")
-    )
-
-    assert grouped(unnamed, here) == [["unnamed", "lab 1"]]
-    assert sorted(grouped(unnamed, here, there)) == [["lab 1"], ["lab 2"], ["unnamed"]]

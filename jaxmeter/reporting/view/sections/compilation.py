@@ -87,7 +87,7 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
         make_column(EQUATIONS, "Jaxpr equations", ""),
         Column("Seconds", "linear", plot=True),
     )
-    longest_s = max(map(_length, staged))
+    longest_s = max(math.fsum(_lengths(variant)) for variant in staged)
     compiles = any(variant.read("compiles").interval for variant in staged)
     entries = any("cache entries" in _compiles(variant).detail for variant in staged)
     caption = " ".join(
@@ -134,10 +134,6 @@ def _shares(variant: Variant, longest_s: float) -> tuple[float, ...]:
 
 def _lengths(variant: Variant) -> tuple[float, ...]:
     return tuple(variant.read(stage).estimate or 0.0 for stage in STAGES)
-
-
-def _length(variant: Variant) -> float:
-    return math.fsum(_lengths(variant))
 
 
 def _compiles(variant: Variant) -> Cell:

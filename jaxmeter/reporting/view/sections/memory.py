@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.plausibility import usable_size
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.table import METRICS
@@ -69,17 +68,16 @@ def _find_listed(cases: Sequence[Case]) -> list[Variant]:
 def _row(variant: Variant, longest: float) -> Row:
     cells = (
         make_name_cell(variant),
-        *(_size(variant.read(field)) for field in (*FIELDS, PLANNED)),
+        *(
+            make_cell(reading) if reading.interval is not None else _NOTHING
+            for reading in map(variant.read, (*FIELDS, PLANNED))
+        ),
         _called(variant),
         _share(variant),
         _donation(variant),
         Cell(mark=StackMark(tuple(part / longest for part in _parts(variant)) if longest > 0 else ())),
     )
     return Row(cells)
-
-
-def _size(reading: Reading) -> Cell:
-    return make_cell(reading) if reading.interval is not None else _NOTHING
 
 
 def _parts(variant: Variant) -> tuple[float, ...]:

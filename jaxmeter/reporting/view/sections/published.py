@@ -106,11 +106,12 @@ def _row(one: Judged) -> Row:
     ours, bounds = write_ours(one)
     claim = one.claim
     measured = (_figures(claim), claim.device, claim.timed)
+    size = "" if one.size is None else f"{numbers.speedup(one.size)} theirs"
     cells = (
         Cell(claim_in_words(one)),
         Cell(write_theirs(one)),
         Cell(ours, "" if bounds == numbers.MISSING else bounds),
-        Cell(one.verdict.value, "; ".join(filter(None, (_size(one), one.reason))), _TONES.get(one.verdict, Tone.PLAIN)),
+        Cell(one.verdict.value, "; ".join(filter(None, (size, one.reason))), _TONES.get(one.verdict, Tone.PLAIN)),
         Cell(claim.differs),
         Cell(claim.source, " · ".join(filter(None, measured))),
     )
@@ -193,8 +194,3 @@ def write_ours(one: Judged) -> tuple[str, str]:
     if one.kind is Kind.OTHER:
         return numbers.MISSING, ""
     return write_interval(METRICS[one.claim.figure.metric], one.ours)
-
-
-def _size(one: Judged) -> str:
-    """`0.52× theirs`: ours over theirs."""
-    return "" if one.size is None else f"{numbers.speedup(one.size)} theirs"

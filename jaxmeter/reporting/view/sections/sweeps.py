@@ -43,12 +43,7 @@ def make_sweep_part(sweep: Sweep) -> Part:
     lines = {sweep.name(one): sweep.variants(one) for one in sweep.implementations}
     tables = tuple(table for table in (_exponents(sweep), _values(sweep)) if len(table.columns) > 1)
     notes = (_sentence(sweep), *describe_crossovers(sweep.param, lines), *_doubts(sweep))
-    return Part(sweep.label, _plot(sweep), tables, notes, _name(sweep))
-
-
-def _name(sweep: Sweep) -> str:
-    """An id for the figure."""
-    return make_key("f", sweep.run.name, sweep.label)
+    return Part(sweep.label, _plot(sweep), tables, notes, make_key("f", sweep.run.name, sweep.label))
 
 
 def _doubts(sweep: Sweep) -> tuple[str, ...]:

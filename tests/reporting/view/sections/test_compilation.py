@@ -22,9 +22,12 @@ def cell_of(run, heading, *, table=0, variant="f:jit"):
 
 
 def test_the_number_of_cold_processes_is_fixed_so_that_their_interval_is_not_widened_for_looks():
-    outcome = samples.compilation(0.01, 0.01, 0.05, 0.01, processes=5)
+    planned = samples.planned_case(variants=("f:jit",))
+    cold = samples.compilation(0.01, 0.01, 0.05, 0.01, processes=5)
+    timings = (samples.timing(1e-3, looks=looks) for looks in (1, 3))
+    records = (samples.record(planned, {"f:jit": {"compilation": cold, "timing": one}}) for one in timings)
 
-    once, often = (run_of(outcome, settings=samples.settings(looks=looks)) for looks in ((5,), (5, 8, 12)))
+    once, often = (samples.run((planned, record)) for record in records)
 
     assert cell_of(once, "compile") == cell_of(often, "compile")
 

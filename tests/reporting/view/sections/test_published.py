@@ -257,14 +257,14 @@ def test_times_of_other_kinds_are_compared_over_their_processes():
 def test_looks_widen_the_interval_of_processes_but_not_of_cold_processes():
     times_return = samples.claim(EAGER, Figure("a:eager", 1e-3, metric="return_s"))
     first = samples.claim(Figure("a:jit", 9, metric="first_call_s"), Figure("b:jit", 3, metric="first_call_s"))
-    cold = {name: {"compilation": samples.compilation(1, processes=5)} for name in ("a:jit", "b:jit")}
+    cold = samples.compilation(1, processes=5)
 
     def ours(claim, looks):
-        run = run_of(claim, outcomes=cold, settings=samples.settings(looks=looks))
-        return only_one(run).ours
+        probes = {"compilation": cold, "timing": samples.timing(1e-3, baseline_s=1e-2, looks=looks)}
+        return only_one(run_of(claim, outcomes=dict.fromkeys(("a:eager", "a:jit", "b:jit"), probes))).ours
 
-    assert ours(times_return, (5,)) == ours(times_return, (5, 8, 12)) != ours(times_return, (3, 5))
-    assert ours(first, (5,)) == ours(first, (5, 8, 12))
+    assert ours(times_return, 1) != ours(times_return, 2)
+    assert ours(first, 1) == ours(first, 2)
 
 
 @pytest.mark.parametrize(
