@@ -17,7 +17,7 @@ from jaxmeter.harness.record import CaseFolder, Status, TraceDetails
 
 CAPTURES = Path(__file__).parents[4] / "shared" / "traces"
 
-OF_AN_H200 = Path(__file__).parent / "nvidia_h200_selu.xplane.pb"
+OF_AN_H200 = Path(__file__).parents[1] / "traces" / "captures" / "nvidia_h200_selu.xplane.pb"
 """Five calls of selu of 10^8 numbers in bfloat16, jitted, jax 0.11.2, 2026-11-26."""
 
 
