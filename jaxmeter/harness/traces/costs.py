@@ -46,6 +46,9 @@ _BATCHES = re.compile(r"batch_group_count=(\d+)")
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _CONFIGURATION = re.compile(r"backend_config=(\{.*\})\s*(?:,|$)", re.DOTALL)
 
+MOST_PLACES = 100_000
+"""Of a convolution's window and of its result the smaller: of more, those that lie on padding count, too."""
+
 _PRODUCTS = ("__cublas$", "__triton_gemm")
 _CONVOLUTIONS = "__cudnn$conv"
 
@@ -219,7 +222,10 @@ class _Counter:
 
     def _count_fusion_traffic(self, instruction: Instruction) -> float:
         """Of a fusion its parameters, of which some are read in part, and its results, of which some are updates."""
-        computation = self.module.computation(list_called(instruction)[0])
+        computation = next((self.module.computation(name) for name in list_called(instruction)), None)
+        root = next((one for one in computation.instructions if one.is_root), None) if computation else None
+        if computation is None or root is None:
+            raise HloError(f"fusion {instruction.name} computes nothing")
         shapes = {other.name: other.shape for other in computation.instructions}
         users: dict[str, list[Instruction]] = {}
         for one in computation.instructions:
@@ -227,7 +233,6 @@ class _Counter:
                 users.setdefault(name, []).append(one)
         by_name = {one.name: one for one in computation.instructions}
         traffic = sum(_count_read(one, users, shapes) for one in computation.instructions if one.opcode == "parameter")
-        root = next(one for one in computation.instructions if one.is_root)
         results = [by_name[name] for name in root.operands if name in by_name] if root.opcode == "tuple" else [root]
         return traffic + sum(_count_written(one, by_name, shapes) for one in results)
 
@@ -311,13 +316,26 @@ def _count_positions(data: int, output: int, window: Mapping[str, str], kernel: 
     """Pairs of an output place and a kernel place whose input is neither padding nor a hole."""
     stride, spread, holes = (int(window.get(name, 1)) for name in ("stride", "rhs_dilate", "lhs_dilate"))
     before = int(window.get("pad", "0_0").split("_")[0])
-    if kernel * output > 4_000_000:
+    if min(stride, spread, holes) < 1:
+        raise ValueError("a window's strides and dilations are 1 or more")
+    (fewer, apart), (more, step) = sorted(((output, stride), (kernel, spread)))
+    if fewer > MOST_PLACES:
         return kernel * output
-    return sum(
-        0 <= place < data * holes and place % holes == 0
-        for at in range(output)
-        for place in (at * stride + step * spread - before for step in range(kernel))
-    )
+    return sum(_count_hits(place * apart - before, step, more, data, holes) for place in range(fewer))
+
+
+def _count_hits(first: int, step: int, places: int, data: int, holes: int) -> int:
+    """How many of some places in equal steps lie on the input, whose elements are `holes` apart."""
+    low = max(0, -(first // step))
+    high = min(places - 1, (data * holes - 1 - first) // step)
+    if holes == 1:
+        return max(0, high - low + 1)
+    common = math.gcd(step, holes)
+    if first % common:
+        return 0
+    period = holes // common
+    at = -first // common * pow(step // common, -1, period) % period  # where the first element is hit
+    return max(0, (high - at) // period - (low - 1 - at) // period)
 
 
 def _read_window(instruction: Instruction) -> dict[str, list[str]]:
@@ -353,5 +371,5 @@ def _count_library_product(instruction: Instruction, operands: list[str], result
         sizes = next(dimensions for _, dimensions in _arrays(operands[0]))
         contracted: int = math.prod(sizes[place] for place in places)
         return 2.0 * count_elements(result) * contracted
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, StopIteration):
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, StopIteration, RecursionError):
         return None

@@ -20,6 +20,7 @@ _ELEMENT_TYPES = (
 """Names of XLA's element types, in the order of their numbers."""
 
 _TUPLE = 13
+_MOST_BITS = 64
 _DEEPEST_STACK = 64
 """Frames of a stack that are followed: a damaged table may run in a circle."""
 
@@ -237,3 +238,5 @@ def _unpack(packed: bytes) -> Iterator[int]:
         if byte < 128:
             yield _signed(value)
             value = shift = 0
+        elif shift > _MOST_BITS:
+            raise ValueError("a number of more than 64 bits")

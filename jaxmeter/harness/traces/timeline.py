@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from jaxmeter.harness.traces.intervals import Intervals, Times
 from jaxmeter.harness.traces.programs import Programs
-from jaxmeter.harness.traces.xplane import PS_PER_NS, Metadata, Plane, Space, Value
+from jaxmeter.harness.traces.xplane import PS_PER_NS, CaptureError, Metadata, Plane, Space, Value
 
 HOST_PLANE = "/host:CPU"
 TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiting"
@@ -29,7 +29,7 @@ _HOST_EVENTS = (
         re.compile(r"backend_compile|XlaCompile|[Cc]ompile(AndLoad|d?Impl)?\b|RunBackend|RunHloPasses|LlvmCompile"),
         COMPILE,
     ),
-    (re.compile(r"PjitFunction\(|PmapFunction\(|\S*LoadedExecutable::Execute"), DISPATCH),
+    (re.compile(r"PjitFunction\(|PmapFunction\(|LoadedExecutable::Execute"), DISPATCH),
 )
 """Patterns of names, and what an event of such a name is. Found in captures of jax 0.8 to 0.10."""
 
@@ -39,6 +39,10 @@ _END = "end: "
 _PENDING = "Wait: pending_threads"
 _IGNORED = ("ThreadpoolListener::", "$")
 """Names of events that say nothing here: bookkeeping, and Python's own functions."""
+
+
+FARTHEST_PS = 1 << 62
+"""Between a capture's origin and an event, 53 days, so that differences of times have 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,10 @@ def read_timeline(space: Space, programs: Programs) -> Timeline:
     Raises:
       CaptureError: It is damaged.
     """
-    return _Reader(space).read(programs)
+    try:
+        return _Reader(space).read(programs)
+    except OverflowError:
+        raise CaptureError("it is damaged: its times lie months apart") from None
 
 
 class _Columns:
@@ -275,6 +282,8 @@ class _Reader:
         host = self.space.find_plane(HOST_PLANE)
         if host is not None:
             self._read_host(host)
+        if max(-(self.first or 0), self.end) > FARTHEST_PS:
+            raise OverflowError
         if layout is None and self.on_host:
             layout = CPU
             self._finish_host_operations(programs)
@@ -332,7 +341,7 @@ class _Reader:
                 if kind is None:
                     kind = kinds[key] = Kind(str(key[1]), str(key[2]), str(key[0]), copies)
                 start = begin - self.origin_ps
-                end = start + duration
+                end = start + max(duration, 0)
                 self._bound(start, end)
                 self.columns.add(self._device(plane), kind, -1, start, end)
                 if "correlation_id" in stats:
@@ -344,12 +353,14 @@ class _Reader:
         operations: list[tuple[int, int, int, int]] = []
         for line in plane.lines():
             if line.name == "XLA Modules":
-                for identifier, start, duration, _ in line.events():
+                for identifier, absolute, duration, _ in line.events():
                     self.events += 1
+                    start = absolute - self.origin_ps
                     modules.append((start, start + duration, _name(plane, identifier).name))
             elif line.name == layout.lines:
-                for identifier, start, duration, encoded in line.events():
+                for identifier, absolute, duration, encoded in line.events():
                     self.events += 1
+                    start = absolute - self.origin_ps
                     stats = plane.read_stats(encoded)
                     begin, length = stats.get("device_offset_ps", start), stats.get("device_duration_ps", duration)
                     if isinstance(begin, int) and isinstance(length, int):
@@ -379,7 +390,7 @@ class _Reader:
                     or _TRANSFERRED.match(metadata.display_name) is not None,
                     metadata.stats,
                 )
-            end = begin + length
+            end = begin + max(length, 0)
             self._bound(begin, end)
             low, high = found.get(place, (begin, end))
             found[place] = (min(low, begin), max(high, end))
@@ -398,7 +409,7 @@ class _Reader:
                 if part == "ignored":
                     continue
                 start = begin - self.origin_ps
-                end = start + duration
+                end = start + duration if duration > 0 else start
                 self._bound(start, end)
                 if part and part not in _BY_STATISTICS:
                     self.host[part][0].append(start)
@@ -488,8 +499,9 @@ class _Reader:
         if completed is not None:
             end = min(end, completed)
         own = bodies.get(operation.kind.name, frozenset())
-        first = bisect_left(starts.get(thread, ()), operation.end)
-        for other in begun.get(thread, ())[first:] if end > operation.end else ():
+        there = begun.get(thread, ())
+        for place in range(bisect_left(starts.get(thread, ()), operation.end), len(there)):
+            other = there[place]
             if other.start >= end:
                 break
             if other is not operation and other.kind.name not in own:

@@ -296,27 +296,28 @@ class Line:
                                 length, place = _whole(piece, place - 1)
                             place += length
                             continue
+                        if key not in _NUMBERS_OF_EVENT:
+                            place = _skip(piece, place - 1)
+                            continue
                         value = piece[place]
                         place += 1
                         if value > 127:
                             value &= 127
-                            shift = 7
-                            byte = piece[place]
-                            place += 1
-                            while byte > 127:
-                                value |= (byte & 127) << shift
-                                shift += 7
+                            for shift in _SHIFTS:
                                 byte = piece[place]
                                 place += 1
-                            value |= byte << shift
+                                if byte < 128:
+                                    value |= byte << shift
+                                    break
+                                value |= (byte & 127) << shift
+                            else:
+                                raise _cut()
                         if key == 8:
                             identifier = value
                         elif key == 16:
                             offset = value
-                        elif key == 24:
+                        else:
                             duration = value
-                        elif key & 7:
-                            place = _skip(piece, place - 2)
                     if place != stop:
                         raise _cut()
                     used = stop
@@ -374,6 +375,10 @@ def _forget(data: mmap.mmap | bytes, start: int, end: int) -> None:
 
 _HALF = 1 << 63
 _MOST_SHIFT = 63
+_SHIFTS = range(7, _MOST_SHIFT + 1, 7)
+_NUMBERS_OF_EVENT = frozenset({1 << 3, 2 << 3, 3 << 3})
+"""Keys of an event's whole numbers: its metadata, its offset and its duration."""
+
 _FIXED = {1: 8, 5: 4}
 
 
