@@ -124,7 +124,7 @@ def analyse(timeline: Timeline, programs: Programs) -> Analysis:
             category: unite(own.take(_is_of(own, about, category)).intervals)
             for category in dict.fromkeys(one.category for one in about)
         }
-        pending = unite(timeline.pending) if len(timeline.pending[0]) else None
+        pending = unite(timeline.pending.get(place, _EMPTY)) if timeline.pending else None
         collective = categories.get(COLLECTIVE, _EMPTY)
         devices.append(
             DeviceTime(

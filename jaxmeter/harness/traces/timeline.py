@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,7 +169,7 @@ class Timeline:
       runs: Empty where the platform's captures do not tell one from another.
       annotated: Steps by `StepTraceAnnotation`, in order of their start.
       host: Intervals of what the host did, by part; not united.
-      pending: Time in which a collective on a CPU waited for other devices.
+      pending: By place of a device, when its collectives waited for other devices; empty where that is not seen.
       launch_delays: From the beginning of a kernel's launch on the host to its start, in picoseconds.
       unmatched: Kernels without a launch.
       before_launch: Kernels that started before their launch: clocks that disagree.
@@ -186,7 +186,7 @@ class Timeline:
     runs: tuple[Run, ...]
     annotated: tuple[Step, ...]
     host: Mapping[str, Intervals]
-    pending: Intervals
+    pending: Mapping[int, Intervals]
     launch_delays: Times
     unmatched: int
     before_launch: int
@@ -254,7 +254,7 @@ class _Reader:
         self.device_stats: list[Mapping[str, Value]] = []
         self.runs: list[Run] = []
         self.host: dict[str, tuple[array[int], array[int]]] = defaultdict(lambda: (array("q"), array("q")))
-        self.pending = (array("q"), array("q"))
+        self.pending: list[tuple[int, int, int]] = []
         self.annotated: list[Step] = []
         self.on_host: list[_HostOperation] = []
         self.ends: dict[tuple[Value, Value], tuple[int, int]] = {}
@@ -298,7 +298,7 @@ class _Reader:
             runs=tuple(self.runs),
             annotated=tuple(sorted(self.annotated, key=lambda step: step.start)),
             host={part: (_times(starts), _times(ends)) for part, (starts, ends) in self.host.items()},
-            pending=(_times(self.pending[0]), _times(self.pending[1])),
+            pending=self._find_pending() if layout is CPU else {},
             launch_delays=numpy.array(delays, numpy.int64),
             unmatched=sum(identifier not in self.launches for identifier, _ in self.kernels),
             before_launch=sum(delay < 0 for delay in delays),
@@ -411,6 +411,9 @@ class _Reader:
                 start = begin - self.origin_ps
                 end = start + duration if duration > 0 else start
                 self._bound(start, end)
+                if part == _PENDING:
+                    self.pending.append((thread, start, end))
+                    continue
                 if part and part not in _BY_STATISTICS:
                     self.host[part][0].append(start)
                     self.host[part][1].append(end)
@@ -427,9 +430,6 @@ class _Reader:
             self.ends[stats.get("_ct", 0), stats.get("_c", 0)] = (start, thread)
         elif part == _RUN_END:
             self.run_ends[stats.get("run_id", 0), stats.get("device_ordinal", 0)] = end
-        elif part == _PENDING:
-            self.pending[0].append(start)
-            self.pending[1].append(end)
         elif part == _AWAIT:
             if "_p" in stats:
                 self.begun_waiting[stats.get("_pt", 0), stats["_p"]] = start
@@ -479,6 +479,22 @@ class _Reader:
                 self.columns.add(device, operation.kind, len(self.runs), operation.start, operation.end)
             self.runs.append(Run(device, program, module, first, max(last, completed or 0)))
 
+    def _find_pending(self) -> dict[int, Intervals]:
+        """By device, when it waited for others: a wait belongs to the operation last begun on its thread."""
+        begun: dict[int, list[_HostOperation]] = defaultdict(list)
+        for operation in sorted(self.on_host, key=lambda operation: operation.start):
+            begun[operation.thread].append(operation)
+        starts = {thread: [operation.start for operation in there] for thread, there in begun.items()}
+        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for thread, start, end in self.pending:
+            place = bisect_right(starts.get(thread, ()), start) - 1
+            if place >= 0:
+                found[self.devices[str(begun[thread][place].run[2])]].append((start, end))
+        return {
+            device: (_times(start for start, _ in waits), _times(end for _, end in waits))
+            for device, waits in found.items()
+        }
+
     def _find_end(
         self,
         operation: _HostOperation,
@@ -513,7 +529,7 @@ class _Reader:
 _COPYING = re.compile(r"(?i)memcpy|copyBuffer|Memset")
 _PROGRAM = re.compile(r"\((\d+)\)$")
 _TRANSFERRED = re.compile(r"(copy|send|recv|infeed|outfeed)-(start|done)|(infeed|outfeed)\b")
-_BY_STATISTICS = frozenset({_END, _RUN_END, _AWAIT, _PENDING})
+_BY_STATISTICS = frozenset({_END, _RUN_END, _AWAIT})
 
 
 def _classify(name: str) -> str:
@@ -536,4 +552,4 @@ _UNKNOWN = Metadata("")
 
 
 def _times(column: Iterable[int]) -> Times:
-    return numpy.array(column, numpy.int64)
+    return numpy.fromiter(column, numpy.int64)

@@ -62,6 +62,14 @@ def test_program_times_of_every_device(name):
     assert {str(at): microseconds(one.program) for at, one in enumerate(analyse_capture(name).devices)} == expected
 
 
+def test_waiting_in_collectives_is_that_of_each_devices_own_threads():
+    devices = analyse_capture("cpu_shard_map_two_devices").devices
+    waited = [device.waiting_in_collectives for device in devices if device.waiting_in_collectives is not None]
+
+    assert [round(int(wait.sum()) / 1e6, 3) for wait in waited] == [3556.058, 2298.097]  # of 9787.197, 60 %
+    assert all((wait <= device.collective).all() for wait, device in zip(waited, devices, strict=True))
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_operations_of_the_largest_shares(name):
     found = [
