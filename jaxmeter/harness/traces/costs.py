@@ -26,9 +26,10 @@ _TRANSCENDENTAL = _words(
     "sqrt tan tanh acos acosh asin asinh atanh cosh sinh"
 )
 _ELEMENTWISE = _words(
-    "abs add and ceil clamp clz compare complex convert count-leading-zeros divide floor imag is-finite "
-    "maximum minimum multiply negate not or popcnt real remainder round-nearest-afz round-nearest-even "
-    "select shift-left shift-right-arithmetic shift-right-logical sign stochastic-convert subtract xor"
+    "abs add and bitcast-convert ceil clamp clz compare complex convert count-leading-zeros divide floor imag "
+    "is-finite maximum minimum multiply negate not or popcnt real reduce-precision remainder round-nearest-afz "
+    "round-nearest-even select shift-left shift-right-arithmetic shift-right-logical sign stochastic-convert subtract "
+    "xor"
 )
 _FREE = _words(
     "parameter constant get-tuple-element tuple bitcast after-all add-dependency opt-barrier partition-id "
@@ -43,6 +44,8 @@ _DIMS = re.compile(r"(\w+_dims)=\{([0-9,]*)\}")
 _WINDOW = re.compile(r"window=\{([^}]*)\}")
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
 _BATCHES = re.compile(r"batch_group_count=(\d+)")
+_FFT_LENGTH = re.compile(r"fft_length=\{([0-9,]*)\}")
+_FLOPS_OF_COMPLEX_FMA = 8
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _CONFIGURATION = re.compile(r"backend_config=(\{.*\})\s*(?:,|$)", re.DOTALL)
 
@@ -173,14 +176,20 @@ class _Counter:
             "reduce-window",
             "map",
             "scatter",
-            "select-and-scatter",
         ):
             applied, transcendental = self._count_called(instruction)
             times = _count_applications(instruction, operands, elements)
             return None if applied is None else applied * times, transcendental * times
         if opcode == "sort" and operands:
-            largest = count_elements(operands[0])
-            return largest * max(1.0, math.log2(max(largest, 1))), 0.0
+            sorted_elements = count_elements(operands[0])
+            return float(sorted_elements * max(0, sorted_elements - 1).bit_length()), 0.0
+        if opcode == "select-and-scatter" and len(operands) > 1:
+            return self._count_select_and_scatter(instruction, count_elements(operands[1]))
+        if opcode == "fft" and operands:
+            lengths = _FFT_LENGTH.search(instruction.attributes)
+            sizes = [int(size) for size in lengths[1].split(",") if size] if lengths else [1]
+            steps = math.prod(max(0, size.bit_length() - 1) for size in sizes)
+            return float(_FLOPS_OF_COMPLEX_FMA * steps * count_elements(operands[0])), 0.0
         return 0.0, 0.0
 
     def _count_called(self, instruction: Instruction) -> tuple[float | None, float]:
@@ -190,6 +199,17 @@ class _Counter:
             own, other = self._count_computation(name)
             flops = None if flops is None or own is None else flops + own
             transcendentals += other
+        return flops, transcendentals
+
+    def _count_select_and_scatter(self, instruction: Instruction, sources: int) -> tuple[float | None, float]:
+        """Of each source element all of its window is compared, and one place is updated."""
+        size = math.prod(int(part) for part in _read_window(instruction).get("size", ["1"]))
+        flops: float | None = 0.0
+        transcendentals = 0.0
+        for name, times in zip(list_called(instruction), (sources * max(0, size - 1), sources), strict=False):
+            own, other = self._count_computation(name)
+            flops = None if flops is None or own is None else flops + own * times
+            transcendentals += other * times
         return flops, transcendentals
 
     def _count_computation(self, name: str) -> tuple[float | None, float]:
@@ -275,9 +295,8 @@ def _count_applications(instruction: Instruction, operands: list[str], elements:
             return max(0, (sum(map(count_elements, operands[:inputs])) - elements) / inputs)
         case "reduce-window":
             size = math.prod(int(part) for part in _read_window(instruction).get("size", ["1"]))
-            return elements * max(0, size - 1)
-        case "select-and-scatter":
-            return count_elements(operands[1]) if len(operands) > 1 else 0
+            results = sum(1 for _ in _arrays(instruction.shape)) or 1  # of equal shape, each of one application
+            return elements / results * max(0, size - 1)
         case "scatter":
             return count_elements(operands[2]) if len(operands) > 2 else 0
         case _:

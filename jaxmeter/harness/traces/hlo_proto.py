@@ -151,6 +151,8 @@ def _list_attributes(instruction: _Message, opcode: str, names: dict[int, str]) 
     for number, name in ((50, "feature_group_count"), (58, "batch_group_count")):
         if (count := instruction.whole(number)) > 1:
             yield f"{name}={count}"
+    if lengths := instruction.wholes(32):
+        yield f"fft_length={_braces(lengths)}"
     if target := instruction.text(28):
         yield f'custom_call_target="{target}"'
     if configuration := instruction.text(43):
