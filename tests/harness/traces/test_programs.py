@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.costs import UNKNOWN
 from jaxmeter.harness.traces.hlo_proto import read_program
 from jaxmeter.harness.traces.programs import (
