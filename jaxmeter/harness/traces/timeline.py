@@ -234,7 +234,7 @@ class _Columns:
         return Operations(tuple(self.kinds), device, kind, run, starts, ends)
 
 
-@dataclass
+@dataclass(slots=True)
 class _HostOperation:
     """An operation of the host's processor, whose end is not known yet."""
 
@@ -257,6 +257,8 @@ class _Reader:
         self.pending: list[tuple[int, int, int]] = []
         self.annotated: list[Step] = []
         self.on_host: list[_HostOperation] = []
+        self.kinds: dict[tuple[str, str, str], Kind] = {}
+        self.known_runs: dict[tuple[str, Value, Value], tuple[str, Value, Value]] = {}
         self.ends: dict[tuple[Value, Value], tuple[int, int]] = {}
         self.run_ends: dict[tuple[Value, Value], int] = {}
         self.begun_waiting: dict[tuple[Value, Value], int] = {}
@@ -444,8 +446,12 @@ class _Reader:
             self.launches[stats["correlation_id"]] = start if known is None else max(known, start)
         elif "hlo_op" in stats and "run_id" in stats:
             program = str(stats.get("program_id", ""))
-            kind = Kind(program, str(stats.get("hlo_module", "")), str(stats["hlo_op"]))
+            key = (program, str(stats.get("hlo_module", "")), str(stats["hlo_op"]))
+            kind = self.kinds.get(key)
+            if kind is None:
+                kind = self.kinds[key] = Kind(*key)
             run = (program, stats["run_id"], stats.get("device_ordinal", 0))
+            run = self.known_runs.setdefault(run, run)
             flow = (stats.get("_pt"), stats.get("_p"))
             self.on_host.append(_HostOperation(kind, run, start, end, thread, flow))
         elif "_r" in stats or "step_num" in stats:

@@ -26,8 +26,11 @@ capture's own origin, which is near 0 or the epoch."""
 PIECE_BYTES = 1 << 20
 """Of a line, read at a time; more where one event is larger."""
 
-FORGET_BYTES = 64 << 20
+FORGET_BYTES = 8 << 20
 """Of a file that has been passed over; the system takes back their memory."""
+
+AROUND_BYTES = 1 << 16
+"""That the system maps around a page that is read, so that parts which were forgotten come back."""
 
 MOST_REMEMBERED = 20_000
 """Statistics whose decoding a plane remembers: most repeat, others, such as addresses, never do."""
@@ -111,11 +114,15 @@ class Plane:
         entries: list[tuple[int, int]] = []
         stats: list[tuple[int, int]] = []
         self.name = ""
+        forgotten = start
         for number, low, high in _spans(data, start, end):
             if number == 2:
                 self.name = _text(data[low:high])
             elif number == 3:
                 self._lines.append((low, high))
+                if high - forgotten > FORGET_BYTES:
+                    _forget(data, forgotten, high)
+                    forgotten = high
             elif number == 4:
                 entries.append((low, high))
             elif number == 5:
@@ -368,7 +375,7 @@ def read_capture(data: bytes) -> Space:
 def _forget(data: mmap.mmap | bytes, start: int, end: int) -> None:
     """Let the system take back the memory of what has been read of a file."""
     if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        first = start - start % mmap.PAGESIZE
+        first = max(0, start - start % mmap.PAGESIZE - AROUND_BYTES)
         with suppress(OSError, ValueError):
             data.madvise(mmap.MADV_DONTNEED, first, end - first)
 

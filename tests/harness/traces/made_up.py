@@ -75,7 +75,7 @@ def double(number: int, value: float) -> bytes:
     return encode_whole(number << 3 | 1) + struct.pack("<d", value)
 
 
-class _Names:
+class Names:
     """Identifiers of names, from 1 on, in the order of their first use."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class _Names:
         return self.known.setdefault(name, len(self.known) + 1)
 
 
-def _encode_stat(name: str, value: int | float | str | bytes, names: _Names) -> bytes:
+def _encode_stat(name: str, value: int | float | str | bytes, names: Names) -> bytes:
     head = whole(1, names.find(name))
     match value:
         case float():
@@ -98,7 +98,7 @@ def _encode_stat(name: str, value: int | float | str | bytes, names: _Names) -> 
             return head + part(6, value)
 
 
-def encode_event(one: Event, kinds: _Names, names: _Names) -> bytes:
+def encode_event(one: Event, kinds: Names, names: Names) -> bytes:
     """An XEvent."""
     start, duration = round(one.start * PS_PER_US), round(one.duration * PS_PER_US)
     stats = b"".join(part(4, _encode_stat(name, value, names)) for name, value in one.stats.items())
@@ -120,7 +120,7 @@ def encode_plane(
       metadata: By event's name, the statistics of its metadata.
       display: By event's name, its other name.
     """
-    kinds, names = _Names(), _Names()
+    kinds, names = Names(), Names()
     encoded = [part(2, name)]
     for number, (line, events) in enumerate(lines.items(), 1):
         of_events = b"".join(part(4, encode_event(one, kinds, names)) for one in events)
@@ -132,9 +132,15 @@ def encode_plane(
         shown = part(4, display[kind]) if display and kind in display else b""
         encoded.append(part(4, whole(1, identifier) + part(2, whole(1, identifier) + part(2, kind) + shown + more)))
     encoded += [part(6, _encode_stat(*item, names)) for item in (stats or {}).items()]
-    for stat, identifier in names.known.items():
-        encoded.append(part(5, whole(1, identifier) + part(2, whole(1, identifier) + part(2, stat))))
-    return b"".join(encoded)
+    return b"".join([*encoded, encode_names(5, names)])
+
+
+def encode_names(number: int, names: Names) -> bytes:
+    """Metadata that are names alone: of events in field 4 of a plane, of statistics in field 5."""
+    return b"".join(
+        part(number, whole(1, identifier) + part(2, whole(1, identifier) + part(2, name)))
+        for name, identifier in names.known.items()
+    )
 
 
 ENVIRONMENT = encode_plane("Task Environment", {}, stats={"profile_stop_time": EPOCH_NS})
