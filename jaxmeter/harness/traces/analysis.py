@@ -14,7 +14,7 @@ import numpy
 from numpy.typing import NDArray
 
 from jaxmeter.harness.traces.costs import Cost
-from jaxmeter.harness.traces.intervals import Intervals, Times, clip, covered, measure, share_equally, unite
+from jaxmeter.harness.traces.intervals import Intervals, Times, clip, covered, measure, share_equally, subtract, unite
 from jaxmeter.harness.traces.programs import COLLECTIVE, CONTROL, TRANSFER, Operation, Programs
 from jaxmeter.harness.traces.timeline import Kind, Operations, Step, Timeline
 
@@ -128,7 +128,7 @@ def analyse(timeline: Timeline, programs: Programs) -> Analysis:
             category: unite(own.take(_is_of(own, about, category)).intervals)
             for category in dict.fromkeys(one.category for one in about)
         }
-        pending = unite(timeline.pending) if len(timeline.pending[0]) else None
+        pending = unite(timeline.pending.get(place, _EMPTY)) if timeline.pending else None
         collective = categories.get(COLLECTIVE, _EMPTY)
         devices.append(
             DeviceTime(
@@ -223,10 +223,7 @@ def _inside(operations: Operations, windows: Sequence[Step]) -> NDArray[numpy.bo
 
 def _intersect(first: Intervals, second: Intervals) -> Intervals:
     """What lies in both unions."""
-    parts = [clip(first, low, high) for low, high in zip(second[0].tolist(), second[1].tolist(), strict=True)]
-    if not parts:
-        return _EMPTY
-    return numpy.concatenate([part[0] for part in parts]), numpy.concatenate([part[1] for part in parts])
+    return subtract(first, subtract(first, second))
 
 
 def _describe(operations: Operations, programs: Programs) -> list[Operation]:
@@ -250,7 +247,7 @@ def _complete(kind: Kind, operation: Operation) -> Operation:
     if not stats:
         return operation
     flops, moved = stats.get("flops"), stats.get("bytes_accessed")
-    if isinstance(flops, int) and isinstance(moved, int):
+    if isinstance(flops, int) and isinstance(moved, int) and min(flops, moved) >= 0:
         operation = replace(operation, cost=Cost(float(flops), None, float(moved)))
     source = stats.get("source")
     if not operation.source and isinstance(source, str):

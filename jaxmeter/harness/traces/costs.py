@@ -26,9 +26,10 @@ _TRANSCENDENTAL = _words(
     "sqrt tan tanh acos acosh asin asinh atanh cosh sinh"
 )
 _ELEMENTWISE = _words(
-    "abs add and ceil clamp clz compare complex convert count-leading-zeros divide floor imag is-finite "
-    "maximum minimum multiply negate not or popcnt real remainder round-nearest-afz round-nearest-even "
-    "select shift-left shift-right-arithmetic shift-right-logical sign stochastic-convert subtract xor"
+    "abs add and bitcast-convert ceil clamp clz compare complex convert count-leading-zeros divide floor imag "
+    "is-finite maximum minimum multiply negate not or popcnt real reduce-precision remainder round-nearest-afz "
+    "round-nearest-even select shift-left shift-right-arithmetic shift-right-logical sign stochastic-convert subtract "
+    "xor"
 )
 _FREE = _words(
     "parameter constant get-tuple-element tuple bitcast after-all add-dependency opt-barrier partition-id "
@@ -43,8 +44,13 @@ _DIMS = re.compile(r"(\w+_dims)=\{([0-9,]*)\}")
 _WINDOW = re.compile(r"window=\{([^}]*)\}")
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)")
 _BATCHES = re.compile(r"batch_group_count=(\d+)")
+_FFT_LENGTH = re.compile(r"fft_length=\{([0-9,]*)\}")
+_FLOPS_OF_COMPLEX_FMA = 8
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _CONFIGURATION = re.compile(r"backend_config=(\{.*\})\s*(?:,|$)", re.DOTALL)
+
+MOST_PLACES = 100_000
+"""Of a convolution's window and of its result the smaller: of more, those that lie on padding count, too."""
 
 _PRODUCTS = ("__cublas$", "__triton_gemm")
 _CONVOLUTIONS = "__cudnn$conv"
@@ -170,14 +176,20 @@ class _Counter:
             "reduce-window",
             "map",
             "scatter",
-            "select-and-scatter",
         ):
             applied, transcendental = self._count_called(instruction)
             times = _count_applications(instruction, operands, elements)
             return None if applied is None else applied * times, transcendental * times
         if opcode == "sort" and operands:
-            largest = count_elements(operands[0])
-            return largest * max(1.0, math.log2(max(largest, 1))), 0.0
+            sorted_elements = count_elements(operands[0])
+            return float(sorted_elements * max(0, sorted_elements - 1).bit_length()), 0.0
+        if opcode == "select-and-scatter" and len(operands) > 1:
+            return self._count_select_and_scatter(instruction, count_elements(operands[1]))
+        if opcode == "fft" and operands:
+            lengths = _FFT_LENGTH.search(instruction.attributes)
+            sizes = [int(size) for size in lengths[1].split(",") if size] if lengths else [1]
+            steps = math.prod(max(0, size.bit_length() - 1) for size in sizes)
+            return float(_FLOPS_OF_COMPLEX_FMA * steps * count_elements(operands[0])), 0.0
         return 0.0, 0.0
 
     def _count_called(self, instruction: Instruction) -> tuple[float | None, float]:
@@ -187,6 +199,17 @@ class _Counter:
             own, other = self._count_computation(name)
             flops = None if flops is None or own is None else flops + own
             transcendentals += other
+        return flops, transcendentals
+
+    def _count_select_and_scatter(self, instruction: Instruction, sources: int) -> tuple[float | None, float]:
+        """Of each source element all of its window is compared, and one place is updated."""
+        size = math.prod(int(part) for part in _read_window(instruction).get("size", ["1"]))
+        flops: float | None = 0.0
+        transcendentals = 0.0
+        for name, times in zip(list_called(instruction), (sources * max(0, size - 1), sources), strict=False):
+            own, other = self._count_computation(name)
+            flops = None if flops is None or own is None else flops + own * times
+            transcendentals += other * times
         return flops, transcendentals
 
     def _count_computation(self, name: str) -> tuple[float | None, float]:
@@ -219,7 +242,10 @@ class _Counter:
 
     def _count_fusion_traffic(self, instruction: Instruction) -> float:
         """Of a fusion its parameters, of which some are read in part, and its results, of which some are updates."""
-        computation = self.module.computation(list_called(instruction)[0])
+        computation = next((self.module.computation(name) for name in list_called(instruction)), None)
+        root = next((one for one in computation.instructions if one.is_root), None) if computation else None
+        if computation is None or root is None:
+            raise HloError(f"fusion {instruction.name} computes nothing")
         shapes = {other.name: other.shape for other in computation.instructions}
         users: dict[str, list[Instruction]] = {}
         for one in computation.instructions:
@@ -227,7 +253,6 @@ class _Counter:
                 users.setdefault(name, []).append(one)
         by_name = {one.name: one for one in computation.instructions}
         traffic = sum(_count_read(one, users, shapes) for one in computation.instructions if one.opcode == "parameter")
-        root = next(one for one in computation.instructions if one.is_root)
         results = [by_name[name] for name in root.operands if name in by_name] if root.opcode == "tuple" else [root]
         return traffic + sum(_count_written(one, by_name, shapes) for one in results)
 
@@ -270,9 +295,8 @@ def _count_applications(instruction: Instruction, operands: list[str], elements:
             return max(0, (sum(map(count_elements, operands[:inputs])) - elements) / inputs)
         case "reduce-window":
             size = math.prod(int(part) for part in _read_window(instruction).get("size", ["1"]))
-            return elements * max(0, size - 1)
-        case "select-and-scatter":
-            return count_elements(operands[1]) if len(operands) > 1 else 0
+            results = sum(1 for _ in _arrays(instruction.shape)) or 1  # of equal shape, each of one application
+            return elements / results * max(0, size - 1)
         case "scatter":
             return count_elements(operands[2]) if len(operands) > 2 else 0
         case _:
@@ -311,13 +335,26 @@ def _count_positions(data: int, output: int, window: Mapping[str, str], kernel: 
     """Pairs of an output place and a kernel place whose input is neither padding nor a hole."""
     stride, spread, holes = (int(window.get(name, 1)) for name in ("stride", "rhs_dilate", "lhs_dilate"))
     before = int(window.get("pad", "0_0").split("_")[0])
-    if kernel * output > 4_000_000:
+    if min(stride, spread, holes) < 1:
+        raise ValueError("a window's strides and dilations are 1 or more")
+    (fewer, apart), (more, step) = sorted(((output, stride), (kernel, spread)))
+    if fewer > MOST_PLACES:
         return kernel * output
-    return sum(
-        0 <= place < data * holes and place % holes == 0
-        for at in range(output)
-        for place in (at * stride + step * spread - before for step in range(kernel))
-    )
+    return sum(_count_hits(place * apart - before, step, more, data, holes) for place in range(fewer))
+
+
+def _count_hits(first: int, step: int, places: int, data: int, holes: int) -> int:
+    """How many of some places in equal steps lie on the input, whose elements are `holes` apart."""
+    low = max(0, -(first // step))
+    high = min(places - 1, (data * holes - 1 - first) // step)
+    if holes == 1:
+        return max(0, high - low + 1)
+    common = math.gcd(step, holes)
+    if first % common:
+        return 0
+    period = holes // common
+    at = -first // common * pow(step // common, -1, period) % period  # where the first element is hit
+    return max(0, (high - at) // period - (low - 1 - at) // period)
 
 
 def _read_window(instruction: Instruction) -> dict[str, list[str]]:
@@ -353,5 +390,5 @@ def _count_library_product(instruction: Instruction, operands: list[str], result
         sizes = next(dimensions for _, dimensions in _arrays(operands[0]))
         contracted: int = math.prod(sizes[place] for place in places)
         return 2.0 * count_elements(result) * contracted
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, StopIteration):
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, StopIteration, RecursionError):
         return None

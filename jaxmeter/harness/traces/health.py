@@ -46,6 +46,12 @@ def find_problems(analysis: Analysis, *, has_device: bool | None = None, steps: 
             text="it holds operations of the host's processor alone, and no plane of the device",
             remedy="capture in the process that runs the program, and check that CUPTI or libtpu is installed",
         )
+    if not analysis.operations:
+        yield Finding(
+            problem=Problem.NO_OPERATIONS,
+            text="none of its operations begins in a step",
+            remedy="wait for the results inside the annotated code",
+        )
     yield from _find_missing_steps(analysis, steps)
     yield from _find_clocks(analysis)
     yield from _find_hidden(analysis)
@@ -112,12 +118,12 @@ def _find_missing_steps(analysis: Analysis, expected: int | None) -> Iterator[Fi
             yield Finding(problem=Problem.MISSING_STEPS, text=f"it has none of {expected} annotated steps")
         return
     numbers = [step.number for step in analysis.timeline.annotated if step.number is not None]
-    gaps = sorted(set(range(min(numbers), max(numbers) + 1)) - set(numbers)) if numbers else []
+    gaps = max(numbers) - min(numbers) + 1 - len(set(numbers)) if numbers else 0
     found = len(analysis.timeline.annotated)
-    if (expected is not None and found != expected) or (gaps and expected is None and len(gaps) < found):
+    if (expected is not None and found != expected) or (expected is None and 0 < gaps < found):
         yield Finding(
             problem=Problem.MISSING_STEPS,
-            text=f"it has {found} of {expected if expected is not None else found + len(gaps)} steps",
+            text=f"it has {found} of {expected if expected is not None else found + gaps} steps",
             remedy="capture fewer steps",
         )
     elif expected is not None and len(set(_count_operations(analysis))) > 1:

@@ -396,7 +396,8 @@ class _Reader:
             file = self._tables["FileNames"].get(fields.get("file_name_id", ""))
             if file is not None and "line" in fields:
                 yield f"{_unquoted(file)}:{fields['line']}"
-            frame = row.get("parent_frame_id", "")
+            parent = row.get("parent_frame_id", "")
+            frame = str(int(parent) - 1) if parent.isdecimal() else ""  # XLA writes it as one more: 1 is none
 
 
 def _closing(line: str, start: int) -> int:

@@ -20,6 +20,7 @@ _ELEMENT_TYPES = (
 """Names of XLA's element types, in the order of their numbers."""
 
 _TUPLE = 13
+_MOST_BITS = 64
 _DEEPEST_STACK = 64
 """Frames of a stack that are followed: a damaged table may run in a circle."""
 
@@ -150,6 +151,8 @@ def _list_attributes(instruction: _Message, opcode: str, names: dict[int, str]) 
     for number, name in ((50, "feature_group_count"), (58, "batch_group_count")):
         if (count := instruction.whole(number)) > 1:
             yield f"{name}={count}"
+    if lengths := instruction.wholes(32):
+        yield f"fft_length={_braces(lengths)}"
     if target := instruction.text(28):
         yield f'custom_call_target="{target}"'
     if configuration := instruction.text(43):
@@ -237,3 +240,5 @@ def _unpack(packed: bytes) -> Iterator[int]:
         if byte < 128:
             yield _signed(value)
             value = shift = 0
+        elif shift > _MOST_BITS:
+            raise ValueError("a number of more than 64 bits")

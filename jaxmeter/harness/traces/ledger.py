@@ -99,20 +99,25 @@ def _divide(analysis: Analysis, place: int, starts: Times, ends: Times) -> dict[
     busy = unite(own.intervals)
     categories = analysis.by_category[place]
     runs = [run for run in timeline.runs if run.device == place]
+    # What the host did is by another clock than the operations of a device that has its own.
+    host = {} if timeline.layout is not None and timeline.layout.has_device_clock else timeline.host
+    hidden = frozenset() if timeline.layout is None else timeline.layout.hides
     claims: dict[str, Intervals] = {
         COMPUTE: unite(join(categories.get(COMPUTE, NONE), categories.get(CONTROL, NONE))),
         CALLBACK: categories.get(CALLBACK, NONE),
         COLLECTIVE: categories.get(COLLECTIVE, NONE),
-        TRANSFER: unite(join(categories.get(TRANSFER, NONE), timeline.host.get(TRANSFER, NONE))),
+        TRANSFER: unite(join(categories.get(TRANSFER, NONE), host.get(TRANSFER, NONE))),
         BETWEEN: unite(
             (numpy.array([run.start for run in runs], numpy.int64), numpy.array([run.end for run in runs], numpy.int64))
         ),
-        **{part: unite(timeline.host.get(part, NONE)) for part in (COMPILE, DISPATCH, WAITING)},
+        **{part: unite(host.get(part, NONE)) for part in (COMPILE, DISPATCH, WAITING)},
     }
     divided: dict[str, NDArray[numpy.int64]] = {}
     taken: Intervals = NONE
     for part in PARTS:
         if part in claims:
+            if part in hidden:
+                claims[part] = NONE
             divided[part] = covered(subtract(claims[part], taken), starts, ends)
             taken = unite(join(taken, claims[part]))
     # What nobody claims is the host's own, by where it lies: before the first operation, after the last, or amid.

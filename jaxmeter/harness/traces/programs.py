@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from jaxmeter.harness.traces import hlo
@@ -28,7 +29,6 @@ _CALLBACK = re.compile(
 )
 _TRANSFERRED = re.compile(r"(copy|send|recv|infeed|outfeed|async-copy)-(start|done)(\.|$)|(infeed|outfeed)(\.|$)")
 _IDENTIFIER = re.compile(r"\((\d+)\)$")
-_NUMBERED = re.compile(r"(-start|-done)?(\.\d+)*$")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Programs:
         if id(module) not in self._costs:
             try:
                 self._costs[id(module)] = count_costs(module)
-            except (HloError, ValueError, IndexError, KeyError):
+            except (HloError, ValueError, IndexError, KeyError, OverflowError, RecursionError):
                 self._costs[id(module)] = {}
         return self._costs[id(module)]
 
@@ -158,16 +158,25 @@ def list_programs(space: Space) -> Iterator[tuple[str, str, bytes]]:
 
 def find_category(name: str, opcode: str, attributes: str) -> str:
     """Return an operation's category by its opcode, or by its name where no program is known."""
-    base = _NUMBERED.sub("", opcode or name)
+    base = _strip_numbers(opcode or name).removesuffix("-start").removesuffix("-done")
     if base in COLLECTIVES:
         return COLLECTIVE
     if base in HOLDERS:
         return CONTROL
     if _TRANSFERRED.match(opcode or name) or _TRANSFERRED.match(name):
         return TRANSFER
-    if _CALLBACK.match(name) or (opcode == "custom-call" and _CALLBACK.search(attributes)):
+    if _CALLBACK.match(name) or (opcode == "custom-call" and "callback" in attributes):
         return CALLBACK
     return COMPUTE
+
+
+def _strip_numbers(name: str) -> str:
+    """A name without the numbers at its end: `add` of `add.3.1`."""
+    while True:
+        rest, dot, number = name.rpartition(".")
+        if not dot or not number.isdecimal():
+            return name
+        name = rest
 
 
 def pick_line(stack: Sequence[str]) -> str:
@@ -179,12 +188,7 @@ def _find_heaviest(module: Module, instruction: Instruction) -> Instruction:
     """Of a fusion the product or convolution inside it, which says more of it than its own name; else itself."""
     if instruction.opcode != "fusion":
         return instruction
-    waiting = list(list_called(instruction))
-    inside: list[Instruction] = []
-    while waiting:
-        for one in module.computation(waiting.pop()).instructions:
-            inside.append(one)
-            waiting += list_called(one) if one.opcode == "fusion" else ()
+    inside = _list_inside(module, instruction, frozenset({"fusion"}))
     heavy = [one for one in inside if one.opcode in ("dot", "convolution", "custom-call")]
     root = [one for one in inside if one.is_root and one.stack]
     return next(iter([*heavy, *(root if not instruction.stack else ())]), instruction)
@@ -193,14 +197,19 @@ def _find_heaviest(module: Module, instruction: Instruction) -> Instruction:
 def _list_bodies(module: Module, operations: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
     for instruction in module.instructions():
         if instruction.opcode in HOLDERS and instruction.name in operations:
-            inside: set[str] = set()
-            waiting = list(list_called(instruction))
-            seen = set(waiting)
-            while waiting:
-                for one in module.computation(waiting.pop()).instructions:
-                    inside.add(one.name)
-                    if one.opcode in HOLDERS:
-                        more = [name for name in list_called(one) if name not in seen]
-                        seen.update(more)
-                        waiting += more
-            yield instruction.name, frozenset(inside)
+            yield instruction.name, frozenset(one.name for one in _list_inside(module, instruction, HOLDERS))
+
+
+def _list_inside(module: Module, instruction: Instruction, opcodes: frozenset[str]) -> list[Instruction]:
+    """What an instruction runs, and what instructions of some opcodes in there run; nothing of what a text lacks."""
+    inside: list[Instruction] = []
+    waiting = list(list_called(instruction))
+    seen = set(waiting)
+    while waiting:
+        with suppress(HloError):
+            for one in module.computation(waiting.pop()).instructions:
+                inside.append(one)
+                more = [name for name in list_called(one) if name not in seen] if one.opcode in opcodes else []
+                seen.update(more)
+                waiting += more
+    return inside

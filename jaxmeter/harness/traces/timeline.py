@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from jaxmeter.harness.traces.intervals import Intervals, Times
 from jaxmeter.harness.traces.programs import Programs
-from jaxmeter.harness.traces.xplane import PS_PER_NS, Metadata, Plane, Space, Value
+from jaxmeter.harness.traces.xplane import PS_PER_NS, CaptureError, Metadata, Plane, Space, Value
 
 HOST_PLANE = "/host:CPU"
 TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiting"
@@ -31,7 +31,7 @@ _HOST_EVENTS = (
         ),
         COMPILE,
     ),
-    (re.compile(r"PjitFunction\(|PmapFunction\(|\S*LoadedExecutable::Execute"), DISPATCH),
+    (re.compile(r"PjitFunction\(|PmapFunction\(|LoadedExecutable::Execute"), DISPATCH),
 )
 """Patterns of names, and what an event of such a name is. Found in captures of jax 0.8 to 0.10."""
 
@@ -41,6 +41,10 @@ _END = "end: "
 _PENDING = "Wait: pending_threads"
 _IGNORED = ("ThreadpoolListener::", "$")
 """Names of events that say nothing here: bookkeeping, and Python's own functions."""
+
+
+FARTHEST_PS = 1 << 62
+"""Between a capture's origin and an event, 53 days, so that differences of times have 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class Timeline:
       runs: Empty where the platform's captures do not tell one from another.
       annotated: Steps by `StepTraceAnnotation`, in order of their start.
       host: Intervals of what the host did, by part; not united.
-      pending: Time in which a collective on a CPU waited for other devices.
+      pending: By place of a device, when its collectives waited for other devices; empty where that is not seen.
       launch_delays: From the beginning of a kernel's launch on the host to its start, in picoseconds.
       unmatched: Kernels without a launch.
       before_launch: Kernels that started before their launch: clocks that disagree.
@@ -184,7 +188,7 @@ class Timeline:
     runs: tuple[Run, ...]
     annotated: tuple[Step, ...]
     host: Mapping[str, Intervals]
-    pending: Intervals
+    pending: Mapping[int, Intervals]
     launch_delays: Times
     unmatched: int
     before_launch: int
@@ -205,7 +209,10 @@ def read_timeline(space: Space, programs: Programs) -> Timeline:
     Raises:
       CaptureError: It is damaged.
     """
-    return _Reader(space).read(programs)
+    try:
+        return _Reader(space).read(programs)
+    except OverflowError:
+        raise CaptureError("it is damaged: its times lie months apart") from None
 
 
 class _Columns:
@@ -229,7 +236,7 @@ class _Columns:
         return Operations(tuple(self.kinds), device, kind, run, starts, ends)
 
 
-@dataclass
+@dataclass(slots=True)
 class _HostOperation:
     """An operation of the host's processor, whose end is not known yet."""
 
@@ -249,9 +256,11 @@ class _Reader:
         self.device_stats: list[Mapping[str, Value]] = []
         self.runs: list[Run] = []
         self.host: dict[str, tuple[array[int], array[int]]] = defaultdict(lambda: (array("q"), array("q")))
-        self.pending = (array("q"), array("q"))
+        self.pending: list[tuple[int, int, int]] = []
         self.annotated: list[Step] = []
         self.on_host: list[_HostOperation] = []
+        self.kinds: dict[tuple[str, str, str], Kind] = {}
+        self.known_runs: dict[tuple[str, Value, Value], tuple[str, Value, Value]] = {}
         self.ends: dict[tuple[Value, Value], tuple[int, int]] = {}
         self.run_ends: dict[tuple[Value, Value], int] = {}
         self.begun_waiting: dict[tuple[Value, Value], int] = {}
@@ -277,6 +286,8 @@ class _Reader:
         host = self.space.find_plane(HOST_PLANE)
         if host is not None:
             self._read_host(host)
+        if max(-(self.first or 0), self.end) > FARTHEST_PS:
+            raise OverflowError
         if layout is None and self.on_host:
             layout = CPU
             self._finish_host_operations(programs)
@@ -291,7 +302,7 @@ class _Reader:
             runs=tuple(self.runs),
             annotated=tuple(sorted(self.annotated, key=lambda step: step.start)),
             host={part: (_times(starts), _times(ends)) for part, (starts, ends) in self.host.items()},
-            pending=(_times(self.pending[0]), _times(self.pending[1])),
+            pending=self._find_pending() if layout is CPU else {},
             launch_delays=numpy.array(delays, numpy.int64),
             unmatched=sum(identifier not in self.launches for identifier, _ in self.kernels),
             before_launch=sum(delay < 0 for delay in delays),
@@ -334,7 +345,7 @@ class _Reader:
                 if kind is None:
                     kind = kinds[key] = Kind(str(key[1]), str(key[2]), str(key[0]), copies)
                 start = begin - self.origin_ps
-                end = start + duration
+                end = start + max(duration, 0)
                 self._bound(start, end)
                 self.columns.add(self._device(plane), kind, -1, start, end)
                 if "correlation_id" in stats:
@@ -346,12 +357,14 @@ class _Reader:
         operations: list[tuple[int, int, int, int]] = []
         for line in plane.lines():
             if line.name == "XLA Modules":
-                for identifier, start, duration, _ in line.events():
+                for identifier, absolute, duration, _ in line.events():
                     self.events += 1
+                    start = absolute - self.origin_ps
                     modules.append((start, start + duration, _name(plane, identifier).name))
             elif line.name == layout.lines:
-                for identifier, start, duration, encoded in line.events():
+                for identifier, absolute, duration, encoded in line.events():
                     self.events += 1
+                    start = absolute - self.origin_ps
                     stats = plane.read_stats(encoded)
                     begin, length = stats.get("device_offset_ps", start), stats.get("device_duration_ps", duration)
                     if isinstance(begin, int) and isinstance(length, int):
@@ -381,7 +394,7 @@ class _Reader:
                     or _TRANSFERRED.match(metadata.display_name) is not None,
                     metadata.stats,
                 )
-            end = begin + length
+            end = begin + max(length, 0)
             self._bound(begin, end)
             low, high = found.get(place, (begin, end))
             found[place] = (min(low, begin), max(high, end))
@@ -400,8 +413,11 @@ class _Reader:
                 if part == "ignored":
                     continue
                 start = begin - self.origin_ps
-                end = start + duration
+                end = start + duration if duration > 0 else start
                 self._bound(start, end)
+                if part == _PENDING:
+                    self.pending.append((thread, start, end))
+                    continue
                 if part and part not in _BY_STATISTICS:
                     self.host[part][0].append(start)
                     self.host[part][1].append(end)
@@ -418,9 +434,6 @@ class _Reader:
             self.ends[stats.get("_ct", 0), stats.get("_c", 0)] = (start, thread)
         elif part == _RUN_END:
             self.run_ends[stats.get("run_id", 0), stats.get("device_ordinal", 0)] = end
-        elif part == _PENDING:
-            self.pending[0].append(start)
-            self.pending[1].append(end)
         elif part == _AWAIT:
             if "_p" in stats:
                 self.begun_waiting[stats.get("_pt", 0), stats["_p"]] = start
@@ -435,8 +448,12 @@ class _Reader:
             self.launches[stats["correlation_id"]] = start if known is None else max(known, start)
         elif "hlo_op" in stats and "run_id" in stats:
             program = str(stats.get("program_id", ""))
-            kind = Kind(program, str(stats.get("hlo_module", "")), str(stats["hlo_op"]))
+            key = (program, str(stats.get("hlo_module", "")), str(stats["hlo_op"]))
+            kind = self.kinds.get(key)
+            if kind is None:
+                kind = self.kinds[key] = Kind(*key)
             run = (program, stats["run_id"], stats.get("device_ordinal", 0))
+            run = self.known_runs.setdefault(run, run)
             flow = (stats.get("_pt"), stats.get("_p"))
             self.on_host.append(_HostOperation(kind, run, start, end, thread, flow))
         elif "_r" in stats or "step_num" in stats:
@@ -470,6 +487,22 @@ class _Reader:
                 self.columns.add(device, operation.kind, len(self.runs), operation.start, operation.end)
             self.runs.append(Run(device, program, module, first, max(last, completed or 0)))
 
+    def _find_pending(self) -> dict[int, Intervals]:
+        """By device, when it waited for others: a wait belongs to the operation last begun on its thread."""
+        begun: dict[int, list[_HostOperation]] = defaultdict(list)
+        for operation in sorted(self.on_host, key=lambda operation: operation.start):
+            begun[operation.thread].append(operation)
+        starts = {thread: [operation.start for operation in there] for thread, there in begun.items()}
+        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for thread, start, end in self.pending:
+            place = bisect_right(starts.get(thread, ()), start) - 1
+            if place >= 0:
+                found[self.devices[str(begun[thread][place].run[2])]].append((start, end))
+        return {
+            device: (_times(start for start, _ in waits), _times(end for _, end in waits))
+            for device, waits in found.items()
+        }
+
     def _find_end(
         self,
         operation: _HostOperation,
@@ -490,8 +523,9 @@ class _Reader:
         if completed is not None:
             end = min(end, completed)
         own = bodies.get(operation.kind.name, frozenset())
-        first = bisect_left(starts.get(thread, ()), operation.end)
-        for other in begun.get(thread, ())[first:] if end > operation.end else ():
+        there = begun.get(thread, ())
+        for place in range(bisect_left(starts.get(thread, ()), operation.end), len(there)):
+            other = there[place]
             if other.start >= end:
                 break
             if other is not operation and other.kind.name not in own:
@@ -503,7 +537,7 @@ class _Reader:
 _COPYING = re.compile(r"(?i)memcpy|copyBuffer|Memset")
 _PROGRAM = re.compile(r"\((\d+)\)$")
 _TRANSFERRED = re.compile(r"(copy|send|recv|infeed|outfeed)-(start|done)|(infeed|outfeed)\b")
-_BY_STATISTICS = frozenset({_END, _RUN_END, _AWAIT, _PENDING})
+_BY_STATISTICS = frozenset({_END, _RUN_END, _AWAIT})
 
 
 def _classify(name: str) -> str:
@@ -526,4 +560,4 @@ _UNKNOWN = Metadata("")
 
 
 def _times(column: Iterable[int]) -> Times:
-    return numpy.array(column, numpy.int64)
+    return numpy.fromiter(column, numpy.int64)

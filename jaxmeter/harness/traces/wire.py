@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 Field = int | bytes
 
+_MOST_SHIFT = 63
+"""Of a whole number's last seven bits: it has 64 bits at most."""
+
 
 def read_fields(message: bytes) -> Iterator[tuple[int, Field]]:
     """Field numbers and values of an encoded protocol buffer: whole numbers, or bytes.
@@ -25,9 +28,11 @@ def read_fields(message: bytes) -> Iterator[tuple[int, Field]]:
             byte = message[at]
             at += 1
             value |= (byte & 127) << shift
-            shift += 7
             if byte < 128:
                 return value
+            shift += 7
+            if shift > _MOST_SHIFT:
+                raise ValueError("a protocol buffer cannot hold a number of more than 64 bits")
 
     while at < len(message):
         key = whole()

@@ -26,8 +26,11 @@ capture's own origin, which is near 0 or the epoch."""
 PIECE_BYTES = 1 << 20
 """Of a line, read at a time; more where one event is larger."""
 
-FORGET_BYTES = 64 << 20
+FORGET_BYTES = 8 << 20
 """Of a file that has been passed over; the system takes back their memory."""
+
+AROUND_BYTES = 1 << 16
+"""That the system maps around a page that is read, so that parts which were forgotten come back."""
 
 MOST_REMEMBERED = 20_000
 """Statistics whose decoding a plane remembers: most repeat, others, such as addresses, never do."""
@@ -111,11 +114,15 @@ class Plane:
         entries: list[tuple[int, int]] = []
         stats: list[tuple[int, int]] = []
         self.name = ""
+        forgotten = start
         for number, low, high in _spans(data, start, end):
             if number == 2:
                 self.name = _text(data[low:high])
             elif number == 3:
                 self._lines.append((low, high))
+                if high - forgotten > FORGET_BYTES:
+                    _forget(data, forgotten, high)
+                    forgotten = high
             elif number == 4:
                 entries.append((low, high))
             elif number == 5:
@@ -296,27 +303,28 @@ class Line:
                                 length, place = _whole(piece, place - 1)
                             place += length
                             continue
+                        if key not in _NUMBERS_OF_EVENT:
+                            place = _skip(piece, place - 1)
+                            continue
                         value = piece[place]
                         place += 1
                         if value > 127:
                             value &= 127
-                            shift = 7
-                            byte = piece[place]
-                            place += 1
-                            while byte > 127:
-                                value |= (byte & 127) << shift
-                                shift += 7
+                            for shift in _SHIFTS:
                                 byte = piece[place]
                                 place += 1
-                            value |= byte << shift
+                                if byte < 128:
+                                    value |= byte << shift
+                                    break
+                                value |= (byte & 127) << shift
+                            else:
+                                raise _cut()
                         if key == 8:
                             identifier = value
                         elif key == 16:
                             offset = value
-                        elif key == 24:
+                        else:
                             duration = value
-                        elif key & 7:
-                            place = _skip(piece, place - 2)
                     if place != stop:
                         raise _cut()
                     used = stop
@@ -367,13 +375,17 @@ def read_capture(data: bytes) -> Space:
 def _forget(data: mmap.mmap | bytes, start: int, end: int) -> None:
     """Let the system take back the memory of what has been read of a file."""
     if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        first = start - start % mmap.PAGESIZE
+        first = max(0, start - start % mmap.PAGESIZE - AROUND_BYTES)
         with suppress(OSError, ValueError):
             data.madvise(mmap.MADV_DONTNEED, first, end - first)
 
 
 _HALF = 1 << 63
 _MOST_SHIFT = 63
+_SHIFTS = range(7, _MOST_SHIFT + 1, 7)
+_NUMBERS_OF_EVENT = frozenset({1 << 3, 2 << 3, 3 << 3})
+"""Keys of an event's whole numbers: its metadata, its offset and its duration."""
+
 _FIXED = {1: 8, 5: 4}
 
 

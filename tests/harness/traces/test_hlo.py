@@ -129,6 +129,12 @@ def test_an_instruction_tells_the_operation_and_the_line_of_its_innermost_frame(
     assert multiply.is_root
 
 
+def test_a_stack_has_its_callers_whose_numbers_the_text_counts_from_one():
+    multiply = hlo.parse(LOOP).computation("inner").instructions[-1]
+
+    assert multiply.stack == ('/home/somebody/suites/a "b".py:31', '/home/somebody/suites/a "b".py:29')
+
+
 def test_older_texts_have_the_source_beside_the_instruction():
     told = only(
         '  ROOT %a = f32[8]{0} parameter(0), metadata={op_type="add" op_name="f" source_file="/b.py" source_line=3}'

@@ -1,0 +1,187 @@
+"""What is wrong with a capture, one fault at a time: each gives one finding of its kind."""
+
+import pytest
+
+from jaxmeter.harness.record.trace_summary import Problem
+from jaxmeter.harness.traces.health import JSON_EVENTS, find_problems
+from jaxmeter.harness.traces.summary import summarise, summarise_capture
+from jaxmeter.harness.traces.xplane import read_capture
+from tests.harness.traces.captured import NAMES, find_capture
+from tests.harness.traces.made_up import (
+    PS_PER_US,
+    analyse_made_up,
+    encode_gpu,
+    encode_host,
+    encode_plane,
+    encode_space,
+    event,
+    operation,
+    step,
+)
+
+HEALTHY = (step(0, 10, 0), operation("a", 1, 5), step(20, 10, 1), operation("a", 21, 5))
+
+
+def problems(*planes, has_device=None, steps=None, **options):
+    findings = list(find_problems(analyse_made_up(*planes, **options), has_device=has_device, steps=steps))
+    assert all(finding.text and len(finding.text) < 400 for finding in findings)
+    return [(finding.problem, finding.is_fatal) for finding in findings]
+
+
+def kernel(name, start, duration, **stats):
+    return event(name, start, duration, **{"hlo_op": name, "hlo_module": "jit_f", "program_id": 7, **stats})
+
+
+def on_core(start, duration, at):
+    own = {"device_offset_ps": at * PS_PER_US, "device_duration_ps": duration * PS_PER_US}
+    return event("dot", start, duration, **own)
+
+
+def test_a_healthy_capture_has_no_problem():
+    assert problems(encode_host(*HEALTHY), steps=2) == []
+    assert problems(encode_host(*HEALTHY)) == []
+    assert problems(encode_gpu(kernel("dot", 2, 5)), encode_host(step(0, 10)), has_device=True, steps=1) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_capture_that_lacks_its_end_is_unfinished(name):
+    with read_capture(find_capture(name).read_bytes()) as space:
+        space.planes = tuple(plane for plane in space.planes if plane.name != "Task Environment")
+        found = summarise(space)
+
+    assert [(finding.problem, finding.is_fatal) for finding in found.findings] == [(Problem.UNFINISHED, False)]
+    assert found.is_healthy
+
+
+def test_a_cut_file_is_damaged(tmp_path):
+    path = tmp_path / "a.xplane.pb"
+    path.write_bytes(find_capture("cpu_matmul_jit").read_bytes()[:5000])
+    summary = summarise_capture(path)
+
+    assert [finding.problem for finding in summary.findings] == [Problem.DAMAGED]
+    assert not summary.is_healthy
+    assert "capture again" in summary.findings[0].remedy
+
+
+def test_an_empty_file_is_damaged(tmp_path):
+    path = tmp_path / "a.xplane.pb"
+    path.touch()
+
+    assert [finding.text for finding in summarise_capture(path).findings] == ["the file is empty"]
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        summarise_capture(tmp_path / "a.xplane.pb")
+
+
+def test_a_capture_in_which_nothing_ran_has_no_operations():
+    assert problems(encode_host(step(0, 10))) == [(Problem.NO_OPERATIONS, True)]
+    assert problems(encode_host(step(0, 10)), has_device=False) == [(Problem.NO_OPERATIONS, True)]
+
+
+def test_operations_outside_of_every_step_are_none():
+    host = encode_host(step(100, 10), operation("a", 0, 5))
+
+    assert problems(host) == [(Problem.NO_OPERATIONS, True)]
+
+
+def test_what_the_profiler_reports_is_said_where_there_is_nothing_else():
+    host = encode_host(step(0, 10))
+    (finding,) = find_problems(analyse_made_up(host, errors=["no profiler for this device"]))
+
+    assert (finding.problem, finding.is_fatal) == (Problem.NO_OPERATIONS, True)
+    assert "no profiler for this device" in finding.text
+
+
+def test_a_capture_without_the_device_that_it_ought_to_hold():
+    assert problems(encode_host(step(0, 10)), has_device=True) == [(Problem.NO_DEVICE, True)]
+    assert problems(encode_host(*HEALTHY), has_device=True, steps=2) == [(Problem.NO_DEVICE, True)]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("Insufficient privilege to run libcupti (you need root permission).", "not permitted"),
+        ("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", "not permitted"),
+        ("Failed to load libcupti (is it installed and accessible?)", "could not be loaded"),
+    ],
+)
+def test_a_gpu_that_may_not_be_traced_says_what_to_change(error, words):
+    (finding,) = find_problems(analyse_made_up(encode_host(step(0, 10)), errors=[error]), has_device=True)
+
+    assert (finding.problem, finding.is_fatal) == (Problem.NOT_PERMITTED, True)
+    assert words in finding.text
+    assert finding.remedy
+
+
+def test_errors_of_the_profiler_do_not_matter_where_there_are_operations():
+    assert problems(encode_host(*HEALTHY), errors=["Failed to load libcupti"], steps=2) == []
+
+
+def test_dropped_events_are_fatal():
+    warnings = ["Detected GPU events dropped on this host", "another thing"]
+
+    assert problems(encode_host(*HEALTHY), warnings=warnings, steps=2) == [(Problem.DROPPED_EVENTS, True)]
+
+
+@pytest.mark.parametrize("expected", [1, 3])
+def test_fewer_or_more_steps_than_were_annotated_are_missing(expected):
+    assert problems(encode_host(*HEALTHY), steps=expected) == [(Problem.MISSING_STEPS, True)]
+
+
+def test_steps_by_anything_but_annotations_are_missing():
+    assert problems(encode_host(operation("a", 1, 5)), steps=5) == [(Problem.MISSING_STEPS, True)]
+    assert problems(encode_host(operation("a", 1, 5))) == []
+
+
+def test_a_gap_in_the_steps_numbers_is_a_missing_step():
+    events = [one for at, number in ((0, 0), (20, 1), (40, 3)) for one in (step(at, 10, number), operation("a", at, 5))]
+    (finding,) = find_problems(analyse_made_up(encode_host(*events)))
+
+    assert finding.problem == Problem.MISSING_STEPS
+    assert "3 of 4" in finding.text
+
+
+def test_numbers_that_count_in_tens_are_no_gaps():
+    events = [one for at in (0, 20, 40) for one in (step(at, 10, 10 * at), operation("a", at, 5))]
+
+    assert problems(encode_host(*events)) == []
+
+
+def test_steps_of_unequal_operations_are_said():
+    assert problems(encode_host(*HEALTHY, operation("b", 26, 1)), steps=2) == [(Problem.UNEQUAL_STEPS, False)]
+
+
+def test_kernels_before_their_launch_mean_that_clocks_disagree():
+    gpu = encode_gpu(kernel("dot", 2, 5, correlation_id=1))
+    host = encode_host(step(0, 10), event("cuLaunchKernel", 3, 1, correlation_id=1))
+
+    assert problems(gpu, host) == [(Problem.CLOCKS_DISAGREE, False)]
+    with read_capture(encode_space(gpu, host)) as space:
+        assert summarise(space).launch_delay_s is None
+
+
+@pytest.mark.parametrize(("late", "found"), [(90, []), (110, [(Problem.CLOCKS_DISAGREE, False)])])
+def test_clocks_that_drift_apart_by_more_than_a_tenth_of_a_millisecond_are_said(late, found):
+    lines = {
+        "XLA Modules": [event("jit_f(7)", 0, 40), event("jit_f(7)", 400, 400)],
+        "XLA Ops": [on_core(5, 20, at=5), on_core(500 + late, 20, at=500)],
+    }
+
+    assert problems(encode_plane("/device:TPU:0", lines), has_device=True) == found
+
+
+def test_kernels_of_command_buffers_are_said():
+    named, hidden = kernel("dot", 2, 5), event("graph kernel", 8, 1)
+    copy = event("MemcpyH2D", 9, 1, memcpy_details="x")
+
+    assert problems(encode_gpu(named, hidden), encode_host(step(0, 10))) == [(Problem.COMMAND_BUFFERS, False)]
+    assert problems(encode_gpu(named, copy), encode_host(step(0, 10))) == []
+
+
+def test_a_capture_whose_other_file_is_cut_says_so(monkeypatch):
+    monkeypatch.setattr("jaxmeter.harness.traces.health.JSON_EVENTS", 4)
+
+    assert JSON_EVENTS == 1_000_000
+    assert problems(encode_host(*HEALTHY), steps=2) == [(Problem.CUT_JSON, False)]

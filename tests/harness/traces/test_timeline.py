@@ -1,0 +1,493 @@
+"""What events of a capture become: operations with their true ends, runs, steps, launches, copies."""
+
+import pytest
+from jax.profiler import ProfileData
+
+from jaxmeter.harness.traces.analysis import ANNOTATIONS, MODULE_RUNS, WHOLE, find_steps
+from jaxmeter.harness.traces.programs import Programs
+from jaxmeter.harness.traces.timeline import CPU, GPU, TPU, read_timeline
+from jaxmeter.harness.traces.xplane import read_capture
+from tests.harness.traces.made_up import (
+    EPOCH_NS,
+    PS_PER_US,
+    Event,
+    analyse_made_up,
+    encode_gpu,
+    encode_host,
+    encode_plane,
+    event,
+    list_operations,
+    operation,
+    read_made_up,
+    step,
+)
+
+COMPLETED = "ThunkExecutor::Execute (wait for completion)"
+
+
+def begun(name, start, duration, flow, **stats):
+    """An asynchronous operation, whose event ends where its beginning does."""
+    return operation(name, start, duration, _pt=3, _p=flow, **stats)
+
+
+def ended(name, start, flow):
+    """Its end, written by whatever thread ended it."""
+    return event(f"end: {name}", start, 0.5, _ct=3, _c=flow)
+
+
+def completed(start, duration=1, **stats):
+    """The end of a program's run."""
+    return event(COMPLETED, start, duration, **{"run_id": 1, "device_ordinal": 0, **stats})
+
+
+def ends_of(*args, **options):
+    return {name: end for name, _, end in list_operations(read_made_up(*args, **options))}
+
+
+def spans(intervals):
+    return [(int(start) / PS_PER_US, int(end) / PS_PER_US) for start, end in zip(*intervals, strict=True)]
+
+
+def test_an_asynchronous_operation_ends_where_its_end_was_written():
+    host = encode_host(begun("dot", 10, 5, flow=7), pool=[ended("dot", 40, flow=7)])
+
+    assert ends_of(host) == {"dot": 40}
+
+
+def test_an_end_of_another_operation_is_not_taken():
+    host = encode_host(begun("dot", 10, 5, flow=7), pool=[ended("dot", 40, flow=8)])
+
+    assert ends_of(host) == {"dot": 15}
+
+
+def test_a_late_end_is_cut_by_the_next_operation_on_the_thread_that_wrote_it():
+    pool = [operation("add", 30, 8), ended("dot", 40, flow=7)]
+
+    assert ends_of(encode_host(begun("dot", 10, 5, flow=7), pool=pool)) == {"dot": 30, "add": 38}
+
+
+def test_operations_of_other_threads_do_not_cut_it():
+    host = encode_host(begun("dot", 10, 5, flow=7), operation("sub", 20, 1), pool=[ended("dot", 40, flow=7)])
+
+    assert ends_of(host) == {"dot": 40, "sub": 21}
+
+
+def test_operations_of_another_run_do_not_cut_it():
+    pool = [operation("add", 30, 8, run_id=2), ended("dot", 40, flow=7)]
+
+    assert ends_of(encode_host(begun("dot", 10, 5, flow=7), pool=pool)) == {"dot": 40, "add": 38}
+
+
+def test_an_end_after_the_run_is_cut_by_the_end_of_the_run():
+    host = encode_host(begun("dot", 10, 5, flow=7), completed(28, 2), pool=[ended("dot", 40, flow=7)])
+
+    assert ends_of(host) == {"dot": 30}
+
+
+def test_an_operation_never_ends_before_its_recorded_end():
+    pool = [operation("add", 12, 1), ended("dot", 14, flow=7)]
+
+    assert ends_of(encode_host(begun("dot", 10, 20, flow=7), pool=pool)) == {"dot": 30, "add": 13}
+
+
+LOOP = """HloModule jit_f, is_scheduled=true
+
+%body (s: f32[8]) -> f32[8] {
+  %s = f32[8]{0} parameter(0)
+  %called.1 = f32[8]{0} call(%s), to_apply=%inner
+  ROOT %step.1 = f32[8]{0} add(%called.1, %s)
+}
+
+%inner (t: f32[8]) -> f32[8] {
+  %t = f32[8]{0} parameter(0)
+  ROOT %deep.1 = f32[8]{0} negate(%t)
+}
+
+%condition (c: f32[8]) -> pred[] {
+  %c = f32[8]{0} parameter(0)
+  ROOT %test.1 = pred[] constant(true)
+}
+
+ENTRY %main (x: f32[8]) -> f32[8] {
+  %x = f32[8]{0} parameter(0)
+  %while.1 = f32[8]{0} while(%x), condition=%condition, body=%body
+  ROOT %after.1 = f32[8]{0} negate(%while.1)
+}
+"""
+
+
+def test_a_loops_own_body_does_not_end_it():
+    pool = [operation("deep.1", 20, 3), operation("step.1", 24, 3), operation("step.1", 30, 3), ended("while.1", 36, 7)]
+    host = encode_host(begun("while.1", 10, 5, flow=7), pool=pool)
+
+    assert ends_of(host, texts=[LOOP])["while.1"] == 36
+    # Without its program nothing says what is inside.
+    assert ends_of(host)["while.1"] == 20
+
+
+def test_what_follows_a_loop_ends_it():
+    pool = [operation("step.1", 20, 3), operation("after.1", 30, 3), ended("while.1", 36, flow=7)]
+    host = encode_host(begun("while.1", 10, 5, flow=7), pool=pool)
+
+    assert ends_of(host, texts=[LOOP])["while.1"] == 30
+
+
+def test_a_loops_own_time_is_without_its_body():
+    events = [step(0, 100), operation("while.1", 10, 50), operation("deep.1", 20, 10), operation("step.1", 25, 10)]
+    analysis = analyse_made_up(encode_host(*events), texts=[LOOP])
+
+    assert {one.kind.name: one.self_ps / PS_PER_US for one in analysis.operations} == {
+        "while.1": 50 - 15,
+        "deep.1": 10,
+        "step.1": 10,
+    }
+    # The instants of both are divided equally; the loop has what neither has.
+    assert {one.kind.name: one.share_ps / PS_PER_US for one in analysis.operations} == pytest.approx(
+        {"while.1": 35, "deep.1": 7.5, "step.1": 7.5}
+    )
+    assert analysis.devices[0].busy.tolist() == [50 * PS_PER_US]
+
+
+def test_loops_within_loops_have_what_no_inner_one_has():
+    events = [step(0, 100), operation("while.1", 10, 50), operation("call.1", 20, 20), operation("add", 25, 10)]
+    analysis = analyse_made_up(encode_host(*events))
+
+    assert {one.kind.name: one.share_ps / PS_PER_US for one in analysis.operations} == pytest.approx(
+        {"while.1": 30, "call.1": 10, "add": 10}
+    )
+
+
+def test_a_run_lasts_from_its_first_operation_to_its_completion():
+    host = encode_host(
+        operation("a", 10, 5),
+        operation("b", 18, 2),
+        completed(25, 1),
+        operation("a", 40, 5, run_id=2),
+        completed(99, 1),
+    )
+    runs = read_made_up(host).runs
+
+    # The completion of run 1 is the last that was written; of run 2 there is none.
+    assert [(run.start / PS_PER_US, run.end / PS_PER_US) for run in runs] == [(10, 100), (40, 45)]
+    assert {(run.module, run.program) for run in runs} == {("jit_f", "7")}
+
+
+def test_runs_of_several_devices_are_told_apart():
+    host = encode_host(
+        operation("a", 10, 5, device_ordinal=1),
+        operation("a", 12, 5, device_ordinal=0),
+        completed(20, 1, device_ordinal=1),
+        completed(30, 1, device_ordinal=0),
+    )
+    timeline = read_made_up(host)
+
+    assert timeline.devices == ("0", "1")
+    assert sorted((run.device, run.start / PS_PER_US, run.end / PS_PER_US) for run in timeline.runs) == [
+        (0, 12, 31),
+        (1, 10, 21),
+    ]
+
+
+def test_waiting_lasts_from_the_producers_event_to_the_consumers():
+    await_ = "CommonPjRtBuffer::Await"
+    host = encode_host(
+        operation("a", 0, 1),
+        event(await_, 10, 2, _pt=4, _p=1),
+        event(await_, 30, 5, _ct=4, _c=1),
+        event(await_, 40, 1, _ct=4, _c=9),  # whose beginning is lost
+        event(await_, 50, 1, _pt=4, _p=2),  # whose end is lost
+    )
+
+    assert spans(read_made_up(host).host["waiting"]) == [(10, 35)]
+
+
+def test_the_host_does_what_its_events_are_called():
+    host = encode_host(
+        operation("a", 0, 1),
+        event("PjitFunction(f)", 10, 20),
+        event("TfrtCpuLoadedExecutable::Execute", 12, 5),
+        event("backend_compile", 40, 5),
+        event("DevicePut", 50, 5),
+        event("$file.py:1 f", 60, 5),
+        event("ThreadpoolListener::Record", 70, 5),
+        event("something else", 80, 5),
+    )
+    timeline = read_made_up(host)
+
+    assert {part: spans(intervals) for part, intervals in timeline.host.items()} == {
+        "dispatch": [(10, 30), (12, 17)],
+        "compile": [(40, 45)],
+        "transfer": [(50, 55)],
+    }
+    assert (timeline.events, timeline.end / PS_PER_US) == (8, 85)
+
+
+def test_a_collective_waits_for_other_devices_as_its_own_thread_says():
+    pending = event("Wait: pending_threads=1/2", 15, 20)
+    other = [operation("all-reduce", 20, 25, device_ordinal=1), event("Wait: pending_threads=0/2", 40, 2)]
+    host = encode_host(step(0, 100), operation("all-reduce", 10, 40), pending, pool=other)
+    first, second = analyse_made_up(host).devices
+
+    assert (first.collective.tolist(), second.collective.tolist()) == ([40 * PS_PER_US], [25 * PS_PER_US])
+    assert first.waiting_in_collectives is not None
+    assert second.waiting_in_collectives is not None
+    assert first.waiting_in_collectives.tolist() == [20 * PS_PER_US]
+    assert second.waiting_in_collectives.tolist() == [2 * PS_PER_US]
+
+
+def test_a_wait_outside_of_any_operation_is_nobodys():
+    host = encode_host(step(0, 100), event("Wait: pending_threads=1/2", 5, 3), operation("all-reduce", 10, 40))
+    (device,) = analyse_made_up(host).devices
+
+    assert device.waiting_in_collectives is None
+
+
+def kernel(name, start, duration, **stats):
+    return event(name, start, duration, **{"hlo_op": name, "hlo_module": "jit_f", "program_id": 7, **stats})
+
+
+def launch(start, identifier, name="cuLaunchKernel"):
+    return event(name, start, 2, correlation_id=identifier)
+
+
+def test_of_several_host_events_of_one_launch_the_last_begun_counts():
+    gpu = encode_gpu(kernel("dot", 30, 10, correlation_id=5), kernel("add", 50, 5, correlation_id=6))
+    host = encode_host(launch(20, 5), launch(22, 5, "hipExtLaunch"), launch(10, 5), launch(45, 6))
+    timeline = read_made_up(gpu, host)
+
+    assert sorted(timeline.launch_delays.tolist()) == [5 * PS_PER_US, 8 * PS_PER_US]
+    assert (timeline.unmatched, timeline.before_launch, timeline.layout) == (0, 0, GPU)
+
+
+def test_kernels_without_a_launch_are_counted():
+    gpu = encode_gpu(
+        kernel("dot", 30, 10, correlation_id=5), kernel("add", 50, 5), kernel("sub", 60, 5, correlation_id=9)
+    )
+    timeline = read_made_up(gpu, encode_host(launch(35, 5)))
+
+    assert (timeline.unmatched, timeline.before_launch) == (1, 1)
+    assert timeline.launch_delays.tolist() == [-5 * PS_PER_US]
+
+
+def test_a_copy_of_the_program_is_its_operation_and_another_a_transfer():
+    gpu = encode_gpu(
+        kernel("MemcpyD2D", 10, 5, hlo_op="copy.1", memcpy_details="kind:DtoD"),
+        event("MemcpyH2D", 20, 5, memcpy_details="kind:HtoD"),
+        event("__amd_rocclr_copyBuffer.kd", 30, 5),
+        event("Memset", 40, 5),
+        kernel("dot", 50, 5),
+    )
+    analysis = analyse_made_up(gpu, encode_host(step(0, 100)))
+
+    assert {one.kind.name: one.about.category for one in analysis.operations} == {
+        "copy.1": "compute",
+        "MemcpyH2D": "transfer",
+        "__amd_rocclr_copyBuffer.kd": "transfer",
+        "Memset": "transfer",
+        "dot": "compute",
+    }
+
+
+def test_lines_that_others_derived_from_the_streams_do_not_count_twice():
+    device = encode_plane(
+        "/device:GPU:0",
+        {"Stream #1(Kernel)": [kernel("dot", 10, 5)], "XLA Ops": [event("dot", 10, 5)], "Steps": [event("1", 10, 5)]},
+    )
+
+    assert list(list_operations(read_made_up(device))) == [("dot", 10, 15)]
+
+
+def test_operations_of_a_hosts_own_processor_are_left_out_where_there_is_a_device():
+    timeline = read_made_up(encode_gpu(kernel("dot", 10, 5)), encode_host(operation("add", 0, 1)))
+
+    assert timeline.layout is GPU
+    assert list(list_operations(timeline)) == [("dot", 10, 15)]
+
+
+def test_a_device_without_operations_leaves_those_of_the_processor():
+    timeline = read_made_up(encode_gpu(), encode_host(operation("add", 3, 1)))
+
+    assert timeline.layout is CPU
+    assert timeline.devices == ("0",)
+
+
+def on_core(name, start, duration, *, at, lasting):
+    """An operation of a TPU: by the host's clock, and by its own."""
+    own = {"device_offset_ps": at * PS_PER_US, "device_duration_ps": lasting * PS_PER_US}
+    return Event(name, start, duration, own)
+
+
+def encode_tpu(operations, modules, number=0, timestamp_ns=EPOCH_NS):
+    return encode_plane(
+        f"/device:TPU:{number}",
+        {"XLA Modules": modules, "XLA Ops": operations, "Async XLA Ops": [event("copy-start", 0, 500)]},
+        metadata={"%dot.1 = f32[8] dot(%a)": {"flops": 128, "bytes_accessed": 64, "program_id": 7, "source": "a.py:3"}},
+        display={"%dot.1 = f32[8] dot(%a)": "dot.1"},
+        timestamp_ns=timestamp_ns,
+    )
+
+
+@pytest.mark.parametrize("timestamp_ns", [0, EPOCH_NS])
+def test_a_tpus_operations_are_by_its_own_clock(timestamp_ns):
+    operations = [
+        on_core("%dot.1 = f32[8] dot(%a)", 100, 50, at=10, lasting=30),
+        on_core("%copy-done.2 = f32[8] copy-done(%b)", 160, 300, at=45, lasting=5),
+        on_core("%dot.1 = f32[8] dot(%a)", 500, 50, at=200, lasting=31),
+    ]
+    modules = [event("jit_f(7)", 95, 380), event("jit_f(7)", 490, 90)]
+    plane = encode_tpu(operations, modules, timestamp_ns=timestamp_ns)
+    timeline = read_made_up(plane)
+
+    assert timeline.layout is TPU
+    assert list(list_operations(timeline)) == [("dot.1", 10, 40), ("copy-done.2", 45, 50), ("dot.1", 200, 231)]
+    assert [(run.program, run.module, run.start / PS_PER_US, run.end / PS_PER_US) for run in timeline.runs] == [
+        ("7", "jit_f", 10, 50),
+        ("7", "jit_f", 200, 231),
+    ]
+    assert timeline.skew == (500 - 200 - (100 - 10)) * PS_PER_US
+
+    analysis = analyse_made_up(plane)
+    assert [(one.kind.name, one.about.category, one.about.source) for one in analysis.operations] == [
+        ("dot.1", "compute", "a.py:3"),
+        ("copy-done.2", "transfer", ""),
+    ]
+    assert (analysis.operations[0].about.cost.flops, analysis.operations[0].about.cost.bytes) == (128, 64)
+    assert analysis.steps.source == MODULE_RUNS
+    assert analysis.wall.tolist() == [40 * PS_PER_US, 31 * PS_PER_US]
+
+
+def test_each_device_of_a_tpu_has_the_steps_of_its_own_clock():
+    planes = [
+        encode_tpu(
+            [on_core("%dot.1 = f32[8] dot(%a)", 100 + at, 50, at=at, lasting=30 + number)],
+            [event("jit_f(7)", 90 + at, 80)],
+            number=number,
+        )
+        for number, at in enumerate((10, 12))
+    ]
+    analysis = analyse_made_up(*planes)
+
+    assert [step.device for step in analysis.steps.steps] == [0, 1]
+    assert [device.busy.tolist() for device in analysis.devices] == [[30 * PS_PER_US, 0], [0, 31 * PS_PER_US]]
+
+
+def microseconds(span):
+    return span.start / PS_PER_US, span.end / PS_PER_US
+
+
+def find(*events, **options):
+    return find_steps(read_made_up(encode_host(*events), **options))
+
+
+def test_steps_are_those_annotated():
+    steps = find(step(0, 10, 4), operation("a", 1, 5), step(20, 10, 5), operation("a", 21, 5))
+
+    assert steps.source == ANNOTATIONS
+    assert not steps.until_next
+    assert [(one.number, one.start / PS_PER_US, one.end / PS_PER_US) for one in steps.steps] == [
+        (4, 0, 10),
+        (5, 20, 30),
+    ]
+
+
+def test_an_annotation_inside_another_is_no_step_of_its_own():
+    steps = find(
+        step(0, 30, 1), step(5, 10, 7, name="inner"), operation("a", 6, 20), step(30, 10, 2), operation("a", 31, 5)
+    )
+
+    assert [one.number for one in steps.steps] == [1, 2]
+
+
+def test_a_step_whose_code_does_not_wait_lasts_until_the_next():
+    steps = find(
+        *(one for at in (0, 20, 40) for one in (step(at, 2, at), operation("a", at + 1, 15, run_id=at))),
+    )
+
+    assert (steps.source, steps.until_next) == (ANNOTATIONS, True)
+    # The last has no end.
+    assert [(one.start / PS_PER_US, one.end / PS_PER_US) for one in steps.steps] == [(0, 20), (20, 40)]
+
+
+def test_a_little_work_outside_the_annotations_leaves_them():
+    steps = find(
+        step(0, 100, 1), operation("a", 1, 99), operation("b", 100, 1), step(110, 100, 2), operation("a", 111, 99)
+    )
+
+    assert not steps.until_next
+
+
+def test_without_annotations_steps_are_the_runs_of_the_longest_program():
+    steps = find(
+        operation("a", 0, 10, run_id=1),
+        operation("b", 20, 3, run_id=2, hlo_module="jit_g", program_id=8),
+        operation("a", 30, 10, run_id=3),
+    )
+
+    assert steps.source == MODULE_RUNS
+    assert [(one.name, one.start / PS_PER_US, one.end / PS_PER_US) for one in steps.steps] == [
+        ("jit_f", 0, 10),
+        ("jit_f", 30, 40),
+    ]
+
+
+def test_a_gpu_without_annotations_has_one_step_the_whole():
+    timeline = read_made_up(encode_gpu(kernel("dot", 10, 5), kernel("dot", 90, 5)))
+    steps = find_steps(timeline)
+
+    assert steps.source == WHOLE
+    assert [(one.start / PS_PER_US, one.end / PS_PER_US) for one in steps.steps] == [(0 + 10, 95)]
+
+
+def test_without_operations_there_is_no_step_but_those_annotated():
+    assert find(event("x", 0, 1)).steps == ()
+    assert len(find(step(0, 10)).steps) == 1
+
+
+def test_operations_count_where_they_begin_in_a_step():
+    events = [operation("before", 0, 15), step(10, 20), operation("inside", 12, 30), operation("after", 30, 5)]
+    analysis = analyse_made_up(encode_host(*events))
+
+    assert [(one.kind.name, one.count) for one in analysis.operations] == [("inside", 1)]
+    assert analysis.devices[0].busy.tolist() == [18 * PS_PER_US]
+
+
+def test_a_capture_in_jaxs_own_notation_is_read_the_same():
+    text = """
+    planes {
+      name: "/host:CPU"
+      lines {
+        name: "python" timestamp_ns: 1000
+        events {
+          metadata_id: 1 offset_ps: 10000000 duration_ps: 5000000
+          stats { metadata_id: 1 ref_value: 9 } stats { metadata_id: 2 str_value: "jit_f" }
+          stats { metadata_id: 3 uint64_value: 7 } stats { metadata_id: 4 int64_value: -4 }
+          stats { metadata_id: 5 int64_value: 0 } stats { metadata_id: 6 uint64_value: 3 }
+          stats { metadata_id: 7 uint64_value: 8 }
+        }
+      }
+      lines {
+        name: "pool" timestamp_ns: 2000
+        events {
+          metadata_id: 2 offset_ps: 39000000 duration_ps: 1
+          stats { metadata_id: 10 uint64_value: 3 } stats { metadata_id: 8 uint64_value: 8 }
+        }
+      }
+      event_metadata { key: 1 value { id: 1 name: "dot" } }
+      event_metadata { key: 2 value { id: 2 name: "end: dot" } }
+      stat_metadata { key: 1 value { id: 1 name: "hlo_op" } }
+      stat_metadata { key: 2 value { id: 2 name: "hlo_module" } }
+      stat_metadata { key: 3 value { id: 3 name: "program_id" } }
+      stat_metadata { key: 4 value { id: 4 name: "run_id" } }
+      stat_metadata { key: 5 value { id: 5 name: "device_ordinal" } }
+      stat_metadata { key: 6 value { id: 6 name: "_pt" } }
+      stat_metadata { key: 7 value { id: 7 name: "_p" } }
+      stat_metadata { key: 8 value { id: 8 name: "_c" } }
+      stat_metadata { key: 9 value { id: 9 name: "dot" } }
+      stat_metadata { key: 10 value { id: 10 name: "_ct" } }
+    }
+    """
+    with read_capture(ProfileData.text_proto_to_serialized_xspace(text)) as space:
+        timeline = read_timeline(space, Programs())
+
+    assert list(list_operations(timeline)) == [("dot", 10, 40)]
+    assert not timeline.whole
