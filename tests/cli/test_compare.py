@@ -195,7 +195,7 @@ def test_the_exact_part_alone_needs_no_time(call):
 
 
 def test_the_markdown_of_many_changes_fits_into_a_comment(call, tmp_path):
-    pairs = [(changed.case(f"case{index}", source="1"), index) for index in range(800)]
+    pairs = [(changed.case(f"case{index}", source="1"), index) for index in range(200)]
 
     def run_of(name, factor):
         made = (
@@ -211,7 +211,8 @@ def test_the_markdown_of_many_changes_fits_into_a_comment(call, tmp_path):
 
     call("compare", run_of(BEFORE, 1), run_of(AFTER, 2), options=("--markdown", markdown))
 
-    assert 50_000 < len(markdown.read_text()) <= 60_000
+    assert " rows left out." in markdown.read_text()
+    assert len(markdown.read_text()) <= 60_000
 
 
 def test_hostile_texts_steer_no_output(call, tmp_path):
