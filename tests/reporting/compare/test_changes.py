@@ -15,25 +15,14 @@ UNTIMED = {"selu:jit": {"numerics": changed.checked()}}
 UNTIMED_BEFORE = run(BEFORE, (changed.case(), UNTIMED))
 
 
-def with_timings(made, change):
-    """The run with what `change` makes of each variant's name and timing."""
-    (record,) = made.cases
-    variants = tuple(
-        msgspec.structs.replace(one, outcomes={**one.outcomes, "timing": change(one.name, one.outcomes["timing"])})
-        for one in record.variants
-    )
-    return msgspec.structs.replace(made, cases=(msgspec.structs.replace(record, variants=variants),))
-
-
 def with_isolated(made, **alone_s):
     """The run, with what each variant takes alone."""
 
-    def change(name, timing):
+    def change(timing, name):
         seconds = alone_s["before" if name.endswith("before") else "now"]
-        values = {**timing.values, "isolated_s": (seconds, seconds, seconds, None, None)}
-        return msgspec.structs.replace(timing, values=values)
+        return samples.with_values(timing, isolated_s=(seconds, seconds, seconds, None, None))
 
-    return with_timings(made, change)
+    return samples.change_timings(made, change)
 
 
 TIMES = {
@@ -235,9 +224,9 @@ def test_no_environment_brings_its_device_with_it(changes):
     ids=["could not run", "was not asked for"],
 )
 def test_what_the_earlier_environment_could_not_run_is_not_passed_over(outcome, finding):
-    after = with_timings(
+    after = samples.change_timings(
         in_lock_step(1.5, environment=NEWER),
-        lambda name, timing: outcome if name.endswith("before") else timing,
+        lambda timing, name: outcome if name.endswith("before") else timing,
     )
 
     found = time_of(compare(UNTIMED_BEFORE, after))
@@ -313,11 +302,11 @@ def test_another_definition_setting_or_number_of_devices_is_another_case(change)
 
 
 def test_where_a_replay_finds_nothing_under_another_jaxlib_the_stored_times_are_looked_at():
-    def slowed(name, timing):
-        times = tuple(1.5 * value for value in timing.values["execution_s"])
-        return msgspec.structs.replace(timing, values={**timing.values, "execution_s": times})
+    def slow_down(timing, name):
+        return samples.with_values(timing, execution_s=tuple(1.5 * s for s in timing.values["execution_s"]))
 
-    found = time_of(compare(plain(BEFORE), with_timings(replayed(1.001, environment=NEWER), slowed)))
+    slowed = samples.change_timings(replayed(1.001, environment=NEWER), slow_down)
+    found = time_of(compare(plain(BEFORE), slowed))
 
     assert found.finding is Finding.SUSPECTED_SLOWER
     assert "as fast under what there is today" in found.reason

@@ -6,7 +6,7 @@ from jaxmeter.reporting.history.change_points import THE_MACHINE, find_change_po
 from jaxmeter.reporting.history.known import KnownChangePoint
 from jaxmeter.reporting.history.series import gather_series
 from tests import samples
-from tests.reporting.history.runs import case_of_night, environment_of, night, nights, snapshots
+from tests.reporting.history.runs import environment_of, night, nights, snapshots
 
 AT = 10
 
@@ -173,22 +173,25 @@ def test_a_known_step_of_an_exact_number_is_of_the_very_run(run, expected):
     assert change_point.known == expected
 
 
-def together(count, slower, at=AT):
-    """Nightly runs of some cases, the first of which are slower from one on."""
-    cases = [samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in range(count)]
+def of_cases(count, is_slower, *, nights=20, variants=("selu:jit",)):
+    """Nightly runs of some cases; `is_slower(number, index)` of a night and of a case."""
+    cases = [samples.planned_case(params={"n": n}, variants=variants) for n in range(count)]
 
     def make(number):
-        wobble = samples.WOBBLE[number % len(samples.WOBBLE)]
-        pairs = [
-            case_of_night(1e-3 * wobble * (1.2 if number >= at and index < slower else 1), case=case)
-            for index, case in enumerate(cases)
-        ]
-        return structs.replace(
-            samples.run(*pairs, run_id=f"run-{number:03}", started=f"2026-01-{number + 1:02}T02:00:00Z", machine="m"),
-            ended=None,
-        )
+        pairs = []
+        for index, case in enumerate(cases):
+            time_s = 1e-3 * samples.WOBBLE[number % 5] * (1.2 if is_slower(number, index) else 1)
+            outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s, calibration_s=(1e-4,) * 5)}
+            pairs.append((case, samples.record(case, dict.fromkeys(variants, outcomes))))
+        began = f"2026-01-{number + 1:02}T02:00:00Z"
+        return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
 
-    return [make(number) for number in range(20)]
+    return list(map(make, range(nights)))
+
+
+def together(count, slower):
+    """The first of some cases are slower from one night on."""
+    return of_cases(count, lambda number, index: number >= AT and index < slower)
 
 
 @pytest.mark.parametrize(("count", "slower", "blamed"), [(4, 4, True), (6, 3, True), (7, 3, False), (3, 2, False)])
@@ -201,19 +204,7 @@ def test_where_most_cases_change_together_it_may_be_the_machine(count, slower, b
 
 def test_steps_some_runs_apart_are_together_too():
     """Where noise has moved them."""
-    cases = [samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in range(3)]
-
-    def make(number):
-        pairs = [
-            case_of_night(
-                1e-3 * samples.WOBBLE[number % 5] * (1.2 if number >= AT + 3 * (index == 2) else 1), case=case
-            )
-            for index, case in enumerate(cases)
-        ]
-        began = f"2026-01-{number + 1:02}T02:00:00Z"
-        return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
-
-    found = change_points_of([make(number) for number in range(24)])
+    found = change_points_of(of_cases(3, lambda number, index: number >= AT + 3 * (index == 2), nights=24))
 
     assert [(one.index, one.cause) for one in found] == [(13, THE_MACHINE), (10, THE_MACHINE), (10, THE_MACHINE)]
 
@@ -250,17 +241,7 @@ def test_a_commit_near_a_step_of_times_is_told_and_the_machine_not_blamed(at):
 
 def test_variants_of_one_case_are_one_case():
     variants = ("selu:jit", "other:jit", "third:jit")
-    cases = [samples.planned_case(params={"n": n}, variants=variants) for n in range(5)]
 
-    def make(number):
-        pairs = []
-        for index, case in enumerate(cases):
-            time_s = 1e-3 * (samples.WOBBLE[number % 5] + 1e-6 * number) * (1.2 if number >= AT and index == 0 else 1)
-            outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s, calibration_s=(1e-4,) * 5)}
-            pairs.append((case, samples.record(case, dict.fromkeys(variants, outcomes))))
-        began = f"2026-01-{number + 1:02}T02:00:00Z"
-        return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
-
-    found = change_points_of([make(number) for number in range(20)])
+    found = change_points_of(of_cases(5, lambda number, index: number >= AT and index == 0, variants=variants))
 
     assert [one.cause for one in found] == ["nothing known"] * 3

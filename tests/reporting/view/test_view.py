@@ -229,17 +229,11 @@ def test_each_implementation_is_shown_in_the_mode_that_compiles_most_of_it():
 
 def grown(n, **changes):
     """A sweep of which one variant has other outcomes at one n."""
-    run = samples.sweep_run()
-    cases = []
-    for planned, case in zip(run.manifest.cases, run.cases, strict=True):
-        variants = tuple(
-            msgspec.structs.replace(one, outcomes={**one.outcomes, **changes})
-            if (planned.params["n"], one.name) == (n, "scan:jit")
-            else one
-            for one in case.variants
-        )
-        cases.append(msgspec.structs.replace(case, variants=variants))
-    return msgspec.structs.replace(run, cases=tuple(cases))
+
+    def change(outcomes, name, params):
+        return {**outcomes, **changes} if (params["n"], name) == (n, "scan:jit") else outcomes
+
+    return samples.change_outcomes(samples.sweep_run(), change)
 
 
 def scan(run, panel):
@@ -269,21 +263,13 @@ def test_a_point_with_a_wide_interval_is_shown_and_fitted_like_any_other():
 
 
 def test_scaling_leads_with_the_first_measure_of_which_it_can_be_told():
-    run = samples.sweep_run()
-    cases = []
-    for index, case in enumerate(run.cases):
-        erratic = samples.compilation(0.1, 0.1, (1.0, 1000.0)[index % 2], 0.1)
-        variants = tuple(
-            msgspec.structs.replace(one, outcomes={**one.outcomes, "compilation": erratic})
-            if "compilation" in one.outcomes
-            else one
-            for one in case.variants
-        )
-        cases.append(msgspec.structs.replace(case, variants=variants))
+    def change(outcomes, name, params):
+        erratic = samples.compilation(0.1, 0.1, 1000.0 if params["n"] in (64, 1024) else 1.0, 0.1)
+        return {**outcomes, "compilation": erratic} if "compilation" in outcomes else outcomes
 
+    run = samples.sweep_run()
     told, erratic_told = (
-        section(page_of(one), "sweeps").parts[0].notes[0]
-        for one in (run, msgspec.structs.replace(run, cases=tuple(cases)))
+        section(page_of(one), "sweeps").parts[0].notes[0] for one in (run, samples.change_outcomes(run, change))
     )
 
     assert told.startswith("Trace + lower + compile grows as")
