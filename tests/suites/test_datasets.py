@@ -219,7 +219,7 @@ def test_a_pickle_that_would_run_code_is_refused_by_the_name_of_what_it_asks_for
     hostile = pickle.dumps({b"data": Runs(f"touch {tmp_path}/ran"), b"labels": []}, protocol)
     write(data / "cifar-10-batches-py", {**PICKLED, "data_batch_1": hostile})
 
-    with pytest.raises(DataError, match=r"^data_batch_1 asks to run posix\.system, which no data set needs, and was not"):
+    with pytest.raises(DataError, match=r"^data_batch_1 asks to run posix\.system, .*, and was not read further"):
         cifar10("train")
 
     assert not (tmp_path / "ran").exists()
