@@ -142,10 +142,9 @@ def interrupt_at(count: int):
     return dies
 
 
-def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed):
+def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed, interrupted):
     twice = settings("timing", **TWICE)
-    with pytest.raises(KeyboardInterrupt):
-        executed(twice, [case("selu")], dies=interrupt_at(4))
+    interrupted(twice, [case("selu")], dies=interrupt_at(4))
 
     run, server = executed(twice, [case("selu")])
 
@@ -153,10 +152,9 @@ def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed):
     assert run.cases[0].processes == 2
 
 
-def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there(executed):
+def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there(executed, interrupted):
     twice = settings("timing", **TWICE)
-    with pytest.raises(KeyboardInterrupt):
-        executed(twice, [case("selu")], dies=interrupt_at(4))
+    interrupted(twice, [case("selu")], dies=interrupt_at(4))
 
     def answers(launched, name):
         return FAILED if launched.kind == CHECK and name == "b:jit" else OK
