@@ -234,55 +234,41 @@ BASE = variant("base", *STEADY)
 SPOILT = variant("a", *[(4.0, NOISY)] * 6)
 
 
-def test_the_ratio_of_a_contended_process_holds_where_both_sides_lose_alike():
-    outcome = summarise(processes_of(QUIET, SPOILT, QUIET, QUIET, base=BASE), "a", "base")
-
-    assert outcome.values["log_ratio"] == (0.0, math.log(1 / 4), 0.0, 0.0)
-
-
-def on_two_threads(*blocks: tuple[float, float | None], parallel: float = 1.8) -> VariantSamples:
+def on_threads(parallel: float, *blocks: tuple[float, float | None]) -> VariantSamples:
     return variant("a", *blocks, parallel=parallel)
 
 
-def test_the_ratio_of_a_contended_process_is_lost_where_the_sides_are_unequally_parallel():
-    # With one core left to it, the variant on two threads looks like one on one thread: only clean processes tell.
-    quiet, spoilt = on_two_threads(*STEADY), on_two_threads(*[(4.0, NOISY)] * 6, parallel=1.0)
-
-    outcome = summarise(processes_of(quiet, spoilt, quiet, quiet, base=BASE), "a", "base")
-
-    assert outcome.values["log_ratio"] == (0.0, None, 0.0, 0.0)
+# With one core left to it, a variant on two threads looks like one on one thread: only clean processes tell.
+TWO, ONE_OF_TWO = on_threads(1.8, *STEADY), on_threads(1.0, *[(4.0, NOISY)] * 6)
+LOST = math.log(1 / 4)
 
 
-def test_a_contended_baseline_spoils_the_ratio_as_a_contended_variant_does():
-    busy = variant("base", *[(4.0, NOISY)] * 6)
-    quiet = on_two_threads(*STEADY)
-    processes = [[process(busy if index == 1 else BASE, quiet)] for index in range(4)]
-
-    assert summarise(processes, "a", "base").values["log_ratio"] == (0.0, None, 0.0, 0.0)
-
-
-def test_ratios_of_unequally_parallel_sides_stay_where_fewer_than_three_others_remain():
-    quiet, spoilt = on_two_threads(*STEADY), on_two_threads(*[(4.0, NOISY)] * 6, parallel=1.0)
-
-    outcome = summarise(processes_of(quiet, spoilt, quiet, base=BASE), "a", "base")
-
-    assert outcome.values["log_ratio"] == (0.0, math.log(1 / 4), 0.0)
-
-
-@pytest.mark.parametrize(("parallel", "expected"), [(1.19, math.log(1 / 4)), (1.21, None)])
-def test_sides_are_unequally_parallel_beyond_a_fifth(parallel, expected):
-    quiet, spoilt = (on_two_threads(*blocks, parallel=parallel) for blocks in (STEADY, [(4.0, NOISY)] * 6))
-
-    outcome = summarise(processes_of(quiet, spoilt, quiet, quiet, base=BASE), "a", "base")
-
-    assert outcome.values["log_ratio"][1] == expected
-
-
-def test_a_contended_peer_has_no_ratio_since_nothing_noisy_the_other_process():
-    peers = [QUIET, SPOILT, QUIET, QUIET]
-    processes = [[process(BASE), process(one)] for one in peers]
-
-    assert summarise(processes, "a", "base").values["log_ratio"] == (0.0, None, 0.0, 0.0)
+@pytest.mark.parametrize(
+    ("processes", "log_ratios"),
+    [
+        (processes_of(QUIET, SPOILT, QUIET, QUIET, base=BASE), (0.0, LOST, 0.0, 0.0)),
+        (processes_of(TWO, ONE_OF_TWO, TWO, TWO, base=BASE), (0.0, None, 0.0, 0.0)),
+        (processes_of(TWO, ONE_OF_TWO, TWO, base=BASE), (0.0, LOST, 0.0)),
+        *(
+            (
+                processes_of(*[on_threads(share, *STEADY)] * 3, on_threads(share, *[(4.0, NOISY)] * 6), base=BASE),
+                (0.0, 0.0, 0.0, last),
+            )
+            for share, last in ((1.19, LOST), (1.21, None))
+        ),
+        (
+            [[process(variant("base", *[(4.0, NOISY)] * 6) if n == 1 else BASE, TWO)] for n in range(4)],
+            (0.0, None, 0.0, 0.0),
+        ),
+        ([[process(BASE), process(one)] for one in (QUIET, SPOILT, QUIET, QUIET)], (0.0, None, 0.0, 0.0)),
+    ],
+    ids=[
+        *("both sides lose alike", "unequally parallel", "fewer than three others", "parallel within a fifth"),
+        *("beyond a fifth", "a contended baseline", "a peer in a process of its own"),
+    ],
+)
+def test_the_ratio_of_a_contended_process_holds_where_both_sides_lose_alike(processes, log_ratios):
+    assert summarise(processes, "a", "base").values["log_ratio"] == log_ratios
 
 
 def is_taken(**of_load: float | None) -> bool:
