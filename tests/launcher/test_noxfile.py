@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -271,23 +272,20 @@ class AskedSession:
             raise ConnectionError
 
 
-def test_pip_is_asked_only_where_the_environment_should_hold_something_else():
-    session = AskedSession()
+@pytest.mark.parametrize(
+    ("names", "failing", "asked"),
+    [
+        (("cpu", "cpu", "gpu", "gpu", "cpu"), (), ["cpu", "gpu", "cpu"]),
+        (("cpu", "gpu", "cpu"), (False, True, False), ["cpu", "gpu", "cpu"]),
+    ],
+    ids=["something else", "what pip left half way"],
+)
+def test_pip_is_asked_only_where_the_environment_should_hold_something_else(names, failing, asked):
+    session = AskedSession(failing)
     shell = NoxShell(session)
 
-    for name in ("cpu", "cpu", "gpu", "gpu", "cpu"):
-        shell.install(name)
+    for name in names:
+        with suppress(ConnectionError):
+            shell.install(name)
 
-    assert session.asked == ["cpu", "gpu", "cpu"]
-
-
-def test_an_environment_that_pip_left_half_way_is_asked_for_again():
-    session = AskedSession(failing=(False, True, False))
-    shell = NoxShell(session)
-    shell.install("cpu")
-    with pytest.raises(ConnectionError):
-        shell.install("gpu")
-
-    shell.install("cpu")
-
-    assert session.asked == ["cpu", "gpu", "cpu"]
+    assert session.asked == asked

@@ -46,9 +46,13 @@ def test_log_ratios_become_a_mean():
 
 @pytest.mark.parametrize(("metric", "wider"), [("execution_s", True), ("return_s", True), ("compile_s", False)])
 def test_looks_widen_the_interval_of_processes_whose_number_followed_from_them(metric, wider):
-    once, often = (read(metric, 1.0, 1.1, 1.2, looks=looks).interval for looks in ((3,), (1, 2, 3)))
+    none, once, later, often = (
+        read(metric, 1.0, 1.1, 1.2, looks=looks).interval for looks in ((), (3,), (5,), (1, 2, 3))
+    )
 
     assert (often.half_width > once.half_width) is wider
+    # One look is as good as a fixed number of processes, and a run without looks has looked once.
+    assert none == once == later == read("compile_s", 1.0, 1.1, 1.2).interval
 
 
 @pytest.mark.parametrize(
@@ -103,27 +107,9 @@ def test_intervals_are_shown_at_one_level_and_decide_at_another():
     shown, decisive = (geometric_interval(values, confidence=confidence) for confidence in (0.95, 0.99))
     assert (reading.interval.low, reading.interval.high) == (shown.low, shown.high)
     assert reading.verdict_interval == decisive
-
-
-def test_without_a_level_of_their_own_the_shown_intervals_decide():
-    reading = read("execution_s", 1.0, 1.1, 1.2)
-
-    assert reading.verdict_interval == reading.interval == geometric_interval((1.0, 1.1, 1.2))
-
-
-def test_without_a_number_nothing_decides():
-    assert read("execution_s").verdict_interval is None
-
-
-def test_one_look_is_as_good_as_a_fixed_number():
-    assert read("execution_s", 1.0, 1.1, 1.2, looks=(3,)).interval == read("compile_s", 1.0, 1.1, 1.2).interval
-
-
-def test_a_run_without_looks_has_looked_once():
-    assert [read("execution_s", 1.0, 1.1, 1.2, looks=looks).interval for looks in ((), (5,))] == 2 * [
-        read("compile_s", 1.0, 1.1, 1.2).interval
-    ]
-    assert read("execution_s", 1.0, 1.1, 1.2, looks=()).looks == 1
+    of_one_level = read("execution_s", *values)
+    assert of_one_level.verdict_interval == of_one_level.interval == geometric_interval(values)
+    assert read("execution_s").verdict_interval is None  # without a number nothing decides
 
 
 @pytest.mark.parametrize(
