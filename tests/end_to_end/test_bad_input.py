@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import RunRecord, Stop, StopReason, read_json
+from jaxmeter.harness.record import RunFolder, RunRecord, Stop, StopReason, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -244,6 +244,10 @@ def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_
 
     assert ended.returncode == 3
     assert "was edited while the run went on; start a new run" in ended.stdout
+    why = "importing them begins threads, as making an array does; "
+    assert ended.stderr.count(f"warning: every process imports the suites itself: {why}") == 1
+    (note,) = read_manifest(RunFolder(tmp_path / "results" / "it")).settings.notes
+    assert note.startswith(f"every process imported the suites itself: {why}")
 
 
 WRONG = """'''Declares what cannot be.'''

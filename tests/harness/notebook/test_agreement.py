@@ -36,6 +36,7 @@ def test_both_times_are_marked_with_the_reason(measured, monkeypatch):
     ratio = {second: Ratio(1e6, 2e6, 3e6, 24)}
     monkeypatch.setattr(type(measured), "find_speedup", lambda self, name: ratio.get(name))
 
+    assert all(len(one.blocks) == measured.settings.blocks >= 24 for one in measured.process.variants)
     found = measured.list_disagreements()
     lines = repr(measured).splitlines()
 
