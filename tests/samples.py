@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -454,6 +454,37 @@ def run(*pairs: tuple[PlannedCase, CaseRecord | None], **changes: Any) -> RunRec
     return RunRecord(manifest=manifest([one for one, _ in pairs], **changes), cases=records, ended=ended)
 
 
+def change_outcomes(made: RunRecord, change: Callable[..., Mapping[str, Outcome]]) -> RunRecord:
+    """The run with what `change` makes of the outcomes of each variant: `change(outcomes, variant's name, params)`."""
+    params = {planned.id: planned.params for planned in made.manifest.cases}
+    cases = [
+        msgspec.structs.replace(
+            case,
+            variants=tuple(
+                msgspec.structs.replace(one, outcomes=dict(change(one.outcomes, one.name, params[case.id])))
+                for one in case.variants
+            ),
+        )
+        for case in made.cases
+    ]
+    return msgspec.structs.replace(made, cases=tuple(cases))
+
+
+def change_timings(made: RunRecord, change: Callable[[Outcome, str], Outcome]) -> RunRecord:
+    """The run with what `change` makes of the timing of each variant that has one."""
+    return change_outcomes(
+        made,
+        lambda outcomes, name, _: {
+            **outcomes,
+            **({"timing": change(outcomes["timing"], name)} if "timing" in outcomes else {}),
+        },
+    )
+
+
+def with_values(outcome: Outcome, **values: tuple[Number | None, ...]) -> Outcome:
+    return msgspec.structs.replace(outcome, values={**outcome.values, **values})
+
+
 def sweep_run(**changes: Any) -> RunRecord:
     """A run of cumulative_sum over n: an unrolled loop, a scan, and a loop that is skipped where n is large."""
     pairs = []
@@ -571,135 +602,86 @@ def watched_run(**changes: Any) -> RunRecord:
     program = ("a1b2c3d4e5f60718",)
     plan = {"planned_peak_bytes": 10 * mib, "donation_saves_bytes": 4 * mib}
     buffers = (buffer(4 * mib, kind="argument", instruction="x"), buffer(2 * mib, values=3), buffer(mib, source=None))
-    pairs = [
-        (
-            usual,
-            record(
-                usual,
-                {
-                    "selu:eager": {
-                        "numerics": numerics(),
-                        "timing": timing(5e-4),
-                        "compilation": compilation(0.08, processes=5, counts={"compiles": 6, "recompiles": 0}),
-                        "memory": Outcome(status=Status.UNSUPPORTED, reason="this variant has no program of its own"),
-                        "measured_memory": measured_memory(14 * mib),
-                    },
-                    "selu:jit": {
-                        "numerics": numerics(),
-                        "timing": timing(5e-5, baseline_s=5e-4),
-                        "compilation": compilation(
-                            0.004, 0.006, 0.05, 0.001, processes=5, counts=PROGRAM, fingerprints=program
-                        ),
-                        "caching": caching(
-                            processes=5, cold_s=0.06, cached_s=0.012, warm_s=5e-5, new_shape_s=0.05, new_static_s=0.055
-                        ),
-                        "memory": memory(4 * mib, 4 * mib, 2 * mib, more=plan, buffers=buffers),
-                        "measured_memory": measured_memory(11 * mib),
-                    },
-                    "selu:aot": {
-                        "numerics": numerics(),
-                        "timing": timing(4e-5, baseline_s=5e-4),
-                        "compilation": compilation(
-                            0.004, 0.006, 0.051, 0.0005, processes=5, counts=PROGRAM, fingerprints=program
-                        ),
-                        "memory": memory(4 * mib, 4 * mib, 2 * mib, more=plan, buffers=buffers),
-                    },
-                },
-            ),
-        )
-    ]
+    cold = {"processes": 5, "counts": PROGRAM, "fingerprints": program}
+    planned_memory = memory(4 * mib, 4 * mib, 2 * mib, more=plan, buffers=buffers)
+    no_program = Outcome(status=Status.UNSUPPORTED, reason="this variant has no program of its own")
+    states_s = {"cold_s": 0.06, "cached_s": 0.012, "warm_s": 5e-5, "new_shape_s": 0.05, "new_static_s": 0.055}
+    sound = {
+        "selu:eager": {
+            "numerics": numerics(),
+            "timing": timing(5e-4),
+            "compilation": compilation(0.08, processes=5, counts={"compiles": 6, "recompiles": 0}),
+            "memory": no_program,
+            "measured_memory": measured_memory(14 * mib),
+        },
+        "selu:jit": {
+            "numerics": numerics(),
+            "timing": timing(5e-5, baseline_s=5e-4),
+            "compilation": compilation(0.004, 0.006, 0.05, 0.001, **cold),
+            "caching": caching(processes=5, **states_s),
+            "memory": planned_memory,
+            "measured_memory": measured_memory(11 * mib),
+        },
+        "selu:aot": {
+            "numerics": numerics(),
+            "timing": timing(4e-5, baseline_s=5e-4),
+            "compilation": compilation(0.004, 0.006, 0.051, 0.0005, **cold),
+            "memory": planned_memory,
+        },
+    }
+    many = msgspec.structs.replace(planned_variant("many:jit"), compiles=1)
     odd = planned_case(
         "restless",
-        variants=(
-            "restless:eager",
-            "restless:jit",
-            "two:jit",
-            msgspec.structs.replace(planned_variant("many:jit"), compiles=1),
-        ),
+        variants=("restless:eager", "restless:jit", "two:jit", many),
         represents_workload=True,
         new_shape={"n": 10_001},
     )
     counts = {**PROGRAM, "recompiles": 2}
     del counts["counted_flops"], counts["counted_bytes"]
-    budget = compilation(0.02, 0.02, 0.3, 0.2, processes=3, counts={**counts, "compiles": 3})
     uncounted = "XLA's count is left out: how often a loop of this program runs is not known"
-    pairs.append(
-        (
-            odd,
-            record(
-                odd,
-                {
-                    "restless:eager": {
-                        "numerics": numerics(),
-                        "timing": timing(5e-4),
-                        "compilation": compilation(0.03, processes=2, counts={"compiles": 4, "recompiles": 0}),
-                    },
-                    "restless:jit": {
-                        "numerics": numerics(),
-                        "timing": timing(6e-5, baseline_s=5e-4),
-                        "compilation": compilation(
-                            0.002,
-                            0.004,
-                            0.03,
-                            0.02,
-                            processes=3,
-                            counts=counts,
-                            fingerprints=program,
-                            notes=(uncounted,),
-                        ),
-                        "caching": caching(
-                            processes=3,
-                            cold_s=0.05,
-                            warm_s=4e-5,
-                            calls=(PROVEN_COLD, UNPROVEN_CACHED, PROVEN_WARM),
-                        ),
-                    },
-                    "two:jit": {
-                        "numerics": numerics(),
-                        "timing": timing(7e-5, baseline_s=5e-4),
-                        "compilation": compilation(
-                            0.003, 0.005, 0.06, 0.002, processes=3, counts=PROGRAM, fingerprints=(*program, "0f" * 8)
-                        ),
-                    },
-                    "many:jit": {
-                        "numerics": numerics(),
-                        "compilation": msgspec.structs.replace(
-                            budget,
-                            status=Status.FAILED,
-                            reason="compiled 5 programs, 1 declared (compiles=1); JAX's explanation is kept",
-                            details=CompilationDetails(
-                                explanation="explanation: cache miss\n  because of argument shapes"
-                            ),
-                        ),
-                    },
-                },
-            ),
-        )
+    too_many = msgspec.structs.replace(
+        compilation(0.02, 0.02, 0.3, 0.2, processes=3, counts={**counts, "compiles": 3}),
+        status=Status.FAILED,
+        reason="compiled 5 programs, 1 declared (compiles=1); JAX's explanation is kept",
+        details=CompilationDetails(explanation="explanation: cache miss\n  because of argument shapes"),
     )
+    few, calls = {"processes": 3}, (PROVEN_COLD, UNPROVEN_CACHED, PROVEN_WARM)
+    restless = {
+        "restless:eager": {
+            "numerics": numerics(),
+            "timing": timing(5e-4),
+            "compilation": compilation(0.03, processes=2, counts={"compiles": 4, "recompiles": 0}),
+        },
+        "restless:jit": {
+            "numerics": numerics(),
+            "timing": timing(6e-5, baseline_s=5e-4),
+            "compilation": compilation(
+                *(0.002, 0.004, 0.03, 0.02), **few, counts=counts, fingerprints=program, notes=(uncounted,)
+            ),
+            "caching": caching(**few, cold_s=0.05, warm_s=4e-5, calls=calls),
+        },
+        "two:jit": {
+            "numerics": numerics(),
+            "timing": timing(7e-5, baseline_s=5e-4),
+            "compilation": compilation(
+                *(0.003, 0.005, 0.06, 0.002), **few, counts=PROGRAM, fingerprints=(*program, "0f" * 8)
+            ),
+        },
+        "many:jit": {"numerics": numerics(), "compilation": too_many},
+    }
     large = planned_case("matmul", params={"n": 100_000}, variants=("matmul:eager", "matmul:jit"))
     too_large = Outcome(status=Status.TOO_LARGE, reason="needs 10.5 GiB of 8 GiB")
-    gib = 2**30
-    pairs.append(
-        (
-            large,
-            record(
-                large,
-                {
-                    "matmul:eager": {"numerics": too_large, "memory": too_large},
-                    "matmul:jit": {
-                        "numerics": too_large,
-                        "memory": memory(
-                            5 * gib,
-                            3 * gib,
-                            int(2.5 * gib),
-                            more={"planned_peak_bytes": int(10.5 * gib)},
-                            notes=("not compiled again to see what donating saves: compiling took 3.1 s",),
-                        ),
-                    },
-                },
-            ),
-        )
-    )
+    gib, half_gib = 2**30, 2**29
+    needed = {"planned_peak_bytes": 21 * half_gib}
+    slow = ("not compiled again to see what donating saves: compiling took 3.1 s",)
+    beyond = {
+        "matmul:eager": {"numerics": too_large, "memory": too_large},
+        "matmul:jit": {
+            "numerics": too_large,
+            "memory": memory(5 * gib, 3 * gib, 5 * half_gib, more=needed, notes=slow),
+        },
+    }
+    pairs = [(usual, record(usual, sound)), (odd, record(odd, restless)), (large, record(large, beyond))]
     changes = {
         "environment": environment(device_memory_bytes=8 * gib),
         "settings": settings(

@@ -24,6 +24,7 @@ from launcher.locks import LOCKS, locate_lock
 from launcher.options import UsageError
 from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
 from tests.container.launch import CHECKOUT
+from tests.end_to_end.conftest import write_small_suite
 
 BASE = os.environ.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE
 REQUIRE_PODMAN = "JAXMETER_REQUIRE_PODMAN"
@@ -93,28 +94,7 @@ def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
     """A user's suite, in the working folder: one workload with three small cases."""
-    path = tmp_path / "small.py"
-    path.write_text(
-        '''"""Small."""
-
-import jax.numpy as jnp
-
-from jaxmeter import workload
-
-
-@workload(
-    inputs=lambda key, *, n: jnp.arange(n, dtype="float32"),
-    params={"n": (1, 2, 3)},
-    reference=lambda x: x + 1,
-    modes=("eager", "jit"),
-)
-def increment(x):
-    """Adds one, (n,) -> (n,)."""
-    return x + 1
-''',
-        encoding="utf8",
-    )
-    return path
+    return write_small_suite(tmp_path)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,36 +14,7 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 Harness = Callable[..., "subprocess.CompletedProcess[str]"]
 
-
-@pytest.fixture
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-
-
-@pytest.fixture
-def harness(tmp_path: Path, environment: dict[str, str]) -> Harness:
-    """Runs `jaxmeter ARGUMENTS` to its end, in an empty folder."""
-
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "jaxmeter", *map(str, arguments)],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
-
-    return run
-
-
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
-    """A suite of one workload with three small cases."""
-    path = tmp_path / "small.py"
-    path.write_text(
-        '''"""Small."""
+SMALL = '''"""Small."""
 
 import jax.numpy as jnp
 
@@ -58,7 +30,40 @@ from jaxmeter import workload
 def increment(x):
     """Adds one, (n,) -> (n,)."""
     return x + 1
-''',
-        encoding="utf8",
-    )
+'''
+
+
+def write_small_suite(folder: Path) -> Path:
+    """A suite of one workload with three small cases."""
+    path = folder / "small.py"
+    path.write_text(SMALL, encoding="utf8")
     return path
+
+
+def run_program(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs `jaxmeter ARGUMENTS` to its end, in a folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "jaxmeter", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Harness:
+    """Runs `jaxmeter ARGUMENTS` to its end, in an empty folder."""
+    return partial(run_program, tmp_path)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return write_small_suite(tmp_path)

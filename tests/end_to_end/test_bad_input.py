@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import RunRecord, Stop, StopReason, read_json
+from jaxmeter.harness.record import RunFolder, RunRecord, Stop, StopReason, read_json, read_manifest
 from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
@@ -74,6 +74,7 @@ def test_a_run_id_that_is_taken_is_refused_and_the_run_is_untouched(
     assert (folder / "manifest.json").read_text() == "precious"
 
 
+@pytest.mark.slow  # tests/harness/parent/test_fork_client.py has processes that end badly by default
 def test_every_way_to_fail_is_a_status_and_the_other_variants_go_on(harness: Harness, tmp_path: Path) -> None:
     (tmp_path / "trouble.py").write_text(
         '''"""Ways to fail, from a suite that touches the backend at import."""
@@ -227,7 +228,7 @@ def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, 
     lowest = 'modes=("jit",), level="' + level.removeprefix("--") + '"'
     (tmp_path / "editing.py").write_text(EDITING.replace('modes=("jit",)', lowest))
 
-    ended = harness("run", "--suites", "editing.py", level, "--processes", "3", "--run-id", "it")
+    ended = harness("run", "--suites", "editing.py", level, "--probe", "timing", "--processes", "3", "--run-id", "it")
 
     assert ended.returncode == 0, ended.stdout
     assert "x + 1 + 0  #" in (tmp_path / "editing.py").read_text()
@@ -243,17 +244,10 @@ def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_
 
     assert ended.returncode == 3
     assert "was edited while the run went on; start a new run" in ended.stdout
-
-
-def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, suite: Path, tmp_path: Path) -> None:
-    harness("run", "--suites", suite, "--quick", "--processes", "3", "--probe", "timing", "--run-id", "it")
-    before = (tmp_path / "results" / "it" / "run.json").read_bytes()
-
-    ended = harness("run", "--resume", "it")
-
-    assert ended.returncode == 0
-    assert "3 cases: 3 ok" in ended.stdout
-    assert (tmp_path / "results" / "it" / "run.json").read_bytes() == before
+    why = "importing them begins threads, as making an array does; "
+    assert ended.stderr.count(f"warning: every process imports the suites itself: {why}") == 1
+    (note,) = read_manifest(RunFolder(tmp_path / "results" / "it")).settings.notes
+    assert note.startswith(f"every process imported the suites itself: {why}")
 
 
 WRONG = """'''Declares what cannot be.'''

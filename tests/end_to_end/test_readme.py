@@ -77,7 +77,10 @@ def test_the_commands_run_as_written_one_after_the_other(tmp_path: Path) -> None
     commands = block.strip().splitlines()[1:]
     assert len(commands) == 6
 
-    run_as_installed(tmp_path, commands)
+    # One timing process of each case is enough to see that the line is one that runs.
+    run_as_installed(
+        tmp_path, [line.replace("--run-id example", "--run-id example --processes 1") for line in commands]
+    )
 
     assert (tmp_path / "results" / "example" / "run.json").is_file()
     assert list((tmp_path / "reports").glob("*.html"))
@@ -113,7 +116,9 @@ def test_the_suite_measures_what_the_text_says(tmp_path: Path, harness: Harness)
     lines = [line for line in block.splitlines() if line and not line.lstrip().startswith(("#", '"""'))]
     assert len(lines) <= 15
 
-    ended = harness("run", "--suites", "softplus.py", "--quick", "--processes", "3", "--run-id", "it")
+    ended = harness(
+        "run", "--suites", "softplus.py", "--quick", "--probe", "timing", "--processes", "3", "--run-id", "it"
+    )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (case,) = read_json(tmp_path / "results" / "it" / "run.json", RunRecord).manifest.cases

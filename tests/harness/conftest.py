@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +35,17 @@ class FakeClock:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+@contextmanager
+def time_few_blocks() -> Iterator[None]:
+    """Has `jaxmeter.measure` time six short blocks of each variant instead of half a second."""
+    from jaxmeter.harness.notebook import one_process
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("BLOCK_S", 0.002), ("BLOCKS", 6), ("SETTLE_S", 0.0)):
+            patch.setattr(one_process, name, value)
+        yield
 
 
 @pytest.fixture

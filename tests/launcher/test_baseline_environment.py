@@ -32,12 +32,9 @@ def test_packages_and_flags_are_those_that_the_run_recorded(tmp_path):
     assert (found.backend, found.python) == ("cpu", "3.11.0")
     assert found.packages == run.manifest.environment.packages
     assert (found.variables, found.image) == ({"XLA_FLAGS": "--a"}, "")
-
-
-def test_the_image_of_a_run_is_read(tmp_path):
-    folder = samples.write_run(tmp_path / "run", samples.run(environment=samples.environment(image=IMAGE)))
-
-    assert read_baseline(folder).image == IMAGE
+    of_image = samples.write_run(tmp_path / "image", samples.run(environment=samples.environment(image=IMAGE)))
+    assert (read_baseline(of_image).image, read_baseline(of_image).image_id) == (IMAGE, IMAGE_ID)
+    assert found.image_id == ""
 
 
 @pytest.mark.parametrize(
@@ -106,82 +103,55 @@ def test_what_is_installed_again_is_what_measuring_uses_in_the_recorded_versions
     assert wanted.words == "jax==0.10.1 jaxlib==0.10.1 numpy==2.0.0"
 
 
-@pytest.mark.parametrize(
-    ("installed", "changes"),
-    [
-        ({"jax": "0.10.1", "jaxlib": "0.10.1", "numpy": "2.1"}, []),
-        ({"jax": "0.10.2", "jaxlib": "0.10.2"}, ["jax 0.10.1 → 0.10.2", "jaxlib 0.10.1 → 0.10.2"]),
-        ({"jax": "0.10.1", "jaxlib": "0.10.2"}, ["jaxlib 0.10.1 → 0.10.2"]),
-        ({}, []),
-    ],
-)
-def test_versions_of_jax_and_jaxlib_steer_programs_and_others_do_not(installed, changes):
-    assert find_changes(baseline(), installed, {}) == changes
+LEFT_OUT = [f"{name}X" if name.endswith("_") else name for name in _NOT_USED]
+DUMPS = {"XLA_FLAGS": "--xla_gpu_dump_llvmir --xla_dump_to=***", "JAX_DUMP_IR_TO": "***"}
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "changes"),
+    ("installed", "before", "now", "changes"),
     [
-        ({"XLA_FLAGS": "--a"}, {"XLA_FLAGS": "--a"}, []),
-        ({"XLA_FLAGS": "--a"}, {"XLA_FLAGS": "--b"}, ["XLA_FLAGS"]),
-        ({"XLA_FLAGS": "--a"}, {}, ["XLA_FLAGS"]),
-        ({}, {"JAX_ENABLE_X64": "1"}, ["JAX_ENABLE_X64"]),
-        ({"JAX_PLATFORMS": "cpu"}, {}, []),
-        ({}, {"JAX_COMPILATION_CACHE_DIR": "/a", "JAX_DISABLE_JIT": "1"}, []),
-        ({"OMP_NUM_THREADS": "2"}, {"HOME": "/root"}, []),
-        ({"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, {}, []),
-        ({"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5"}, {}, ["XLA_PYTHON_CLIENT_MEM_FRACTION"]),
+        ({"jax": "0.10.1", "jaxlib": "0.10.1", "numpy": "2.1"}, {}, {}, []),
+        ({"jax": "0.10.2", "jaxlib": "0.10.2"}, {}, {}, ["jax 0.10.1 → 0.10.2", "jaxlib 0.10.1 → 0.10.2"]),
+        ({"jax": "0.10.1", "jaxlib": "0.10.2"}, {}, {}, ["jaxlib 0.10.1 → 0.10.2"]),
+        ({}, {}, {}, []),
+        (PACKAGES, {"XLA_FLAGS": "--a"}, {"XLA_FLAGS": "--a"}, []),
+        (PACKAGES, {"XLA_FLAGS": "--a"}, {"XLA_FLAGS": "--b"}, ["XLA_FLAGS"]),
+        (PACKAGES, {"XLA_FLAGS": "--a"}, {}, ["XLA_FLAGS"]),
+        (PACKAGES, {}, {"JAX_ENABLE_X64": "1"}, ["JAX_ENABLE_X64"]),
+        (PACKAGES, {"JAX_PLATFORMS": "cpu"}, {}, []),
+        (PACKAGES, {}, {"JAX_COMPILATION_CACHE_DIR": "/a", "JAX_DISABLE_JIT": "1"}, []),
+        (PACKAGES, {"OMP_NUM_THREADS": "2"}, {"HOME": "/root"}, []),
+        (PACKAGES, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, {}, []),
+        (PACKAGES, {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5"}, {}, ["XLA_PYTHON_CLIENT_MEM_FRACTION"]),
+        # A path at home was recorded with a tilde.
+        (PACKAGES, {"XLA_FLAGS": "--xla_dir=~/cuda"}, {"XLA_FLAGS": "--xla_dir=/home/anna/cuda"}, []),
+        # What is written down while compiling steers no program.
+        *(
+            (PACKAGES, DUMPS, now, [])
+            for now in ({}, {"XLA_FLAGS": "--xla_dump_to=/a --xla_dump_hlo_as_text"}, {"JAX_DUMP_IR_TO": "/a"})
+        ),
+        (PACKAGES, {}, dict.fromkeys(LEFT_OUT, "1"), []),
     ],
 )
-def test_flags_steer_programs_and_other_variables_do_not(before, now, changes):
-    assert find_changes(baseline(variables=before), PACKAGES, now) == changes
-
-
-def test_a_flag_with_a_path_at_home_is_the_one_that_was_recorded(monkeypatch):
+def test_versions_of_jax_and_flags_steer_programs_and_others_do_not(monkeypatch, installed, before, now, changes):
     monkeypatch.setenv("HOME", "/home/anna")
-    before = baseline(variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=~/cuda"})
 
-    assert find_changes(before, PACKAGES, {"XLA_FLAGS": "--xla_gpu_cuda_data_dir=/home/anna/cuda"}) == []
-
-
-@pytest.mark.parametrize(
-    "now", [{}, {"XLA_FLAGS": "--xla_dump_to=/a --xla_dump_hlo_as_text"}, {"JAX_DUMP_IR_TO": "/a"}], ids=str
-)
-def test_what_is_written_down_while_compiling_steers_no_program(now):
-    before = baseline(variables={"XLA_FLAGS": "--xla_gpu_dump_llvmir --xla_dump_to=***", "JAX_DUMP_IR_TO": "***"})
-
-    assert find_changes(before, PACKAGES, now) == []
-
-
-def test_what_the_harness_leaves_out_is_no_flag():
-    left_out = [f"{name}X" if name.endswith("_") else name for name in _NOT_USED]
-
-    assert find_changes(baseline(), PACKAGES, dict.fromkeys(left_out, "1")) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "in_container"),
-    [({}, False), ({"image": IMAGE}, False), ({"image": IMAGE, "python": "3.1.2"}, True)],
-)
-def test_the_same_python_or_an_image_can_take_turns_on_a_cpu(changes, in_container):
-    assert find_obstacle(baseline(**changes), in_container=in_container) == ""
-
-
-def test_an_image_is_known_by_its_id_whatever_is_called_so_today():
-    assert baseline(image=IMAGE).image_id == IMAGE_ID
-    assert baseline().image_id == ""
+    assert find_changes(baseline(variables=before), installed, now) == changes
 
 
 @pytest.mark.parametrize(
     ("changes", "in_container", "said"),
     [
+        ({}, False, ""),
+        ({"image": IMAGE}, False, ""),
+        ({"image": IMAGE, "python": "3.1.2"}, True, ""),
         ({}, True, "it was measured outside of containers; --runtime local can make its environment anew"),
         ({"image": IMAGE, "backend": "tpu"}, True, "two processes that take turns on one tpu have never been tried"),
         ({"backend": "gpu"}, False, "two processes that take turns on one gpu have never been tried"),
         ({"python": "3.1.2"}, False, f"it was made with Python 3.1.2, here is {HERE}"),
     ],
 )
-def test_what_is_in_the_way_is_said(changes, in_container, said):
+def test_what_is_in_the_way_is_said_and_the_same_python_or_an_image_is_not(changes, in_container, said):
     assert find_obstacle(baseline(**changes), in_container=in_container) == said
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.bisection import Answer, Bisected, Judged, NoDifferenceError, bisect, describe
+from launcher.bisection import Answer, Judged, NoDifferenceError, bisect, describe
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(6))
 
@@ -34,27 +34,17 @@ def ignore(words):
 
 @pytest.mark.parametrize("first_bad", range(1, len(RELEASES)))
 def test_the_first_bad_release_is_found_with_the_good_one_before_it(first_bad):
-    found = bisect(RELEASES, Judge(first_bad), ignore)
+    judge = Judge(first_bad)
+    found = bisect(RELEASES, judge, ignore)
 
     assert (found.last_good, found.first_bad, found.skipped) == (RELEASES[first_bad - 1], RELEASES[first_bad], ())
-
-
-def test_the_bad_release_is_asked_first_and_the_good_one_never():
-    judge = Judge(3)
-
-    bisect(RELEASES, judge, ignore)
-
+    assert describe(found) == [f"first bad: {found.first_bad}; last good: {found.last_good}"]
+    # The bad release is asked first, and the good one never.
     assert judge.asked[0] == (5, 0)
     assert 0 not in {index for index, _ in judge.asked}
-
-
-def test_two_neighbours_need_one_answer():
-    judge = Judge(1)
-
-    found = bisect(RELEASES[:2], judge, ignore)
-
-    assert (found.last_good, found.first_bad) == RELEASES[:2]
-    assert judge.asked == [(1, 0)]
+    of_two = Judge(1)
+    assert bisect(RELEASES[:2], of_two, ignore).first_bad == RELEASES[1]
+    assert of_two.asked == [(1, 0)]
 
 
 @pytest.mark.parametrize("answer", [Answer.GOOD, Answer.UNDECIDED, Answer.UNUSABLE])
@@ -73,7 +63,9 @@ def test_an_undecided_release_is_asked_once_more():
 
 
 def test_one_that_stays_undecided_is_left_between_and_named():
-    found = bisect(RELEASES, Judge(3, undecided={(2, 0), (2, 1)}), ignore)
+    said = []
+
+    found = bisect(RELEASES, Judge(3, undecided={(2, 0), (2, 1)}), said.append)
 
     assert (found.last_good, found.first_bad, found.skipped) == (
         "jax==0.1",
@@ -85,6 +77,9 @@ def test_one_that_stays_undecided_is_left_between_and_named():
         "between them jax==0.2 could not be judged: it is undecided",
         "so the change came with one of these, or with the first bad one",
     ]
+    # The last attempt promises no other.
+    asked = "jax==0.2 is undecided: it is undecided"
+    assert said[1:3] == [f"{asked}; asked again", asked]
 
 
 def test_one_that_cannot_be_used_is_asked_once_and_the_others_decide():
@@ -110,17 +105,6 @@ def test_releases_are_halved(first_bad):
     assert len(asked) == 7
 
 
-def test_the_last_attempt_does_not_promise_another():
-    said = []
-
-    bisect(RELEASES, Judge(3, undecided={(2, 0), (2, 1)}), said.append)
-
-    assert said[1:3] == [
-        "jax==0.2 is undecided: it is undecided; asked again",
-        "jax==0.2 is undecided: it is undecided",
-    ]
-
-
 def test_every_answer_is_said_and_kept():
     said = []
 
@@ -129,10 +113,6 @@ def test_every_answer_is_said_and_kept():
     assert said[0] == "jax==0.5 is bad: it is bad"
     assert "jax==0.2 is undecided: it is undecided; asked again" in said
     assert [release for release, _ in found.judged] == [words.split()[0] for words in said if "again" not in words]
-
-
-def test_what_was_found_is_one_line_where_nothing_was_skipped():
-    assert describe(Bisected("a", "b")) == ["first bad: b; last good: a"]
 
 
 @given(data=st.data())

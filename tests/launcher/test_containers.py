@@ -112,47 +112,19 @@ def test_whatever_the_engine_the_backend_and_the_options_these_hold(engine, back
         "/home/ana:rw,exec,nosuid,nodev,mode=1777",
     ]
     assert arguments[-6:] == ["--entrypoint", "python3", "jaxmeter:cpu-1", "-m", "jaxmeter", "run"]
-
-
-@every_engine
-@every_backend
-def test_no_container_is_given_a_quota_of_processor_time(engine, backend, options):
-    arguments = arguments_of(engine, backend, options)
-
+    # No quota of processor time, and read-only mounts unless results go there.
     assert not any(word.startswith(("--cpus", "--cpu-quota", "--cpu-period", "--memory")) for word in arguments)
-
-
-@every_engine
-@every_backend
-def test_every_protection_is_on_unless_the_user_gives_the_container_everything(engine, backend, options):
-    arguments = arguments_of(engine, backend, options)
-
-    protected = (values(arguments, "--cap-drop"), "no-new-privileges" in values(arguments, "--security-opt"))
-    assert ("--privileged" in arguments) == ("--privileged" in options)
-    assert protected == (([], False) if "--privileged" in options else (["ALL"], True))
-
-
-@every_engine
-@every_backend
-def test_only_a_tpus_container_has_a_network(engine, backend, options):
-    arguments = arguments_of(engine, backend, options)
-
-    assert values(arguments, "--network") == ["host" if backend == "tpu" else "none"]
-
-
-@every_engine
-@every_backend
-def test_shared_memory_is_larger_than_the_engines_default(engine, backend, options):
-    assert values(arguments_of(engine, backend, options), "--shm-size") == ["100g" if backend == "tpu" else "1g"]
-
-
-@every_engine
-@every_backend
-def test_mounts_are_read_only_unless_results_go_there(engine, backend, options):
-    assert values(arguments_of(engine, backend, options), "--mount") == [
+    assert values(arguments, "--mount") == [
         "type=bind,source=/home/ana/suites,target=/home/ana/suites,readonly",
         "type=bind,source=/home/ana/work/results,target=/home/ana/work/results",
     ]
+    # Only a TPU's container has a network.
+    assert values(arguments, "--network") == ["host" if backend == "tpu" else "none"]
+    assert values(arguments, "--shm-size") == ["100g" if backend == "tpu" else "1g"]
+    # Every protection is on unless the user gives the container everything.
+    protected = (values(arguments, "--cap-drop"), "no-new-privileges" in values(arguments, "--security-opt"))
+    assert ("--privileged" in arguments) == ("--privileged" in options)
+    assert protected == (([], False) if "--privileged" in options else (["ALL"], True))
 
 
 @pytest.mark.parametrize(
@@ -268,22 +240,11 @@ def test_a_tpus_device_files_are_handed_over_one_by_one_since_a_folder_would_be_
 
     assert values(arguments, "--device") == ["/dev/vfio/0", "/dev/vfio/1", "/dev/vfio/vfio"]
     assert "memlock=68719476736" in values(arguments, "--ulimit")
-
-
-@every_engine
-def test_a_containers_user_is_in_the_groups_that_may_use_a_tpu(engine):
+    # The container's user is in the groups that may use a TPU.
     own = ["keep-groups"] if engine.kind == "podman" else []
-
-    assert values(arguments_of(engine, "tpu"), "--group-add") == (own if engine.rootless else ["27", "101"])
-
-
-@every_engine
-def test_a_container_that_is_given_everything_is_handed_no_single_device(engine):
+    assert values(arguments, "--group-add") == (own if engine.rootless else ["27", "101"])
+    # One that is given everything is handed no single device, and a processor needs none.
     assert values(arguments_of(engine, "tpu", ["--privileged"]), "--device") == []
-
-
-@every_engine
-def test_a_processor_needs_no_device(engine):
     assert BACKENDS["cpu"].devices.container_arguments(engine, read_request("cpu", [], {}), HOST) == ()
 
 

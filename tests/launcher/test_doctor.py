@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import socket
 import threading
 from dataclasses import replace
@@ -10,6 +11,7 @@ from launcher.doctor.examination import Surroundings, conclude, examine, look, r
 from launcher.engines import Answer
 from launcher.findings import State
 from launcher.options import UsageError
+from tests.golden_texts import check_golden_scenes
 
 GB = 10**9
 DOCKER_INFO = json.dumps({"ServerVersion": "28.0", "DockerRootDir": "/store", "Runtimes": {"nvidia": {}}})
@@ -69,16 +71,25 @@ class Place:
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content)
-
-    def without_engine(self):
-        (self.bin / "docker").unlink()
+        return self
 
     def having(self, *images):
         """Images whose name begins so are there, others are not."""
-        self.change(image_id=lambda engine, name: "sha256:1" if name.startswith(images) else None)
+        return self.change(image_id=lambda engine, name: "sha256:1" if name.startswith(images) else None)
 
     def change(self, **surroundings):
         self.surroundings = replace(self.surroundings, **surroundings)
+        return self
+
+    def without(self, file):
+        file.unlink()
+        return self
+
+    def with_gpu(self, **more):
+        return self.write(self.root, {**GPU, **more})
+
+    def with_wheels(self):
+        return self.write(self.checkout, {"docker/wheels/jax-1-py3-none-any.whl": ""})
 
     def look(self, *arguments):
         """({name: row}, [what follows for each measurement], whether all can be made)."""
@@ -88,16 +99,95 @@ class Place:
         sentences = [conclude(found, each) for each in asked]
         return {row.name: row for row in (*rows, *found.interferences)}, sentences, not any(map(found.missing, asked))
 
+    def describe(self, *arguments):
+        """What is found, of what, with its remedy, and what follows."""
+        rows, sentences, _ = self.look(*arguments)
+        lines = [
+            f"{row.state.name.lower()}: {name}: {row.found}" + (f"; remedy: {row.remedy}" if row.remedy else "")
+            for name, row in rows.items()
+        ]
+        folder = str(self.root.parent)
+        return [re.sub("-[0-9a-f]{12}", "-HASH", line.replace(folder, "PLACE")) for line in (*lines, *sentences)]
 
-def test_a_machine_that_has_everything_is_fine_throughout(place):
-    place.write(place.root, GPU)
 
-    rows, sentences, can = place.look("cpu", "gpu")
+def broken(*_):
+    raise RuntimeError("unheard of")
 
-    assert {row.state for row in rows.values()} == {State.OK}
-    assert {row.remedy for row in rows.values()} == {""}
-    assert sentences == ["nox -s cpu can measure here.", "nox -s gpu can measure here."]
-    assert can
+
+def registry_out_of_reach(url, *way):
+    return unreachable(url, *way) if "docker.io" in url else 200
+
+
+def refused(words):
+    return lambda command: Answer(0, json.dumps({"ServerErrors": [words]}))
+
+
+RESTRICTED = {"proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"}
+NOISE = {"proc/loadavg": "2.00 0 0 1/1 1", "sys/fs/cgroup/cpu.max": "50000 100000"}
+OLD_GPU = {name: text.replace("580", "535") for name, text in GPU.items()}
+
+SCENES = {
+    "everything": (Place.with_gpu, ["cpu", "gpu"], True),
+    "no engine": (lambda place: place.without(place.bin / "docker"), [], True),
+    "no engine, and a container": (
+        lambda place: place.without(place.bin / "docker"),
+        ["--runtime", "container"],
+        False,
+    ),
+    "an engine that was passed over": (lambda place: place.change(ask=refused("permission denied")), [], True),
+    "an image that is not built yet": (lambda place: place.having(BASE), [], True),
+    "an index out of reach, with one of two images built": (
+        lambda place: place.with_gpu().having(BASE, "jaxmeter:cpu").change(fetch=unreachable),
+        ["cpu", "gpu"],
+        False,
+    ),
+    "an index out of reach while nothing has to be made": (lambda place: place.change(fetch=unreachable), [], True),
+    "wheels at hand": (lambda place: place.having(BASE).change(fetch=unreachable).with_wheels(), [], False),
+    "wheels at hand, and a local environment": (
+        lambda place: place.change(fetch=unreachable).with_wheels(),
+        ["--runtime", "local"],
+        False,
+    ),
+    "a base image that is not here, whose registry answers": (lambda place: place.having("none"), [], True),
+    "a base image out of reach": (lambda place: place.having("none").change(fetch=registry_out_of_reach), [], False),
+    "where the engine keeps images is out of sight": (
+        lambda place: place.having(BASE).change(free_bytes=lambda folder: None if folder == "/store" else 100 * GB),
+        [],
+        True,
+    ),
+    "little room for images that are built": (lambda place: place.change(free_bytes=lambda folder: GB), [], True),
+    "no room for results": (
+        lambda place: place.change(
+            free_bytes=lambda folder: 90 * 10**6 if folder == str(place.surroundings.folder) else 12_340_000_000
+        ),
+        [],
+        False,
+    ),
+    "no checkout": (lambda place: place.without(place.checkout / "docker/Dockerfile"), [], False),
+    "no devices": (lambda place: place, ["cpu", "gpu", "tpu"], False),
+    "an older driver": (lambda place: place.write(place.root, OLD_GPU), ["gpu"], False),
+    "an older driver and CUDA": (lambda place: place.write(place.root, OLD_GPU), ["gpu", "--cuda", "12"], True),
+    "counters that the driver keeps to itself": (lambda place: place.with_gpu(**RESTRICTED), ["gpu"], True),
+    "what spoils times": (lambda place: place.write(place.root, NOISE), [], True),
+    "an engine that could not be checked": (lambda place: place.change(ask=broken), [], True),
+}
+"""A machine, what is asked of it, and whether all of that can be measured."""
+
+
+def test_what_a_machine_lacks_reads_as_its_golden_text(tmp_path):
+    scenes = {
+        rule: arrange(Place(tmp_path / str(number))).describe(*arguments)
+        for number, (rule, (arrange, arguments, _)) in enumerate(SCENES.items())
+    }
+    usual = {line for line in scenes["everything"] if line.startswith("ok: ")}
+
+    others = {rule: [line for line in lines if line not in usual] for rule, lines in scenes.items()}
+    check_golden_scenes("doctor", {**others, "everything": scenes["everything"]})
+
+
+@pytest.mark.parametrize(("arrange", "arguments", "can"), SCENES.values(), ids=SCENES)
+def test_whether_a_machine_can_measure_is_told(place, arrange, arguments, can):
+    assert arrange(place).look(*arguments)[2] is can
 
 
 def test_the_cpu_is_asked_about_where_nothing_is_named_and_each_backend_once():
@@ -127,41 +217,6 @@ def test_what_there_is_not_is_a_usage_error_that_tells_what_there_is(arguments, 
         read_asked(arguments, {})
 
 
-def test_without_an_engine_the_local_environment_is_used(place):
-    place.without_engine()
-
-    rows, sentences, can = place.look()
-
-    assert rows["container engine"].state is State.NOTE
-    assert "install one" in rows["container engine"].remedy
-    assert rows["cpu environment"].state is State.NOTE
-    assert not {"base image", "cpu image", "disk of images"} & set(rows)
-    assert sentences == ["nox -s cpu can measure here."]
-    assert can
-
-
-def test_without_an_engine_a_measurement_that_needs_a_container_cannot_be_made(place):
-    place.without_engine()
-
-    rows, (words,), can = place.look("--runtime", "container")
-
-    assert rows["container engine"].state is State.MISSING
-    assert "--runtime local" in rows["container engine"].remedy
-    assert not {"cpu environment", "cpu image"} & set(rows)
-    assert words.startswith("nox -s cpu -- --runtime container cannot measure here: no container engine is installed")
-    assert not can
-
-
-def test_an_engine_that_was_passed_over_is_told_with_its_reason(place):
-    place.change(ask=lambda command: Answer(0, json.dumps({"ServerErrors": ["permission denied"]})))
-
-    rows, _, can = place.look()
-
-    assert rows["passed over"].found == f"{place.bin}/docker: permission denied"
-    assert "usermod" in rows["passed over"].remedy
-    assert can
-
-
 def test_an_engine_is_asked_each_question_once(place):
     asked = []
     place.change(ask=lambda command: asked.append(command) or docker(command))
@@ -179,65 +234,6 @@ def test_the_network_is_asked_while_the_engine_is(place):
     rows, _, _ = place.look()
 
     assert rows["container engine"].state is State.OK
-
-
-def test_an_image_that_is_not_built_yet_is_no_obstacle_where_it_can_be_built(place):
-    place.having(BASE)
-
-    rows, sentences, can = place.look()
-
-    assert rows["cpu image"].state is State.NOTE
-    assert "the first nox -s cpu builds it" in rows["cpu image"].found
-    assert "takes up to 3 GB, 100.0 GB are free" in rows["cpu image"].found
-    assert sentences == ["nox -s cpu can measure here."]
-    assert can
-
-
-def test_an_index_out_of_reach_prevents_building_but_not_measuring_with_what_is_built(place):
-    place.write(place.root, GPU)
-    place.having(BASE, "jaxmeter:cpu")
-    place.change(fetch=unreachable)
-
-    rows, (cpu, gpu), can = place.look("cpu", "gpu")
-
-    assert rows["package index"].state is State.MISSING
-    assert "https://pypi.org/simple: no answer (Name or service not known)" in rows["package index"].found
-    assert "nox -s wheels" in rows["package index"].remedy
-    assert rows["cpu image"].state is State.OK
-    assert cpu == "nox -s cpu can measure here."
-    assert gpu == (
-        "nox -s gpu cannot measure here: the gpu image is not built yet, and cannot be without the package index."
-    )
-    assert not can
-
-
-def test_an_index_out_of_reach_is_good_to_know_while_nothing_has_to_be_made(place):
-    place.change(fetch=unreachable)
-
-    rows, _, can = place.look()
-
-    assert rows["package index"].state is State.NOTE
-    assert "not needed now" in rows["package index"].found
-    assert can
-
-
-def test_with_wheels_at_hand_the_remedy_is_to_build_from_them(place):
-    place.having(BASE)
-    place.change(fetch=unreachable)
-    place.write(place.checkout, {"docker/wheels/jax-1-py3-none-any.whl": ""})
-
-    rows, _, _ = place.look()
-
-    assert rows["cpu image"].remedy == "build it from docker/wheels: nox -s images -- --offline cpu"
-
-
-def test_wheels_at_hand_are_no_remedy_for_a_local_environment(place):
-    place.change(fetch=unreachable)
-    place.write(place.checkout, {"docker/wheels/jax-1-py3-none-any.whl": ""})
-
-    rows, _, _ = place.look("--runtime", "local")
-
-    assert rows["cpu environment"].remedy == "see below"
 
 
 def test_a_local_environment_needs_the_index_only_until_it_is_made(place):
@@ -275,38 +271,13 @@ def test_an_index_has_to_answer_with_a_page(place, status, state, words):
 
 
 def test_credentials_of_index_and_proxy_are_never_shown(place, capsys):
-    place.variables |= {"PIP_INDEX_URL": "https://me:s3cret@host/simple", "HTTPS_PROXY": "http://me:s3cret@proxy:3128"}
     place.change(fetch=unreachable)
-
+    place.variables |= {"PIP_INDEX_URL": "https://me:s3cret@host/simple", "HTTPS_PROXY": "http://me:s3cret@proxy:3128"}
     examine([], place.variables, place.checkout, place.surroundings)
 
     printed = " ".join(capsys.readouterr().out.split())
     assert "https://host/simple (through the proxy http://proxy:3128): no answer" in printed
     assert "s3cret" not in printed
-
-
-@pytest.mark.parametrize("status", [200, 401])
-def test_a_base_image_that_is_not_here_is_fine_where_its_registry_answers_anything(place, status):
-    place.having("none")
-    place.change(fetch=lambda url, index, proxy: status if "docker.io" in url else 200)
-
-    rows, _, can = place.look()
-
-    assert rows["base image"].state is State.OK
-    assert "registry answers" in rows["base image"].found
-    assert can
-
-
-def test_a_base_image_out_of_reach_prevents_building(place):
-    place.having("none")
-    place.change(fetch=lambda url, *way: unreachable(url, *way) if "docker.io" in url else 200)
-
-    rows, (words,), can = place.look()
-
-    assert rows["base image"].state is State.MISSING
-    assert f"{place.bin}/docker load" in rows["base image"].remedy
-    assert words.endswith("the cpu image is not built yet, and cannot be without the base image.")
-    assert not can
 
 
 def test_a_base_image_is_not_asked_for_while_the_images_are_built(place):
@@ -334,90 +305,6 @@ def test_an_image_needs_room_to_be_built(place, free, can_expected):
     assert ("takes up to 15 GB, 14.0 GB are free in /store" in words) == (not can_expected)
 
 
-def test_an_image_that_is_built_needs_no_room(place):
-    place.change(free_bytes=lambda folder: GB)
-
-    assert place.look()[2]
-
-
-def test_where_the_engine_keeps_images_may_be_out_of_sight(place):
-    place.having(BASE)
-    place.change(free_bytes=lambda folder: None if folder == "/store" else 100 * GB)
-
-    rows, sentences, _ = place.look()
-
-    assert rows["disk of images"].state is State.UNKNOWN
-    assert sentences == ["nox -s cpu can measure here."]
-
-
-def test_free_room_is_told_in_gigabytes(place):
-    place.change(free_bytes=lambda folder: 12_340_000_000)
-
-    rows, _, _ = place.look()
-
-    assert rows["disk of images"].found == "12.3 GB free in /store"
-    assert rows["disk of results"].found == f"12.3 GB free in {place.surroundings.folder}"
-
-
-def test_results_need_a_little_room(place):
-    place.change(free_bytes=lambda folder: 90 * 10**6 if folder == str(place.surroundings.folder) else 100 * GB)
-
-    rows, _, can = place.look()
-
-    assert rows["disk of results"].state is State.MISSING
-    assert not can
-
-
-def test_without_checkout_images_cannot_be_built_and_the_local_environment_is_the_way(place):
-    (place.checkout / "docker/Dockerfile").unlink()
-
-    rows, _, can = place.look()
-
-    assert rows["cpu image"].state is State.MISSING
-    assert "--runtime local" in rows["cpu image"].remedy
-    assert not can
-
-
-def test_the_devices_of_a_backend_are_needed_for_it_alone(place):
-    rows, (cpu, gpu, tpu), can = place.look("cpu", "gpu", "tpu")
-
-    assert rows["NVIDIA GPUs"].state is rows["TPUs"].state is State.MISSING
-    assert rows["NVIDIA GPUs"].remedy
-    assert rows["TPUs"].remedy
-    assert "GPUs at rest" not in rows
-    assert cpu == "nox -s cpu can measure here."
-    assert gpu.startswith("nox -s gpu cannot measure here: no NVIDIA driver")
-    assert tpu.startswith("nox -s tpu cannot measure here: no TPU")
-    assert not can
-
-
-def test_gpus_are_told_with_their_number_and_driver(place):
-    place.write(place.root, GPU)
-
-    assert place.look("gpu")[0]["NVIDIA GPUs"].found == "1, with driver 580.65.06"
-
-
-def test_an_older_cuda_can_be_asked_about(place):
-    place.write(place.root, {name: text.replace("580", "535") for name, text in GPU.items()})
-
-    rows, (words,), can = place.look("gpu")
-    _, (words_cuda12,), can_cuda12 = place.look("gpu", "--cuda", "12")
-
-    assert "--cuda 12" in rows["NVIDIA GPUs"].remedy
-    assert "driver 535.65.06 is older than 580" in words
-    assert words_cuda12 == "nox -s gpu -- --cuda 12 can measure here."
-    assert (can, can_cuda12) == (False, True)
-
-
-def test_counters_that_the_driver_keeps_to_itself_are_good_to_know(place):
-    place.write(place.root, {**GPU, "proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"})
-
-    rows, _, can = place.look("gpu")
-
-    assert rows["GPU traces"].state is State.NOTE
-    assert can
-
-
 @pytest.mark.parametrize(
     ("is_root", "runtime", "is_told"),
     [(False, "local", True), (True, "local", False), (False, "container", True), (True, "container", True)],
@@ -439,19 +326,6 @@ def test_whether_gpus_rest_is_asked_only_where_they_can_be_used(place):
 
     assert resting["GPUs at rest"].state is State.OK
     assert "GPUs at rest" not in not_asked
-
-
-def test_what_spoils_times_is_named_and_does_not_prevent_measuring(place):
-    place.write(place.root, {"proc/loadavg": "2.00 0 0 1/1 1", "sys/fs/cgroup/cpu.max": "50000 100000"})
-
-    _, sentences, can = place.look()
-
-    assert sentences == ["nox -s cpu can measure here. For better times, first see to: CPU quota, other programs."]
-    assert can
-
-
-def broken(*_):
-    raise RuntimeError("unheard of")
 
 
 @pytest.mark.parametrize(
@@ -476,14 +350,6 @@ def test_whatever_breaks_is_a_row_and_the_rest_is_examined(place, part, row):
     assert can
 
 
-def test_what_could_not_be_checked_is_named_where_it_matters(place):
-    place.change(ask=broken)
-
-    _, sentences, _ = place.look()
-
-    assert sentences == ["nox -s cpu may be able to measure here; not known: container engine."]
-
-
 @pytest.mark.parametrize(("arguments", "code"), [([], 0), (["cpu", "tpu"], 2)])
 def test_the_exit_code_tells_whether_everything_asked_can_be_measured(place, capsys, arguments, code):
     assert examine(arguments, place.variables, place.checkout, place.surroundings) == code
@@ -494,8 +360,7 @@ def test_the_exit_code_tells_whether_everything_asked_can_be_measured(place, cap
 
 
 def test_words_of_an_engine_cannot_steer_the_terminal(place, capsys):
-    place.change(ask=lambda command: Answer(0, json.dumps({"ServerErrors": ["\x1b[2Jgone"]})))
-
+    place.change(ask=refused("\x1b[2Jgone"))
     examine([], place.variables, place.checkout, place.surroundings)
 
     assert "?[2Jgone" in capsys.readouterr().out

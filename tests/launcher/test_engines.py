@@ -10,6 +10,7 @@ import pytest
 
 from launcher.engines import Answer, Engine, Rejected, Search, ask_client, find_engine
 from launcher.options import UsageError
+from tests.golden_texts import check_golden_scenes
 
 NEVER = Answer(None, stderr="no answer within 20 s")
 BUILDX = Answer(0, "github.com/docker/buildx v0.24.0 d0e5e86")
@@ -18,6 +19,10 @@ DAEMON_DOWN = "Cannot connect to the Docker daemon at unix:///var/run/docker.soc
 NO_PERMISSION = (
     "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: "
     'Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.24/info": dial unix /var/run/docker.sock: connect: permission denied'
+)
+NO_SOCKET = (
+    "failed to connect to the docker API at unix:///var/run/docker.sock; check if the path is correct and if the "
+    "daemon is running: dial unix /var/run/docker.sock: connect: no such file or directory"
 )
 TRAITS = ("rootless", "remapped", "selinux", "nvidia_runtime", "cdi")
 PODMAN = {
@@ -55,6 +60,42 @@ def podman(info=PODMAN):
     }
 
 
+def nerdctl(**changes):
+    info = {"ServerVersion": "2.1.2", "SecurityOptions": ["name=seccomp,profile=builtin"], **changes}
+    return {"--version": Answer(0, "nerdctl version 2.1.2\n"), "info": Answer(0, json.dumps(info))}
+
+
+def silent(*errors):
+    """What a docker 20 prints, and ends with 0, where its daemon gives errors."""
+    return Answer(0, json.dumps({"ServerErrors": errors, "ClientInfo": {"Context": "default"}}))
+
+
+def emptied(words):
+    """What a docker 28 prints, every field empty, and complains of on stderr."""
+    return Answer(1, json.dumps(docker_info(ServerVersion="", DockerRootDir="", Runtimes=None)), words)
+
+
+REJECTED = {
+    "docker 20 without its daemon": docker(silent(DAEMON_DOWN)),
+    "docker 28 without its daemon": docker(emptied(DAEMON_DOWN)),
+    "docker 29 without its daemon": docker(emptied(NO_SOCKET)),
+    "docker without its daemon or any description": docker(Answer(1, "", DAEMON_DOWN)),
+    "docker 20 without permission": docker(silent(NO_PERMISSION)),
+    "docker 28 without permission": docker(emptied(NO_PERMISSION)),
+    **{f"docker that describes itself as {words!r}": docker(Answer(0, words)) for words in ("not JSON", "[]", "")},
+    "docker that does not answer": dict.fromkeys(("--version", "info", "version", "buildx"), NEVER),
+    "docker without buildx": docker(buildx=UNKNOWN_COMMAND),
+    "podman that fails": podman(Answer(125, "", f"Cannot connect to Podman.\nError: unable to connect: {NO_SOCKET}\n")),
+    "podman that ends with an error whatever it prints": podman(Answer(125, json.dumps(PODMAN))),
+    "nerdctl without buildkit": nerdctl(),
+    "nerdctl without containerd": {
+        **nerdctl(),
+        "info": Answer(1, json.dumps({"ServerVersion": ""}), 'level=fatal msg="cannot access containerd socket"'),
+    },
+}
+"""What clients say that cannot be used."""
+
+
 @dataclass
 class Machine:
     """A PATH of folders, and what the clients in them say."""
@@ -88,6 +129,21 @@ def install(machine, tmp_path):
         return str(client)
 
     return put
+
+
+def test_clients_that_cannot_be_used_are_rejected_with_reason_and_remedy_by_their_golden_text(install, machine):
+    said = {}
+    for number, (name, answers) in enumerate(REJECTED.items()):
+        kind = name.partition(" ")[0]
+        machine.path = [str(Path(install(kind, answers, folder=str(number))).parent)]
+        machine.clients["buildctl"] = {"debug": Answer(1 if name == "nerdctl without buildkit" else 0)}
+        search = machine.find()
+        assert search.engine is None
+        (rejected,) = search.rejected
+        assert Path(rejected.client) == Path(machine.path[0], kind)
+        said[name] = (rejected.reason, rejected.remedy)
+
+    check_golden_scenes("engines", said)
 
 
 def test_a_docker_that_answers_and_builds_is_described_by_its_own_words(machine, install):
@@ -124,63 +180,6 @@ def test_missing_lists_in_what_docker_says_are_empty_lists(machine, install):
     assert [name for name in TRAITS if getattr(engine, name)] == []
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Answer(0, json.dumps({"ServerErrors": [DAEMON_DOWN], "ClientInfo": {"Context": "default"}})),
-        # Newer clients print every field, empty, and complain on stderr.
-        Answer(1, json.dumps(docker_info(ServerVersion="", DockerRootDir="", Runtimes=None)), DAEMON_DOWN),
-        Answer(1, "", DAEMON_DOWN),
-    ],
-    ids=["docker 20 ends with 0", "docker 28 ends with 1 and an empty description", "without any description"],
-)
-def test_a_docker_whose_daemon_is_down_is_rejected_however_its_client_says_so(machine, install, answer):
-    client = install("docker", docker(answer))
-
-    search = machine.find()
-
-    assert search.engine is None
-    assert search.rejected == (Rejected(client, DAEMON_DOWN, "start the daemon (sudo systemctl start docker)"),)
-
-
-def test_a_newer_dockers_words_for_a_daemon_that_is_down_have_the_same_remedy(machine, install):
-    words = (
-        "failed to connect to the docker API at unix:///var/run/docker.sock; check if the path is correct and if the "
-        "daemon is running: dial unix /var/run/docker.sock: connect: no such file or directory"
-    )
-    install("docker", docker(Answer(1, json.dumps(docker_info(ServerVersion="")), words)))
-
-    (rejected,) = machine.find().rejected
-
-    assert rejected.remedy == "start the daemon (sudo systemctl start docker)"
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Answer(0, json.dumps({"ServerErrors": [NO_PERMISSION], "ClientInfo": {"Context": "default"}})),
-        Answer(1, json.dumps(docker_info(ServerVersion="")), NO_PERMISSION),
-    ],
-    ids=["docker 20", "docker 28"],
-)
-def test_a_docker_that_the_user_may_not_use_is_rejected_with_the_group_to_join(machine, install, answer):
-    install("docker", docker(answer))
-
-    (rejected,) = machine.find().rejected
-
-    assert rejected.reason == NO_PERMISSION
-    assert "sudo usermod -aG docker $USER" in rejected.remedy
-
-
-@pytest.mark.parametrize("answer", [Answer(0, "not JSON"), Answer(0, "[]"), Answer(0, "")])
-def test_a_docker_that_describes_nothing_is_rejected(machine, install, answer):
-    install("docker", docker(answer))
-
-    (rejected,) = machine.find().rejected
-
-    assert rejected.remedy == "see whether `docker info` works"
-
-
 def test_a_client_that_does_not_answer_is_rejected_and_the_next_one_is_used(machine, install):
     stuck = install("docker", {})
     machine.clients[stuck] = dict.fromkeys(("--version", "info", "version", "buildx"), NEVER)
@@ -210,14 +209,6 @@ def test_docker_builds_by_itself_before_version_23_and_with_buildx_since(
     install("docker", docker(version=version, buildx=Answer(0) if has_buildx else UNKNOWN_COMMAND))
 
     assert (machine.find().engine is not None) == can_build
-
-
-def test_a_docker_that_cannot_build_says_what_to_install(machine, install):
-    client = install("docker", docker(buildx=UNKNOWN_COMMAND))
-
-    assert machine.find().rejected == (
-        Rejected(client, "it cannot build: version 28.2.2 has no buildx", "install docker-buildx"),
-    )
 
 
 def test_a_second_docker_on_path_is_used_where_the_first_cannot_build(machine, install):
@@ -254,22 +245,6 @@ def test_podman_tells_how_it_runs_containers(machine, install, said, attribute):
     assert (engine.rootless, engine.selinux) == (attribute == "rootless", attribute == "selinux")
 
 
-def test_a_podman_that_fails_is_rejected_with_the_last_line_that_it_printed(machine, install):
-    words = (
-        "Cannot connect to Podman. Please verify your connection to the Linux system\n"
-        "Error: unable to connect to Podman socket: dial unix /run/podman/podman.sock: connect: no such file\n"
-    )
-    client = install("podman", podman(Answer(125, "", words)))
-
-    assert machine.find().rejected == (Rejected(client, words.splitlines()[-1], "see whether `podman info` works"),)
-
-
-def test_a_podman_that_ends_with_an_error_is_rejected_whatever_it_printed(machine, install):
-    install("podman", podman(Answer(125, json.dumps(PODMAN))))
-
-    assert machine.find().engine is None
-
-
 def test_podman_under_the_name_of_docker_is_a_podman(machine, install):
     client = install("docker", podman())
 
@@ -278,34 +253,11 @@ def test_podman_under_the_name_of_docker_is_a_podman(machine, install):
     assert (engine.kind, engine.client) == ("podman", client)
 
 
-def nerdctl(**changes):
-    info = {"ServerVersion": "2.1.2", "SecurityOptions": ["name=seccomp,profile=builtin"], **changes}
-    return {"--version": Answer(0, "nerdctl version 2.1.2\n"), "info": Answer(0, json.dumps(info))}
-
-
 def test_a_nerdctl_with_buildkit_is_described_by_its_own_words(machine, install):
     client = install("nerdctl", nerdctl(SecurityOptions=["name=rootless"], CDISpecDirs=["/etc/cdi"]))
     machine.clients["buildctl"] = {"debug": Answer(0)}
 
     assert machine.find().engine == Engine(client=client, kind="nerdctl", version="2.1.2", rootless=True, cdi=True)
-
-
-def test_a_nerdctl_without_buildkit_cannot_build(machine, install):
-    client = install("nerdctl", nerdctl())
-
-    assert machine.find().rejected == (
-        Rejected(client, "it cannot build: buildctl reaches no buildkitd", "install and start BuildKit"),
-    )
-
-
-def test_a_nerdctl_that_reaches_no_containerd_is_rejected(machine, install):
-    words = 'time="2026-08-22" level=fatal msg="cannot access containerd socket \\"/run/containerd/containerd.sock\\""'
-    install("nerdctl", {**nerdctl(), "info": Answer(1, json.dumps({"ServerVersion": ""}), words)})
-    machine.clients["buildctl"] = {"debug": Answer(0)}
-
-    (rejected,) = machine.find().rejected
-
-    assert rejected.reason == words
 
 
 def test_docker_is_tried_before_podman_and_podman_before_nerdctl(machine, install):
@@ -326,52 +278,35 @@ def test_an_engine_that_can_be_used_ends_the_search(machine, install):
     assert {command[0] for command in machine.asked} == {docker_client}
 
 
-def test_the_engine_that_the_user_names_is_used_alone(machine, install):
-    install("docker", docker())
-    client = install("podman", podman())
+@pytest.mark.parametrize(
+    ("named", "used"),
+    [("podman", "podman"), ("docker-28", "docker-28"), ("", "docker"), ("by its path", "elsewhere")],
+)
+def test_the_engine_that_the_user_names_is_used_alone(machine, install, named, used):
+    clients = {name: install(name, docker()) for name in ("docker", "docker-28")}
+    clients |= {"podman": install("podman", podman()), "elsewhere": install("podman", podman(), folder="elsewhere")}
 
-    assert machine.find(JAXMETER_ENGINE="podman").engine.client == client
+    engine = machine.find(JAXMETER_ENGINE=clients["elsewhere"] if named == "by its path" else named).engine
 
-
-def test_an_engine_may_be_named_by_its_path(machine, install, tmp_path):
-    install("docker", docker())
-    elsewhere = install("podman", podman(), folder="elsewhere")
-
-    assert machine.find(JAXMETER_ENGINE=elsewhere).engine.client == elsewhere
-
-
-def test_an_engine_may_have_its_version_in_its_name(machine, install):
-    install("docker-28", docker())
-
-    assert machine.find(JAXMETER_ENGINE="docker-28").engine.kind == "docker"
+    assert (engine.client, engine.kind) == (clients[used], "docker" if "docker" in used else "podman")
 
 
-def test_an_engine_that_is_not_there_is_an_error_and_no_other_one_takes_its_place(machine, install):
-    install("docker", docker())
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("nerdctl", r"nerdctl is not there or not executable.*--runtime local"),
+        ("lxc", "lxc is of no known kind; known are docker, podman, nerdctl"),
+        ("docker", "docker: Cannot connect .*; start the daemon"),
+    ],
+)
+def test_an_engine_that_was_named_and_cannot_be_used_is_an_error_and_no_other_one_takes_its_place(
+    machine, install, named, message
+):
+    for name, answers in {"docker": docker(Answer(1, "", DAEMON_DOWN)), "podman": podman(), "lxc": {}}.items():
+        install(name, answers)
 
-    with pytest.raises(UsageError, match=r"JAXMETER_ENGINE=podman is not there or not executable.*--runtime local"):
-        machine.find(JAXMETER_ENGINE="podman")
-
-
-def test_an_engine_of_no_known_kind_is_an_error_that_lists_the_known(machine, install):
-    install("lxc", {})
-
-    with pytest.raises(UsageError, match="JAXMETER_ENGINE=lxc is of no known kind; known are docker, podman, nerdctl"):
-        machine.find(JAXMETER_ENGINE="lxc")
-
-
-def test_an_engine_that_was_named_and_cannot_be_used_is_an_error_and_no_other_one_takes_its_place(machine, install):
-    install("docker", docker(Answer(1, "", DAEMON_DOWN)))
-    install("podman", podman())
-
-    with pytest.raises(UsageError, match=r"^JAXMETER_ENGINE=docker: Cannot connect .*; start the daemon"):
-        machine.find(JAXMETER_ENGINE="docker")
-
-
-def test_an_empty_choice_is_no_choice(machine, install):
-    install("docker", docker())
-
-    assert machine.find(JAXMETER_ENGINE="").engine.kind == "docker"
+    with pytest.raises(UsageError, match=f"^JAXMETER_ENGINE={message}"):
+        machine.find(JAXMETER_ENGINE=named)
 
 
 def test_without_any_client_the_search_says_what_it_looked_for(machine):

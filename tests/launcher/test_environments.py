@@ -20,22 +20,15 @@ from launcher.options import UsageError
 CHECKOUT = Path(__file__).parents[2]
 
 
-def test_packages_are_those_that_pip_is_given():
-    assert read_wanted("jax==0.10.0 'flax==0.12'").arguments == ("jax==0.10.0", "flax==0.12")
-
-
-def test_a_requirements_file_is_read_by_pip(tmp_path):
+def test_what_pip_is_given_are_packages_a_requirements_file_or_a_folder_that_it_can_install(tmp_path):
     (tmp_path / "old.txt").write_text("jax==0.10.0\n")
-
     wanted = read_wanted(str(tmp_path / "old.txt"))
 
-    assert wanted.arguments == ("--requirement", str(tmp_path / "old.txt"))
-    assert wanted.contents == "jax==0.10.0\n"
-
-
-def test_the_folder_of_a_package_is_installed_from_there(tmp_path):
+    assert read_wanted("jax==0.10.0 'flax==0.12'").arguments == ("jax==0.10.0", "flax==0.12")
+    assert (wanted.arguments, wanted.contents) == (("--requirement", str(tmp_path / "old.txt")), "jax==0.10.0\n")
+    with pytest.raises(UsageError, match=r"a folder without pyproject\.toml"):
+        read_wanted(str(tmp_path))
     (tmp_path / "pyproject.toml").write_text("[project]\n")
-
     assert read_wanted(str(tmp_path)).arguments == ("--editable", str(tmp_path))
 
 
@@ -51,11 +44,6 @@ def test_the_folder_of_a_package_is_installed_from_there(tmp_path):
 def test_what_is_neither_is_said(words, problem):
     with pytest.raises(UsageError, match=problem):
         read_wanted(words)
-
-
-def test_a_folder_that_pip_cannot_install_is_said(tmp_path):
-    with pytest.raises(UsageError, match=r"a folder without pyproject\.toml"):
-        read_wanted(str(tmp_path))
 
 
 def test_what_measuring_needs_is_what_we_depend_on_but_for_jax_and_the_report():
@@ -76,17 +64,18 @@ ERROR: No matching distribution found for jax==0.10.9
 """
 
 
-def test_a_version_that_does_not_exist_names_the_nearest_that_does():
-    assert explain(PIP) == "there is no jax==0.10.9 for this Python; nearest: 0.10.2"
-
-
-def test_a_package_that_does_not_exist_has_none():
-    assert explain(PIP.replace("0.9.2, 0.10.0, 0.10.2", "none")) == "there is no jax==0.10.9 for this Python"
-
-
-def test_other_complaints_are_pips_own():
-    assert explain("noise\nERROR: No space left\nERROR: Sorry\n") == "No space left; Sorry"
-    assert explain("killed") == "killed"
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (PIP, "there is no jax==0.10.9 for this Python; nearest: 0.10.2"),
+        (PIP.replace("0.9.2, 0.10.0, 0.10.2", "none"), "there is no jax==0.10.9 for this Python"),
+        ("noise\nERROR: No space left\nERROR: Sorry\n", "No space left; Sorry"),
+        ("killed", "killed"),
+    ],
+    ids=["no such version", "no such package", "errors", "other words"],
+)
+def test_a_version_that_does_not_exist_names_the_nearest_and_other_complaints_are_pips_own(printed, said):
+    assert explain(printed) == said
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,13 @@ def test_a_machine_without_any_device_has_none(tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "driver", "major"),
-    [(PROPRIETARY, "580.65.06", 580), (OPEN, "580.65.06", 580), (OLD, "470.256.02", 470)],
-    ids=["proprietary", "open", "old"],
+    [
+        (PROPRIETARY, "580.65.06", 580),
+        (OPEN, "580.65.06", 580),
+        (OLD, "470.256.02", 470),
+        ("NVRM version: unknown\n", None, None),
+    ],
+    ids=["proprietary", "open", "old", "unknown words"],
 )
 def test_the_drivers_version_is_read_from_either_kernel_module(tmp_path, words, driver, major):
     write(tmp_path, {"proc/driver/nvidia/version": words})
@@ -46,14 +51,6 @@ def test_the_drivers_version_is_read_from_either_kernel_module(tmp_path, words, 
     found = look_at_host(tmp_path)
 
     assert (found.driver, found.driver_major) == (driver, major)
-
-
-def test_a_version_file_in_unknown_words_is_no_driver(tmp_path):
-    write(tmp_path, {"proc/driver/nvidia/version": "NVRM version: unknown\n"})
-
-    found = look_at_host(tmp_path)
-
-    assert (found.driver, found.driver_major) == (None, None)
 
 
 def test_gpus_are_those_that_the_driver_names(tmp_path):
@@ -77,12 +74,8 @@ def test_the_driver_tells_whether_counters_are_for_administrators(tmp_path, para
     write(tmp_path, {"proc/driver/nvidia/version": OPEN, "proc/driver/nvidia/params": params})
 
     assert look_at_host(tmp_path).profiling_restricted is restricted
-
-
-def test_without_a_driver_nothing_is_known_about_counters(tmp_path):
-    write(tmp_path, {"proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"})
-
-    assert look_at_host(tmp_path).profiling_restricted is None
+    (tmp_path / "proc/driver/nvidia/version").unlink()
+    assert look_at_host(tmp_path).profiling_restricted is None  # without a driver
 
 
 @pytest.mark.parametrize("folder", ["etc/cdi", "var/run/cdi"])
@@ -96,55 +89,35 @@ def test_a_cdi_file_for_nvidias_gpus_is_found_by_its_kind(tmp_path, folder, text
     assert look_at_host(tmp_path).cdi_gpu is found
 
 
-def test_a_tpu_of_the_older_kind_has_a_device_file_a_chip(tmp_path):
-    plug(tmp_path, *[("0x1ae0", "0x005e")] * 4, GVNIC)
-    write(tmp_path, {f"dev/accel{number}": "" for number in range(4)})
-
-    found = look_at_host(tmp_path)
-
-    assert found.tpu_chips == 4
-    assert found.tpu_nodes == ("/dev/accel0", "/dev/accel1", "/dev/accel2", "/dev/accel3")
-    assert found.tpu_groups == ((tmp_path / "dev/accel0").stat().st_gid,)
-
-
-def test_a_tpu_of_the_newer_kind_has_a_group_a_chip_and_the_container_of_all_groups(tmp_path):
-    plug(tmp_path, GVNIC, *[TPU_V6E] * 4)
-    write(tmp_path, {f"dev/vfio/{name}": "" for name in (0, 1, 2, 3, "vfio")})
-
-    found = look_at_host(tmp_path)
-
-    assert found.tpu_chips == 4
-    assert found.tpu_nodes == ("/dev/vfio/0", "/dev/vfio/1", "/dev/vfio/2", "/dev/vfio/3", "/dev/vfio/vfio")
-
-
-def test_device_files_are_in_the_order_of_their_numbers(tmp_path):
-    plug(tmp_path, TPU_V6E)
-    write(tmp_path, {f"dev/vfio/{name}": "" for name in (10, 9, 2)})
-
-    assert look_at_host(tmp_path).tpu_nodes == ("/dev/vfio/2", "/dev/vfio/9", "/dev/vfio/10")
-
-
 @pytest.mark.parametrize(
-    "cards",
-    [(), (GVNIC,), (("0x10de", "0x2335"),), (("0x10de", "0x006f"),)],
-    ids=["nothing", "Google's network card", "a GPU", "another maker's card with a TPU's number"],
+    ("cards", "files", "chips", "nodes"),
+    [
+        ([("0x1ae0", "0x005e")] * 4 + [GVNIC], [f"accel{number}" for number in range(4)], 4, None),
+        ([GVNIC, *[TPU_V6E] * 4], [f"vfio/{name}" for name in (0, 1, 2, 3, "vfio")], 4, None),
+        ([TPU_V6E], ["vfio/10", "vfio/9", "vfio/2"], 1, ["vfio/2", "vfio/9", "vfio/10"]),
+        ([TPU_V6E] * 2, ["vfio/vfio"], 2, []),
+        # Another maker's card may have a TPU's number.
+        *((cards, ["vfio/0", "vfio/vfio"], 0, []) for cards in ([], [GVNIC], [("0x10de", "0x2335")])),
+        ([("0x10de", "0x006f")], ["vfio/0", "vfio/vfio"], 0, []),
+    ],
+    ids=[
+        *("a file a chip", "a group a chip, and all groups", "in the order of their numbers", "no driver loaded"),
+        *("nothing", "Google's network card", "a GPU", "another maker's card"),
+    ],
 )
-def test_vfio_without_a_tpu_is_somebody_elses(tmp_path, cards):
+def test_a_tpu_has_chips_on_the_bus_and_device_files_and_other_files_are_somebody_elses(
+    tmp_path, cards, files, chips, nodes
+):
     plug(tmp_path, *cards)
-    write(tmp_path, {f"dev/vfio/{name}": "" for name in (0, "vfio")})
+    write(tmp_path, {f"dev/{name}": "" for name in files})
 
     found = look_at_host(tmp_path)
 
-    assert (found.tpu_chips, found.tpu_nodes) == (0, ())
-
-
-def test_a_tpu_whose_driver_is_not_loaded_has_chips_and_no_device_file(tmp_path):
-    plug(tmp_path, TPU_V6E, TPU_V6E)
-    write(tmp_path, {"dev/vfio/vfio": ""})
-
-    found = look_at_host(tmp_path)
-
-    assert (found.tpu_chips, found.tpu_nodes) == (2, ())
+    assert (found.tpu_chips, found.tpu_nodes) == (
+        chips,
+        tuple(f"/dev/{name}" for name in (files if nodes is None else nodes)),
+    )
+    assert found.tpu_groups == ((tmp_path.stat().st_gid,) if found.tpu_nodes else ())
 
 
 def install_nvidia_smi(folder, monkeypatch, script):

@@ -62,55 +62,52 @@ def test_a_name_has_the_lock_and_a_short_hash(checkout):
     assert set(digest) <= set("0123456789abcdef")
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        "docker/Dockerfile",
-        "docker/locks/cpu.txt",
-        ".dockerignore",
-        "jaxmeter/harness/deep/probe.py",
-        "jaxmeter/suites/matmul.py",
-        "jaxmeter/reporting/page.html",
-    ],
+def append(file, text="# changed\n"):
+    """Adds to a file, or makes it."""
+
+    def change(checkout):
+        (checkout / file).parent.mkdir(parents=True, exist_ok=True)
+        with (checkout / file).open("a") as opened:
+            opened.write(text)
+
+    return change
+
+
+def rename(*moves):
+    """Gives files other names, one after the other."""
+
+    def change(checkout):
+        for before, after in moves:
+            (checkout / "jaxmeter/suites" / before).rename(checkout / "jaxmeter/suites" / after)
+
+    return change
+
+
+CODE = ("jaxmeter/harness/deep/probe.py", "jaxmeter/suites/matmul.py", "jaxmeter/reporting/page.html")
+NEW = ("jaxmeter/harness/new.py", "jaxmeter/suites/new.py", "jaxmeter/reporting/templates/new.html")
+LEFT_OUT = (
+    *("docs/containers.md", "README.md", "tests/test_it.py", "docker/locks/gpu.txt"),
+    *("docker/wheels/jax-0.10.2-py3-none-any.whl", "jaxmeter/__pycache__/version.cpython-313.pyc"),
+    "suites/__pycache__/deep/matmul.cpython-313.pyc",
 )
-def test_another_input_is_another_name(checkout, file):
-    before = name_of(checkout)
-
-    with (checkout / file).open("a") as opened:
-        opened.write("# changed\n")
-
-    assert name_of(checkout) != before
-
-
-@pytest.mark.parametrize(
-    "file", ["jaxmeter/harness/new.py", "jaxmeter/suites/new.py", "jaxmeter/reporting/templates/new.html"]
-)
-def test_a_new_file_of_code_is_another_name_even_if_it_is_empty(checkout, file):
-    before = name_of(checkout)
-
-    (checkout / file).parent.mkdir(exist_ok=True)
-    (checkout / file).touch()
-
-    assert name_of(checkout) != before
+CHANGES = {
+    **{file: (append(file), True) for file in ("docker/Dockerfile", "docker/locks/cpu.txt", ".dockerignore", *CODE)},
+    **{f"{file}, new and empty": (append(file, ""), True) for file in NEW},
+    "another name of a file": (rename(("matmul.py", "product.py")), True),
+    "code that moves from one file to another": (rename(("a.py", "c.py"), ("b.py", "a.py"), ("c.py", "b.py")), True),
+    **{file: (append(file), False) for file in LEFT_OUT},
+}
 
 
-def test_a_renamed_file_is_another_name(checkout):
-    before = name_of(checkout)
-
-    (checkout / "jaxmeter/suites/matmul.py").rename(checkout / "jaxmeter/suites/product.py")
-
-    assert name_of(checkout) != before
-
-
-def test_code_that_moves_from_one_file_to_the_next_is_another_name(checkout):
+@pytest.mark.parametrize(("change", "is_another"), CHANGES.values(), ids=CHANGES)
+def test_what_goes_into_an_image_decides_its_name_and_nothing_else(checkout, change, is_another):
     (checkout / "jaxmeter/suites/a.py").write_text("one\n")
     (checkout / "jaxmeter/suites/b.py").write_text("two\n")
     before = name_of(checkout)
 
-    (checkout / "jaxmeter/suites/a.py").write_text("two\n")
-    (checkout / "jaxmeter/suites/b.py").write_text("one\n")
+    change(checkout)
 
-    assert name_of(checkout) != before
+    assert (name_of(checkout) != before) is is_another
 
 
 def test_another_base_image_is_another_name(checkout):
@@ -122,27 +119,6 @@ def test_another_lock_is_another_name_even_with_the_same_packages(checkout):
 
     assert name_of(checkout, "tpu").startswith("jaxmeter:tpu-")
     assert name_of(checkout, "tpu").partition("-")[2] != name_of(checkout).partition("-")[2]
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        "docs/containers.md",
-        "README.md",
-        "tests/test_it.py",
-        "docker/locks/gpu.txt",
-        "docker/wheels/jax-0.10.2-py3-none-any.whl",
-        "jaxmeter/__pycache__/version.cpython-313.pyc",
-        "suites/__pycache__/deep/matmul.cpython-313.pyc",
-    ],
-)
-def test_what_does_not_go_into_an_image_does_not_change_its_name(checkout, file):
-    before = name_of(checkout)
-
-    (checkout / file).parent.mkdir(parents=True, exist_ok=True)
-    (checkout / file).write_text("changed\n")
-
-    assert name_of(checkout) == before
 
 
 def test_two_checkouts_of_the_same_code_have_the_same_image(checkout, tmp_path):
@@ -186,13 +162,15 @@ def test_an_image_is_built_from_the_checkouts_dockerfile_under_its_name(checkout
     assert arguments[-1] == str(checkout)
 
 
-def test_an_image_is_told_what_it_is_made_of_and_carries_it_as_labels(checkout):
-    assert values(arguments_of(checkout), "--build-arg") == [
+@pytest.mark.parametrize(("offline", "more"), [(False, []), (True, ["PIP_NO_INDEX=1"])])
+def test_an_image_is_told_what_it_is_made_of_and_only_an_offline_build_does_without_an_index(checkout, offline, more):
+    assert values(arguments_of(checkout, offline=offline), "--build-arg") == [
         f"BASE_IMAGE={BASE}",
         "LOCK=cpu",
         "VERSION=0.3.0",
         "REVISION=abc",
         f"LOCK_SHA256={Image('cpu', BASE, checkout).lock_sha256}",
+        *more,
     ]
 
 
@@ -226,13 +204,10 @@ def test_a_build_has_the_engines_network_the_machines_or_none(checkout, engine, 
     assert values(arguments_of(checkout, engine, **options), "--network") == network
 
 
-def test_only_an_offline_build_does_without_an_index(checkout):
-    assert "PIP_NO_INDEX=1" in values(arguments_of(checkout, offline=True), "--build-arg")
-    assert "PIP_NO_INDEX=1" not in values(arguments_of(checkout), "--build-arg")
-
-
 def test_secrets_are_handed_over_by_file(checkout):
     secrets = Secrets({"pip_conf": Path("/tmp/x/pip.conf"), "ca_bundle": Path("/etc/ca.pem")})
+
+    assert values(arguments_of(checkout), "--secret") == []
 
     assert values(arguments_of(checkout, secrets=secrets), "--secret") == [
         "id=pip_conf,src=/tmp/x/pip.conf",
@@ -244,10 +219,6 @@ def test_every_secret_is_one_of_the_dockerfile():
     dockerfile = (Path(__file__).parents[2] / "docker/Dockerfile").read_text()
 
     assert all(f"--mount=type=secret,id={name} " in dockerfile for name in ("pip_conf", "ca_bundle"))
-
-
-def test_without_secrets_there_is_no_option_for_them(checkout):
-    assert values(arguments_of(checkout), "--secret") == []
 
 
 def test_proxies_are_named_and_their_values_stay_out_of_the_command_line(checkout):

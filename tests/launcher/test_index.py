@@ -87,39 +87,48 @@ def test_the_file_that_counts_is_the_one_that_counts_for_pip(machine, tmp_path, 
     assert index.url == of_pip.stdout.strip()
 
 
-def test_a_file_that_a_variable_names_takes_the_place_of_the_users_own_as_in_pip(machine):
-    index = machine(
-        {"PIP_CONFIG_FILE": "{tmp}/own.conf"},
-        system=conf("7", name="retries"),
-        user=conf("user"),
-        own=conf("90", name="timeout"),
-    )
+OWN, NO_FILE = {"PIP_CONFIG_FILE": "{tmp}/own.conf"}, {"PIP_CONFIG_FILE": os.devnull}
+PERCENT = "https://me:p%40ss%2Fword@pypi.example.com/simple"
+EXTRA = "\n  https://a.example/simple\n  file:///srv/simple\n  https://b.example/simple"
+SETTINGS = {
+    "what is set for installing is over what is set for all": (
+        {},
+        {"user": conf("global") + conf("install", "install")},
+        {"index-url": "install"},
+    ),
+    "for installing is over what a later file says for all": (
+        {},
+        {"system": conf("install", "install"), "user": conf("global")},
+        {"index-url": "install"},
+    ),
+    "a file that a variable names takes the place of the user's own": (
+        OWN,
+        {"system": conf("7", name="retries"), "user": conf("user"), "own": conf("90", name="timeout")},
+        {"retries": "7", "timeout": "90"},
+    ),
+    "sections of other commands": ({}, {"user": conf("elsewhere", "download")}, {}),
+    "underscores": ({}, {"user": conf("mirror", name="index_url")}, {"index-url": "mirror"}),
+    "a percent sign": ({}, {"user": conf(PERCENT)}, {"index-url": PERCENT}),
+    "no files": (NO_FILE, {"user": conf("user"), "system": conf("system")}, {}),
+    "variables where no file is read": (
+        NO_FILE | {"PIP_INDEX_URL": "variable"},
+        {"user": conf("user")},
+        {"index-url": "variable"},
+    ),
+    "the other name of a timeout": ({"PIP_DEFAULT_TIMEOUT": "90"}, {}, {"timeout": "90"}),
+    "an index in a folder of this machine": ({}, {"user": conf("file:///srv/simple")}, {}),
+    "extra indexes, one in a folder of this machine": (
+        {},
+        {"user": conf(EXTRA, name="extra-index-url")},
+        {"extra-index-url": "https://a.example/simple https://b.example/simple"},
+    ),
+    "extra indexes of this machine alone": ({"PIP_EXTRA_INDEX_URL": "file:///srv/simple"}, {}, {}),
+}
 
-    assert index.settings == {"retries": "7", "timeout": "90"}
 
-
-def test_what_is_set_for_installing_is_over_what_is_set_for_all_of_pip(machine):
-    assert machine(user=conf("global") + conf("install", "install")).url == "install"
-
-
-def test_what_one_file_says_for_installing_is_over_what_a_later_file_says_for_all_of_pip(machine):
-    assert machine(system=conf("install", "install"), user=conf("global")).url == "install"
-
-
-def test_sections_of_other_commands_are_not_about_installing(machine):
-    assert machine(user=conf("elsewhere", "download")).settings == {}
-
-
-def test_a_name_may_be_written_with_underscores_as_in_pip(machine):
-    assert machine(user=conf("mirror", name="index_url")).url == "mirror"
-
-
-def test_files_that_pip_reads_none_of_are_not_read(machine):
-    assert machine({"PIP_CONFIG_FILE": os.devnull}, user=conf("user"), system=conf("system")).settings == {}
-
-
-def test_variables_count_even_where_no_file_is_read(machine):
-    assert machine({"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "variable"}, user=conf("user")).url == "variable"
+@pytest.mark.parametrize(("variables", "files", "expected"), SETTINGS.values(), ids=SETTINGS)
+def test_settings_are_those_that_pip_would_use_and_a_build_can(machine, variables, files, expected):
+    assert machine(variables, **files).settings == expected
 
 
 @pytest.mark.parametrize("broken", ["index-url = x\n", "[global\n", "[global]\nnonsense\n"])
@@ -135,12 +144,6 @@ def test_a_file_that_is_no_text_is_left_for_pip_to_complain_about(machine, tmp_p
     assert machine({"PIP_CONFIG_FILE": "{tmp}/own.conf"}).settings == {}
 
 
-def test_a_percent_sign_is_only_a_percent_sign(machine):
-    url = "https://me:p%40ss%2Fword@pypi.example.com/simple"
-
-    assert machine(user=conf(url)).url == url
-
-
 @pytest.mark.parametrize("name", ["index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "retries"])
 def test_every_setting_that_means_the_same_in_a_build_is_taken_from_files_and_variables(machine, name):
     variable = "PIP_" + name.upper().replace("-", "_")
@@ -154,22 +157,6 @@ def test_settings_about_this_machine_stay_here(machine, name):
     variable = "PIP_" + name.upper().replace("-", "_")
 
     assert machine({variable: "/srv/wheels"}, user=conf("/srv/wheels", name=name)).settings == {}
-
-
-def test_an_index_in_a_folder_of_this_machine_stays_here(machine):
-    assert machine(user=conf("file:///srv/simple")).settings == {}
-
-
-def test_of_several_extra_indexes_those_in_folders_of_this_machine_stay_here(machine):
-    urls = "\n  https://a.example/simple\n  file:///srv/simple\n  https://b.example/simple"
-
-    assert machine(user=conf(urls, name="extra-index-url")).settings == {
-        "extra-index-url": "https://a.example/simple https://b.example/simple"
-    }
-
-
-def test_extra_indexes_of_this_machine_alone_leave_nothing(machine):
-    assert machine({"PIP_EXTRA_INDEX_URL": "file:///srv/simple"}).settings == {}
 
 
 @pytest.mark.parametrize(
@@ -274,7 +261,3 @@ def test_certificates_are_handed_on_as_a_copy_whose_path_holds_no_comma(machine,
 
 def test_an_address_that_is_none_is_nobodys_machine(machine):
     assert not machine({"PIP_INDEX_URL": "http://[bad/simple"}).is_on_loopback
-
-
-def test_a_timeout_has_two_names_as_in_pip(machine):
-    assert machine({"PIP_DEFAULT_TIMEOUT": "90"}).settings == {"timeout": "90"}

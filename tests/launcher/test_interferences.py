@@ -50,6 +50,18 @@ def test_a_machine_that_tells_nothing_is_shown_as_not_known_and_never_as_noisy(l
 @pytest.mark.parametrize(
     ("name", "files", "found"),
     [
+        # What does not spoil times: nothing is found.
+        ("CPU quota", {"sys/fs/cgroup/cpu.max": "400000 100000"}, None),
+        ("CPU governor", {f"{CPU}/cpu1/cpufreq/scaling_governor": "userspace"}, None),
+        ("turbo", {f"{CPU}/intel_pstate/no_turbo": "1"}, None),
+        ("turbo", {f"{CPU}/cpufreq/boost": "0"}, None),
+        ("other programs", {"proc/loadavg": "0.79 9.00 9.00 1/100 4242"}, None),
+        ("memory", {"proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 2000000 kB\n"}, None),
+        ("hypervisor", {**GUEST, "proc/stat": "cpu  900 0 50 9000 0 0 0 50 0 0\n"}, None),
+        ("hypervisor", {**GUEST, "proc/stat": "cpu  0 0 0 0 0 0 0 0 0 0\n"}, None),
+        ("power", {**MAINS, "sys/class/power_supply/AC/online": "1"}, None),
+        ("power", {"sys/class/power_supply/BAT0/type": "Battery", "sys/class/power_supply/BAT0/status": "Full"}, None),
+        # What does.
         ("CPU quota", {"sys/fs/cgroup/cpu.max": "150000 100000"}, "1.5 cores' time for 4 cores"),
         (
             "CPU quota",
@@ -81,60 +93,26 @@ def test_a_machine_that_tells_nothing_is_shown_as_not_known_and_never_as_noisy(l
         ),
     ],
 )
-def test_what_spoils_times_is_recognised_and_comes_with_a_remedy(look, name, files, found):
+def test_what_spoils_times_is_recognised_and_comes_with_a_remedy_and_nothing_else_is_flagged(look, name, files, found):
     row = look(files)[name]
 
-    assert row.state is State.NOISY
-    assert found in row.found
-    assert row.remedy
+    assert row.state is (State.OK if found is None else State.NOISY)
+    assert found is None or found in row.found
+    assert bool(row.remedy) is (found is not None)
 
 
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
-        ("CPU quota", {"sys/fs/cgroup/cpu.max": "400000 100000"}),
-        ("CPU governor", {f"{CPU}/cpu1/cpufreq/scaling_governor": "userspace"}),
-        ("turbo", {f"{CPU}/intel_pstate/no_turbo": "1"}),
-        ("turbo", {f"{CPU}/cpufreq/boost": "0"}),
-        ("other programs", {"proc/loadavg": "0.79 9.00 9.00 1/100 4242"}),
-        ("memory", {"proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 2000000 kB\n"}),
-        ("hypervisor", {**GUEST, "proc/stat": "cpu  900 0 50 9000 0 0 0 50 0 0\n"}),
-        ("hypervisor", {**GUEST, "proc/stat": "cpu  0 0 0 0 0 0 0 0 0 0\n"}),
-        ("power", {**MAINS, "sys/class/power_supply/AC/online": "1"}),
-        ("power", {"sys/class/power_supply/BAT0/type": "Battery", "sys/class/power_supply/BAT0/status": "Full"}),
-    ],
-)
-def test_what_does_not_spoil_times_is_not_flagged(look, name, files):
-    assert look(files)[name].state is State.OK
+def test_turbo_and_fewer_cores_than_the_machine_has_are_good_to_know_and_swapped_memory_is_told(look):
+    swapped = f"{GOOD['proc/meminfo']}SwapTotal: 4000000 kB\nSwapFree: 2000000 kB\n"
+    mouse = {"type": "Battery", "scope": "Device", "status": "Discharging"}  # which does not power the machine
+    files = {f"sys/class/power_supply/mouse/{name}": text for name, text in mouse.items()}
 
+    rows = look({"proc/meminfo": swapped, **files}, cores=64, allowed_cores=4)
 
-@pytest.mark.parametrize("files", [{f"{CPU}/intel_pstate/no_turbo": "0"}, {f"{CPU}/cpufreq/boost": "1"}])
-def test_turbo_is_good_to_know_where_the_system_tells_it(look, files):
-    assert look(files)["turbo"].state is State.NOTE
-
-
-def test_fewer_cores_than_the_machine_has_are_good_to_know(look):
-    row = look(cores=64, allowed_cores=4)["cores"]
-
-    assert (row.state, row.found.partition(" are")[0]) == (State.NOTE, "4 of 64")
-
-
-def test_the_battery_of_a_mouse_does_not_power_the_machine(look):
-    rows = look(
-        {
-            "sys/class/power_supply/mouse/type": "Battery",
-            "sys/class/power_supply/mouse/scope": "Device",
-            "sys/class/power_supply/mouse/status": "Discharging",
-        }
-    )
-
+    assert (rows["cores"].state, rows["cores"].found.partition(" are")[0]) == (State.NOTE, "4 of 64")
+    assert "2.0 GB swapped out" in rows["memory"].found
     assert "power" not in rows
-
-
-def test_swapped_memory_is_told(look):
-    row = look({"proc/meminfo": f"{GOOD['proc/meminfo']}SwapTotal: 4000000 kB\nSwapFree: 2000000 kB\n"})["memory"]
-
-    assert "2.0 GB swapped out" in row.found
+    for told in ({f"{CPU}/cpufreq/boost": "1"}, {f"{CPU}/intel_pstate/no_turbo": "0"}):
+        assert look(told)["turbo"].state is State.NOTE
 
 
 @pytest.mark.parametrize(

@@ -70,40 +70,27 @@ def test_every_folder_has_the_same_path_inside(here, arguments):
     assert all(mount.source == mount.target for mount in mounts_of(here, *arguments))
 
 
-def test_a_suite_file_is_seen_with_its_neighbours_which_it_may_import(here):
-    touch(here / "mine/suite.py")
+@pytest.mark.parametrize(
+    ("files", "arguments", "seen"),
+    [
+        ("mine/suite.py", ("--suites", "mine/suite.py"), ["mine"]),
+        ("mine/suite.py", ("--suites", "mine"), ["mine"]),
+        ("mine/deep/suite.py", ("--suites", "mine"), ["mine"]),
+        ("mine/deep/suite.py", ("--suites", "mine.deep.suite"), ["mine"]),
+        ("mine.py", ("--suites", "mine"), ["mine.py"]),
+        ("mine.py", ("--suites", "jaxmeter.suites.matmul"), []),
+        ("mine/a.py mine/b.py", ("--suites", "mine/a.py", "--suites=mine/b.py", "--data", "mine"), ["mine"]),
+    ],
+    ids=[
+        *("a file is seen with its neighbours", "a folder", "a package as a whole", "a module of a package as a whole"),
+        *("a module alone", "the image's own", "suites and data of one folder once"),
+    ],
+)
+def test_what_suites_and_data_need_is_seen(here, files, arguments, seen):
+    for name in files.split():
+        touch(here / name)
 
-    assert readable(here, "--suites", "mine/suite.py") == [here / "mine"]
-
-
-def test_a_folder_of_suites_is_seen_itself(here):
-    touch(here / "mine/suite.py")
-
-    assert readable(here, "--suites", "mine") == [here / "mine"]
-
-
-@pytest.mark.parametrize("name", ["mine", "mine.deep.suite"])
-def test_a_package_of_the_working_folder_is_seen_as_a_whole(here, name):
-    touch(here / "mine/deep/suite.py")
-
-    assert readable(here, "--suites", name) == [here / "mine"]
-
-
-def test_a_module_of_the_working_folder_is_seen_alone(here):
-    touch(here / "mine.py")
-
-    assert readable(here, "--suites", "mine") == [here / "mine.py"]
-
-
-def test_a_module_that_is_not_in_the_working_folder_is_the_images_own(here):
-    assert readable(here, "--suites", "jaxmeter.suites.matmul") == []
-
-
-def test_suites_and_data_of_one_folder_are_mounted_once(here):
-    touch(here / "mine/a.py")
-    touch(here / "mine/b.py")
-
-    assert readable(here, "--suites", "mine/a.py", "--suites=mine/b.py", "--data", "mine") == [here / "mine"]
+    assert readable(here, *arguments) == [here / name for name in seen]
 
 
 def test_suites_of_several_folders_are_all_seen(here, tmp_path):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -112,12 +113,15 @@ def wait_for(path):
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
-def test_nox_ends_with_the_exit_code_of_the_harness(checkout, code):
-    returned, output = run_nox(checkout, "cpu", STAND_IN_CODE=str(code))
+@pytest.mark.parametrize(
+    ("harness", "report", "code"),
+    [*((code, 0, code) for code in (0, 1, 2, 3, 130)), (3, 2, 3), (0, 2, 2)],
+)
+def test_nox_ends_with_the_exit_code_of_the_harness_or_of_a_report_that_failed(checkout, harness, report, code):
+    returned, output = run_nox(checkout, "cpu", STAND_IN_CODE=str(harness), STAND_IN_REPORT_CODE=str(report))
 
     assert returned == code, output
-    assert (checkout / "report-arguments").exists() == (code in (0, 3))
+    assert (checkout / "report-arguments").exists() == (harness in (0, 3))
 
 
 @pytest.mark.end_to_end
@@ -178,48 +182,26 @@ def test_a_dry_run_reports_nothing(checkout):
     assert not (checkout / "report-arguments").exists()
 
 
-@pytest.mark.end_to_end
-def test_an_incomplete_run_stays_incomplete_when_its_report_fails_too(checkout):
-    returned, output = run_nox(checkout, "cpu", STAND_IN_CODE="3", STAND_IN_REPORT_CODE="2")
-
-    assert returned == 3, output
+NO_ENGINE = "no container engine is installed"
+NO_TPU = "no TPU (looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*)"
 
 
 @pytest.mark.end_to_end
-def test_a_report_that_fails_is_not_hidden_by_a_complete_run(checkout):
-    returned, output = run_nox(checkout, "cpu", STAND_IN_REPORT_CODE="2")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("cpu",), 0, (NO_ENGINE, "measuring in a local virtual environment instead (--runtime local)")),
+        (("cpu", "--", "--runtime", "container"), 2, (f"error: {NO_ENGINE}", "or measure without: --runtime local")),
+        (("tpu", "--", "--runtime", "local"), 2, ("nothing was downloaded or built", NO_TPU)),
+    ],
+    ids=["without an engine", "without the engine that is asked for", "without the device"],
+)
+def test_a_machine_that_lacks_something_says_so_before_anything_is_measured(checkout, arguments, code, said):
+    returned, output = run_nox(checkout, *arguments)
 
-    assert returned == 2, output
-
-
-@pytest.mark.end_to_end
-def test_a_machine_without_an_engine_measures_in_the_local_environment_and_says_so(checkout):
-    returned, output = run_nox(checkout, "cpu")
-
-    assert returned == 0
-    assert "no container engine is installed (looked for docker, podman, nerdctl on PATH)" in output
-    assert "measuring in a local virtual environment instead (--runtime local)" in output
-    assert (checkout / "harness-arguments").exists()
-
-
-@pytest.mark.end_to_end
-def test_asking_for_a_container_without_an_engine_is_a_usage_error_and_measures_nothing(checkout):
-    returned, output = run_nox(checkout, "cpu", "--", "--runtime", "container")
-
-    assert returned == 2
-    assert "error: no container engine is installed" in output
-    assert "or measure without: --runtime local" in output
-    assert not (checkout / "harness-arguments").exists()
-
-
-@pytest.mark.end_to_end
-def test_a_backend_without_its_device_is_refused_before_anything_is_installed(checkout):
-    returned, output = run_nox(checkout, "tpu", "--", "--runtime", "local")
-
-    assert returned == 2
-    assert "nox -s tpu cannot measure on this machine; nothing was downloaded or built" in output
-    assert "no TPU (looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*)" in output
-    assert not (checkout / "harness-arguments").exists()
+    assert returned == code
+    assert [words for words in said if words not in output] == []
+    assert (checkout / "harness-arguments").exists() is (code == 0)
 
 
 @pytest.mark.end_to_end
@@ -323,23 +305,20 @@ class AskedSession:
             raise ConnectionError
 
 
-def test_pip_is_asked_only_where_the_environment_should_hold_something_else():
-    session = AskedSession()
+@pytest.mark.parametrize(
+    ("names", "failing", "asked"),
+    [
+        (("cpu", "cpu", "gpu", "gpu", "cpu"), (), ["cpu", "gpu", "cpu"]),
+        (("cpu", "gpu", "cpu"), (False, True, False), ["cpu", "gpu", "cpu"]),
+    ],
+    ids=["something else", "what pip left half way"],
+)
+def test_pip_is_asked_only_where_the_environment_should_hold_something_else(names, failing, asked):
+    session = AskedSession(failing)
     shell = NoxShell(session)
 
-    for name in ("cpu", "cpu", "gpu", "gpu", "cpu"):
-        shell.install(name)
+    for name in names:
+        with suppress(ConnectionError):
+            shell.install(name)
 
-    assert session.asked == ["cpu", "gpu", "cpu"]
-
-
-def test_an_environment_that_pip_left_half_way_is_asked_for_again():
-    session = AskedSession(failing=(False, True, False))
-    shell = NoxShell(session)
-    shell.install("cpu")
-    with pytest.raises(ConnectionError):
-        shell.install("gpu")
-
-    shell.install("cpu")
-
-    assert session.asked == ["cpu", "gpu", "cpu"]
+    assert session.asked == asked

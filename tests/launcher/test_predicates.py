@@ -94,72 +94,58 @@ def test_a_time_is_bad_beyond_half_of_the_way_and_undecided_across_it(bounds, ef
     assert judge_by_target([timed(*bounds)], target).answer is answer
 
 
-def test_the_interval_of_verdicts_decides_where_another_is_shown():
-    found = change(effect=interval(1.25, 1.3, 1.35, verdict=interval(1.1, 1.3, 1.5)))
-
-    assert judge_by_target([found], TARGET).answer is Answer.UNDECIDED
-
-
-def test_the_limit_is_told():
-    assert judge_by_target([timed(1.25, 1.3, 1.35)], TARGET).why == (
-        "1.300 times the good release's time, 99 % interval 1.250 to 1.350, against 1.200"
-    )
+PROGRAM = Target("selu", "selu:jit", "program")
+OTHERS = [timed(1.3, 1.4, 1.5, case="mlp"), timed(1.3, 1.4, 1.5, variant="selu:eager")]
+WHY = "1.300 times the good release's time, 99 % interval 1.250 to 1.350, against 1.200"
 
 
 @pytest.mark.parametrize(
-    ("found", "why"),
+    ("found", "target", "answer", "why"),
     [
-        ([], ""),
-        ([change(finding="inconclusive", reason="contended")], "contended"),
-        ([timed(None, 1.3, None)], "too few processes for an interval"),
-        ([timed(-0.1, 1.3, 3.0)], "too few processes for an interval"),
-        ([timed(1.25, 1.3, 1.35, finding="suspected slower", reason="driver")], "against 1.200; driver"),
+        ([], TARGET, Answer.UNDECIDED, ""),
+        (OTHERS, TARGET, Answer.UNDECIDED, ""),
+        ([change(finding="inconclusive", reason="contended")], TARGET, Answer.UNDECIDED, "contended"),
+        ([timed(None, 1.3, None)], TARGET, Answer.UNDECIDED, "too few processes for an interval"),
+        ([timed(-0.1, 1.3, 3.0)], TARGET, Answer.UNDECIDED, "too few processes for an interval"),
+        ([timed(1.25, 1.3, 1.35, finding="suspected slower", reason="it")], TARGET, Answer.UNDECIDED, f"{WHY}; it"),
+        # The interval of verdicts decides where another is shown.
+        (
+            [change(effect=interval(1.25, 1.3, 1.35, verdict=interval(1.1, 1.3, 1.5)))],
+            TARGET,
+            Answer.UNDECIDED,
+            "against 1.200",
+        ),
+        ([timed(1.25, 1.3, 1.35)], TARGET, Answer.BAD, WHY),
+        *(
+            (
+                [change(metric="", finding=finding, reason="no such function")],
+                EXACT,
+                Answer.UNUSABLE,
+                f"selu selu:jit is {finding}: no such function",
+            )
+            for finding in ("failed", "gone", "not comparable")
+        ),
+        ([change(metric="compiles", budget="compiles", finding="more")], EXACT, Answer.GOOD, ""),
+        (
+            [memory_change(finding="more", before=100.0, after=200.0)],
+            EXACT,
+            Answer.BAD,
+            "100 in the good release, 200 here",
+        ),
+        ([memory_change(finding="inconclusive", reason="not the same")], EXACT, Answer.UNDECIDED, "not the same"),
+        (
+            [change(metric="program", budget="program", finding="changed", before=None, after=None)],
+            PROGRAM,
+            Answer.BAD,
+            "another program than the good release's",
+        ),
     ],
 )
-def test_without_a_confirmed_time_a_release_is_undecided(found, why):
-    judged = judge_by_target(found, TARGET)
+def test_a_release_is_judged_by_what_is_found_of_the_target_and_it_is_said_why(found, target, answer, why):
+    judged = judge_by_target(found, target)
 
-    assert judged.answer is Answer.UNDECIDED
+    assert judged.answer is answer
     assert judged.why.endswith(why)
-
-
-@pytest.mark.parametrize("finding", ["failed", "gone", "not comparable"])
-def test_a_case_that_does_not_run_there_cannot_be_judged(finding):
-    judged = judge_by_target([change(metric="", finding=finding, reason="no such function")], EXACT)
-
-    assert (judged.answer, judged.why) == (Answer.UNUSABLE, f"selu selu:jit is {finding}: no such function")
-
-
-def test_an_exact_number_is_good_where_nothing_is_said_of_it():
-    assert judge_by_target([change(metric="compiles", budget="compiles", finding="more")], EXACT).answer is Answer.GOOD
-
-
-def test_an_exact_number_is_bad_where_it_is_another():
-    judged = judge_by_target([memory_change(finding="more", before=100.0, after=200.0)], EXACT)
-
-    assert (judged.answer, judged.why) == (Answer.BAD, "100 in the good release, 200 here")
-
-
-def test_one_that_processes_do_not_agree_on_is_undecided():
-    judged = judge_by_target(
-        [memory_change(finding="inconclusive", reason="not the same")],
-        EXACT,
-    )
-
-    assert (judged.answer, judged.why) == (Answer.UNDECIDED, "not the same")
-
-
-def test_another_program_is_bad():
-    found = change(metric="program", budget="program", finding="changed", before=None, after=None)
-    judged = judge_by_target([found], Target("selu", "selu:jit", "program"))
-
-    assert (judged.answer, judged.why) == (Answer.BAD, "another program than the good release's")
-
-
-def test_findings_of_other_cases_and_variants_do_not_count():
-    others = [timed(1.3, 1.4, 1.5, case="mlp"), timed(1.3, 1.4, 1.5, variant="selu:eager")]
-
-    assert judge_by_target(others, TARGET).answer is Answer.UNDECIDED
 
 
 @pytest.mark.parametrize(

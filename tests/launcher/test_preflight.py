@@ -9,6 +9,7 @@ from launcher.findings import Problem
 from launcher.host import Host
 from launcher.options import UsageError
 from launcher.preflight import check, find_problems, find_warnings
+from tests.golden_texts import check_golden_scenes
 
 DOCKER = Engine("/usr/bin/docker", "docker", "28.2.2", nvidia_runtime=True)
 PODMAN = Engine("/usr/bin/podman", "podman", "5.4.2", cdi=True)
@@ -35,22 +36,6 @@ def test_a_gpu_with_a_new_driver_and_an_engine_that_hands_it_on_is_no_problem(en
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
-    [
-        ([], "version 580 or newer"),
-        (["--cuda", "12"], "version 525 or newer"),
-        (["--image", "mine:1"], "one that your image can use"),
-    ],
-)
-def test_without_a_driver_that_is_the_only_problem(options, wanted):
-    (problem,) = gpu_problems(Host(), Engine("docker", "docker", "28"), options)
-
-    assert problem.what == "no NVIDIA driver (looked for /proc/driver/nvidia/version and nvidia-smi)"
-    assert wanted in problem.remedy
-    assert "nox -s cpu" in problem.remedy
-
-
-@pytest.mark.parametrize(
     ("driver", "options", "fits"),
     [
         ("580.65.06", [], True),
@@ -65,31 +50,6 @@ def test_without_a_driver_that_is_the_only_problem(options, wanted):
 )
 def test_a_driver_has_to_be_as_new_as_the_locked_cuda_needs_and_an_image_of_ones_own_has_its_own(driver, options, fits):
     assert (gpu_problems(Host(driver=driver, gpus=1), options=options) == []) == fits
-
-
-def test_a_driver_too_old_for_cuda_13_and_new_enough_for_12_is_offered_that():
-    (problem,) = gpu_problems(Host(driver="550.54.15", gpus=1))
-
-    assert problem == Problem(
-        "driver 550.54.15 is older than 580, which CUDA 13 needs",
-        "use CUDA 12, which this driver can run (--cuda 12), or update the driver",
-    )
-
-
-@pytest.mark.parametrize(("options", "cuda", "needed"), [([], "13", "580"), (["--cuda", "12"], "12", "525")])
-def test_a_driver_too_old_for_every_cuda_has_to_be_updated(options, cuda, needed):
-    (problem,) = gpu_problems(Host(driver="470.256.02", gpus=1), options=options)
-
-    assert problem.what == f"driver 470.256.02 is older than {needed}, which CUDA {cuda} needs"
-    assert problem.remedy.startswith(f"update the driver to {needed} or newer")
-    assert "--cuda" not in problem.remedy
-
-
-def test_a_driver_without_a_gpu_is_a_problem():
-    (problem,) = gpu_problems(Host(driver="580.65.06", gpus=0))
-
-    assert problem.what == "the driver names no GPU"
-    assert "nvidia-smi" in problem.remedy
 
 
 @pytest.mark.parametrize(
@@ -118,73 +78,52 @@ def test_an_engine_hands_gpus_on_by_nvidias_runtime_or_cdi_and_podman_by_cdi_alo
     assert gives or "nvidia-container-toolkit" in problems[0].remedy
 
 
-def test_the_local_environment_needs_no_engine_for_its_gpus():
-    assert gpu_problems(Host(driver="580.65.06", gpus=1), engine=None) == []
+OLD, NO_DRIVER = Host(driver="470.256.02", gpus=1), Host()
+ROOTLESS = Engine("/usr/bin/podman", "podman", "5.4.2", rootless=True)
+CLOSED = {"is_accessible": lambda node: node != "/dev/vfio/1"}
+
+PROBLEMS = {
+    "no driver": gpu_problems(NO_DRIVER),
+    "no driver, for CUDA 12": gpu_problems(NO_DRIVER, options=["--cuda", "12"]),
+    "no driver, for an image of one's own": gpu_problems(NO_DRIVER, options=["--image", "mine:1"]),
+    "a driver too old for CUDA 13": gpu_problems(Host(driver="550.54.15", gpus=1)),
+    "a driver too old for every CUDA": gpu_problems(OLD),
+    "a driver too old for CUDA 12": gpu_problems(OLD, options=["--cuda", "12"]),
+    "a driver without a GPU": gpu_problems(Host(driver="580.65.06", gpus=0)),
+    "profiling as root, and an engine without its rights": gpu_problems(
+        engine=ROOTLESS, options=["--profile-privileged"]
+    ),
+    "all at once": gpu_problems(
+        Host(driver="470.256.02", gpus=0),
+        Engine("docker", "docker", "28", rootless=True),
+        ["--profile-privileged"],
+    ),
+    "no TPU": tpu_problems(Host()),
+    "chips without device files": tpu_problems(Host(tpu_chips=4)),
+    "device files that are closed": tpu_problems(**CLOSED),
+    "device files that an engine without root's rights cannot open": tpu_problems(
+        engine=ROOTLESS, options=["--privileged"], **CLOSED
+    ),
+}
+NO_PROBLEMS = {
+    "no engine, in the local environment": gpu_problems(Host(driver="580.65.06", gpus=1), engine=None),
+    "profiling as root": gpu_problems(engine=PODMAN, options=["--profile-privileged"]),
+    "an engine without root's rights": gpu_problems(engine=ROOTLESS),
+    "a TPU": tpu_problems(),
+    "device files where the bus cannot be seen": tpu_problems(Host(tpu_nodes=("/dev/accel0",))),
+    "closed device files in a container that is given everything": tpu_problems(
+        options=["--privileged"], is_accessible=lambda node: False
+    ),
+}
 
 
-@pytest.mark.parametrize(("rootless", "count"), [(True, 1), (False, 0)])
-def test_profiling_as_root_needs_an_engine_that_is(rootless, count):
-    engine = Engine("podman", "podman", "5.4.2", rootless=rootless)
-
-    problems = gpu_problems(engine=engine, options=["--profile-privileged"])
-
-    assert len(problems) == count
-    assert all("--profile-privileged needs an engine that runs as root" in problem.what for problem in problems)
+def test_problems_read_as_their_golden_text_and_the_most_fundamental_comes_first():
+    check_golden_scenes("preflight", {rule: list(map(str, problems)) for rule, problems in PROBLEMS.items()})
 
 
-def test_a_rootless_engine_is_no_problem_where_nobody_asks_for_root():
-    assert gpu_problems(engine=Engine("podman", "podman", "5.4.2", rootless=True)) == []
-
-
-def test_all_problems_of_a_machine_are_told_at_once_and_the_most_fundamental_first():
-    rootless = Engine("docker", "docker", "28", rootless=True)
-
-    problems = gpu_problems(Host(driver="470.256.02", gpus=0), rootless, ["--profile-privileged"])
-
-    beginnings = ["driver 470.256.02 is older", "the driver names no GPU", "docker 28 (rootless) cannot", "--profile-"]
-    assert [problem.what[: len(words)] for problem, words in zip(problems, beginnings, strict=True)] == beginnings
-
-
-def test_a_tpu_whose_device_files_may_be_used_is_no_problem():
-    assert tpu_problems() == []
-
-
-def test_a_machine_without_a_tpu_is_told_what_was_looked_for():
-    (problem,) = tpu_problems(Host())
-
-    assert problem.what == "no TPU (looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*)"
-    assert problem.remedy.startswith("run on a TPU VM; ")
-
-
-def test_chips_without_device_files_are_another_problem_than_no_chips():
-    (problem,) = tpu_problems(Host(tpu_chips=4))
-
-    assert problem.what.startswith("4 TPU chips on the PCI bus, and no device file for them")
-    assert "driver" in problem.remedy
-
-
-def test_device_files_are_enough_where_the_bus_cannot_be_seen():
-    assert tpu_problems(Host(tpu_nodes=("/dev/accel0",))) == []
-
-
-def test_device_files_that_are_closed_to_the_user_are_named():
-    (problem,) = tpu_problems(is_accessible=lambda node: node != "/dev/vfio/1")
-
-    assert problem.what == "no permission for /dev/vfio/1"
-    assert "--privileged" in problem.remedy
-
-
-def test_a_container_that_is_given_everything_opens_closed_device_files():
-    assert tpu_problems(options=["--privileged"], is_accessible=lambda node: False) == []
-
-
-def test_an_engine_without_roots_rights_opens_nothing_more():
-    rootless = Engine("/usr/bin/podman", "podman", "5", rootless=True)
-    request = read_request("tpu", ["--privileged"], {})
-
-    (problem,) = tpu.find_problems(request, TPU_HOST, rootless, lambda node: node != "/dev/vfio/1")
-
-    assert problem.what == "no permission for /dev/vfio/1"
+@pytest.mark.parametrize("problems", NO_PROBLEMS.values(), ids=NO_PROBLEMS)
+def test_what_can_be_used_is_no_problem(problems):
+    assert problems == []
 
 
 def test_a_device_file_has_to_be_open_for_reading_and_writing(monkeypatch):

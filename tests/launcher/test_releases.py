@@ -55,16 +55,17 @@ def test_releases_are_in_order_and_without_candidates():
     )
 
 
-def test_the_bad_release_may_be_the_older_one():
-    assert choose_between("jax", "0.9.1", "0.8.3", KNOWN) == ("jax==0.9.1", "jax==0.9.0", "jax==0.8.3")
-
-
-def test_zeros_at_the_end_do_not_matter():
-    assert choose_between("jax", "0.9", "0.9.1.0", KNOWN) == ("jax==0.9.0", "jax==0.9.1")
-
-
-def test_a_candidate_may_be_one_of_the_two():
-    assert choose_between("jax", "0.9.2rc1", "0.9.1", KNOWN) == ("jax==0.9.2rc1", "jax==0.9.1")
+@pytest.mark.parametrize(
+    ("good", "bad", "between"),
+    [
+        ("0.9.1", "0.8.3", ("jax==0.9.1", "jax==0.9.0", "jax==0.8.3")),
+        ("0.9", "0.9.1.0", ("jax==0.9.0", "jax==0.9.1")),
+        ("0.9.2rc1", "0.9.1", ("jax==0.9.2rc1", "jax==0.9.1")),
+    ],
+    ids=["the bad one is older", "zeros at the end", "a candidate"],
+)
+def test_releases_between_two_are_told_whatever_these_are(good, bad, between):
+    assert choose_between("jax", good, bad, KNOWN) == between
 
 
 @pytest.mark.parametrize(("version", "nearest"), [("0.9.5", "0.9.2"), ("0.11.0", "0.10.2"), ("0.1", "0.8.3")])
@@ -84,18 +85,21 @@ def test_pip_is_asked_for_what_cannot_be_and_names_what_there_is(pip):
     assert called[0][-1] == "jax==0.0.0.dev0"
 
 
-def test_where_pip_finds_nothing_its_own_words_are_told(pip):
-    pip("ERROR: no network\n")
-
-    with pytest.raises(UsageError, match="no release of jax can be found: no network"):
-        list_releases("jax==0.9.0", "jax==0.10.0")
+NONE = "ERROR: Could not find a version that satisfies the requirement jaxx==0.0.0.dev0 (from versions: none)\n"
 
 
-def test_a_package_without_any_version_is_none(pip):
-    pip("ERROR: Could not find a version that satisfies the requirement jaxx==0.0.0.dev0 (from versions: none)\n")
+@pytest.mark.parametrize(
+    ("printed", "package", "words"),
+    [
+        ("ERROR: no network\n", "jax", "no network"),
+        (NONE, "jaxx", r"there is no jaxx==0\.0\.0\.dev0 for"),
+    ],
+)
+def test_where_pip_finds_nothing_its_own_words_are_told(pip, printed, package, words):
+    pip(printed)
 
-    with pytest.raises(UsageError, match=r"no release of jaxx can be found: there is no jaxx==0\.0\.0\.dev0 for"):
-        list_releases("jaxx==0.9.0", "jaxx==0.10.0")
+    with pytest.raises(UsageError, match=f"no release of {package} can be found: {words}"):
+        list_releases(f"{package}==0.9.0", f"{package}==0.10.0")
 
 
 @pytest.mark.parametrize(

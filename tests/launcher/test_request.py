@@ -29,10 +29,46 @@ def test_the_runtime_is_the_users_choice(runtime):
     assert read_request("cpu", [f"--runtime={runtime}"], {}).runtime == runtime
 
 
-@pytest.mark.parametrize("runtime", ["docker", "", "Local"])
-def test_an_unknown_runtime_is_an_error_that_lists_the_known(runtime):
-    with pytest.raises(UsageError, match=f"--runtime '{runtime}' is unknown; allowed: auto, local, container"):
-        read_request("cpu", [f"--runtime={runtime}"], {})
+OF_CONTAINERS = {
+    "image": ("cpu", ["--image", "mine:1"]),
+    "base_image": ("cpu", ["--base-image", "ubuntu:26.04"]),
+    "privileged": ("tpu", ["--privileged"]),
+    "profile_privileged": ("gpu", ["--profile-privileged"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("backend", "arguments", "fault"),
+    [
+        *(
+            ("cpu", [f"--runtime={runtime}"], f"--runtime '{runtime}' is unknown; allowed: auto, local, container")
+            for runtime in ("docker", "", "Local")
+        ),
+        *(
+            (backend, ["--cuda", cuda], f"--cuda '{cuda}' is unknown; allowed: 13, 12")
+            for backend, cuda in (("gpu", "11"), ("gpu", "12.9"), ("gpu", ""), ("cpu", "11"))
+        ),
+        *(("gpu", [name], f"{name} needs a value") for name in ("--runtime", "--image", "--base-image", "--cuda")),
+        *(
+            (
+                backend,
+                [*arguments, "--runtime", "local"],
+                f"{arguments[0]} is about a container; leave out --runtime local, or",
+            )
+            for backend, arguments in OF_CONTAINERS.values()
+        ),
+        ("gpu", ["--image", "mine:1", "--cuda", "12"], "--image brings its own CUDA; leave out --cuda"),
+        (
+            "cpu",
+            ["--image", "mine:1", "--torch"],
+            "--image is used as it is, with PyTorch or without; leave out --torch",
+        ),
+        ("cpu", ["--image", "mine:1", "--base-image", "ubuntu:26.04"], "give one of them"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said(backend, arguments, fault):
+    with pytest.raises(UsageError, match=fault):
+        read_request(backend, arguments, {})
 
 
 @pytest.mark.parametrize(
@@ -48,22 +84,6 @@ def test_an_unknown_runtime_is_an_error_that_lists_the_known(runtime):
 )
 def test_the_lock_is_the_backends_and_on_gpus_that_of_a_cuda_version(backend, arguments, lock):
     assert read_request(backend, arguments, {}).lock == lock
-
-
-def test_an_image_of_ones_own_brings_its_own_cuda():
-    with pytest.raises(UsageError, match="--image brings its own CUDA; leave out --cuda"):
-        read_request("gpu", ["--image", "mine:1", "--cuda", "12"], {})
-
-
-def test_an_image_of_ones_own_brings_its_own_pytorch():
-    with pytest.raises(UsageError, match="--image is used as it is, with PyTorch or without; leave out --torch"):
-        read_request("cpu", ["--image", "mine:1", "--torch"], {})
-
-
-@pytest.mark.parametrize("cuda", ["11", "12.9", ""])
-def test_an_unknown_cuda_version_is_an_error_that_lists_the_known(cuda):
-    with pytest.raises(UsageError, match=f"--cuda '{cuda}' is unknown; allowed: 13, 12"):
-        read_request("gpu", ["--cuda", cuda], {})
 
 
 @pytest.mark.parametrize(
@@ -86,40 +106,15 @@ def test_an_option_of_another_backend_is_an_error_that_names_its_owner(backend, 
 
 
 @pytest.mark.parametrize(
-    ("backend", "arguments", "name", "value"),
-    [
-        ("cpu", ["--image", "mine:1"], "image", "mine:1"),
-        ("cpu", ["--base-image", "ubuntu:26.04"], "base_image", "ubuntu:26.04"),
-        ("tpu", ["--privileged"], "privileged", True),
-        ("gpu", ["--profile-privileged"], "profile_privileged", True),
-    ],
+    ("name", "value"),
+    [("image", "mine:1"), ("base_image", "ubuntu:26.04"), ("privileged", True), ("profile_privileged", True)],
 )
 @pytest.mark.parametrize("runtime", [[], ["--runtime", "auto"], ["--runtime", "container"]])
-def test_an_option_about_containers_asks_for_one(backend, arguments, name, value, runtime):
+def test_an_option_about_containers_asks_for_one(name, value, runtime):
+    backend, arguments = OF_CONTAINERS[name]
     request = read_request(backend, [*arguments, *runtime], {})
 
-    assert getattr(request, name) == value
-    assert request.runtime == "container"
-    assert request.arguments == ()
-
-
-@pytest.mark.parametrize(
-    ("backend", "arguments"),
-    [
-        ("cpu", ["--image", "mine:1"]),
-        ("cpu", ["--base-image", "ubuntu:26.04"]),
-        ("tpu", ["--privileged"]),
-        ("gpu", ["--profile-privileged"]),
-    ],
-)
-def test_an_option_about_containers_and_the_local_environment_exclude_each_other(backend, arguments):
-    with pytest.raises(UsageError, match=f"{arguments[0]} is about a container; leave out --runtime local, or"):
-        read_request(backend, [*arguments, "--runtime", "local"], {})
-
-
-def test_an_image_to_use_and_one_to_build_upon_exclude_each_other():
-    with pytest.raises(UsageError, match="give one of them"):
-        read_request("cpu", ["--image", "mine:1", "--base-image", "ubuntu:26.04"], {})
+    assert (getattr(request, name), request.runtime, request.arguments) == (value, "container", ())
 
 
 @pytest.mark.parametrize(
@@ -143,12 +138,6 @@ def test_the_base_images_variable_is_a_default_and_asks_for_no_container():
     assert read_request("cpu", ["--image", "mine:1"], variables).image == "mine:1"
 
 
-@pytest.mark.parametrize("option", ["--runtime", "--image", "--base-image", "--cuda"])
-def test_an_option_without_its_value_is_an_error_that_names_it(option):
-    with pytest.raises(UsageError, match=f"{option} needs a value"):
-        read_request("gpu", [option], {})
-
-
 def test_what_was_taken_is_kept_in_one_order_to_be_given_again():
     arguments = ["--profile-privileged", "--cuda=12", "--quick", "--base-image", "mine:1", "--runtime=container"]
 
@@ -164,12 +153,6 @@ def test_the_command_to_go_on_with_is_quoted_for_a_shell():
     assert format_command("cpu", request) == "nox -s cpu -- --image 'mine 1'"
 
 
-@pytest.mark.parametrize(("backend", "value"), [("cpu", "11"), ("gpu", "11")])
-def test_a_value_that_there_is_not_is_told_before_whose_option_it_is(backend, value):
-    with pytest.raises(UsageError, match=f"--cuda '{value}' is unknown"):
-        read_request(backend, ["--cuda", value], {})
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -180,9 +163,6 @@ def test_a_value_that_there_is_not_is_told_before_whose_option_it_is(backend, va
 )
 def test_a_session_of_no_backend_takes_the_one_that_is_named_else_the_cpu(arguments, expected):
     assert read_backend(arguments) == expected
-
-
-def test_a_backend_that_there_is_not_is_named_with_those_that_are():
     with pytest.raises(UsageError, match="--backend 'npu' is unknown; allowed: cpu, gpu, tpu"):
         read_backend(["--backend", "npu"])
 

@@ -6,7 +6,10 @@ from launcher.engines import Answer
 from launcher.options import UsageError
 from launcher.runtime import choose_engine
 
-ELSEWHERE = ["ssh://me@cluster", "ssh://cluster", "tcp://10.0.0.5:2375", "tcp://build.example.com:2376"]
+ELSEWHERE = [
+    *("ssh://me@cluster", "ssh://cluster", "tcp://10.0.0.5:2375", "tcp://build.example.com:2376"),
+    *("tcp://localhost.example.com:2375", "tcp://127.example.com:2375"),  # which only begin like this machine
+]
 HERE = ["unix:///run/user/1000/docker.sock", "tcp://127.0.0.1:2375", "tcp://localhost:2375", "tcp://[::1]:2375", ""]
 
 
@@ -76,16 +79,6 @@ def test_without_an_engine_a_container_is_an_error_with_what_to_install_and_what
     assert "nox -s doctor" in message
 
 
-@pytest.mark.parametrize("address", ELSEWHERE)
-def test_an_engine_of_another_machine_is_passed_over_since_results_would_stay_there(docker_on_path, address):
-    variables, ask = docker_on_path
-
-    engine, line = choose_engine("auto", {**variables, "DOCKER_HOST": address}, ask)
-
-    assert engine is None
-    assert "its engine is on another machine" in line
-
-
 def test_an_engine_of_another_machine_is_refused_where_it_is_asked_for(docker_on_path):
     variables, ask = docker_on_path
     elsewhere = {**variables, "DOCKER_HOST": "ssh://cluster"}
@@ -96,29 +89,8 @@ def test_an_engine_of_another_machine_is_refused_where_it_is_asked_for(docker_on
         choose_engine("auto", {**elsewhere, "JAXMETER_ENGINE": "docker"}, ask)
 
 
-def test_a_context_of_the_client_may_name_another_machine_too(docker_on_path):
-    variables, ask = docker_on_path
-
-    def ask_of_context(command):
-        return Answer(0, "ssh://cluster\n") if command[1] == "context" else ask(command)
-
-    engine, _ = choose_engine("auto", variables, ask_of_context)
-
-    assert engine is None
-
-
 def ask_podman(command):
     return Answer(0, json.dumps({"version": {"Version": "5.4.2"}}))
-
-
-def test_podmans_variable_for_another_machine_counts_too(tmp_path):
-    put_client(tmp_path, "podman")
-    variables = {"PATH": str(tmp_path), "CONTAINER_HOST": "ssh://core@vm:22/run/podman.sock"}
-
-    engine, line = choose_engine("auto", variables, ask_podman)
-
-    assert engine is None
-    assert "its engine is on another machine" in line
 
 
 def test_another_engine_is_used_while_dockers_variable_names_another_machine_and_the_line_says_so(tmp_path):
@@ -131,19 +103,25 @@ def test_another_engine_is_used_while_dockers_variable_names_another_machine_and
     assert line.endswith("(1 passed over: nox -s doctor tells why)")
 
 
-@pytest.mark.parametrize("address", HERE)
-def test_an_engine_of_this_machine_may_have_an_address(docker_on_path, address):
+@pytest.mark.parametrize("address", [*ELSEWHERE, *HERE])
+def test_an_engine_of_another_machine_is_passed_over_since_results_would_stay_there(docker_on_path, address):
     variables, ask = docker_on_path
 
-    engine, _ = choose_engine("auto", {**variables, "DOCKER_HOST": address}, ask)
+    engine, line = choose_engine("auto", {**variables, "DOCKER_HOST": address}, ask)
 
-    assert engine.kind == "docker"
+    assert (engine is None) is (address in ELSEWHERE)
+    assert ("its engine is on another machine" in line) is (address in ELSEWHERE)
 
 
-@pytest.mark.parametrize("address", ["tcp://localhost.example.com:2375", "tcp://127.example.com:2375"])
-def test_a_name_that_only_begins_like_this_machine_is_another_machine(docker_on_path, address):
+def test_a_context_or_podmans_variable_may_name_another_machine_too(docker_on_path, tmp_path):
     variables, ask = docker_on_path
 
-    engine, _ = choose_engine("auto", {**variables, "DOCKER_HOST": address}, ask)
+    def ask_of_context(command):
+        return Answer(0, "ssh://cluster\n") if command[1] == "context" else ask(command)
 
-    assert engine is None
+    assert choose_engine("auto", variables, ask_of_context)[0] is None
+    (tmp_path / "docker").rename(tmp_path / "podman")
+    engine, line = choose_engine(
+        "auto", {**variables, "CONTAINER_HOST": "ssh://core@vm:22/run/podman.sock"}, ask_podman
+    )
+    assert (engine, "its engine is on another machine" in line) == (None, True)

@@ -137,22 +137,15 @@ def test_a_gate_measures_in_the_runtime_of_its_baseline(passed, engine):
     assert asked[3:] == ["--python", "3.11.0"]
 
 
-def test_where_it_cannot_be_had_nothing_is_measured_and_there_is_no_answer(passed, engine):
+@pytest.mark.parametrize(("image", "python"), [(OWN, "3.11.0"), (None, "3.13.5")], ids=["no engine", "another Python"])
+def test_where_it_cannot_be_had_nothing_is_measured_and_there_is_no_answer(passed, engine, image, python):
     engine(is_there=False)
 
-    code, shell, measured = passed(image=OWN, codes={"runtime": 3})
+    code, shell, measured = passed(image=image, python=python, codes={"runtime": 3})
 
     assert (code, measured) == (3, [])
-    assert shell.ran("jaxmeter")[-1][1:] == ["runtime", shell.ran("jaxmeter")[-1][2], "--python", "3.11.0"]
-
-
-def test_another_python_is_another_runtime(passed, engine):
-    engine(is_there=False)
-
-    code, shell, measured = passed(python="3.13.5", codes={"runtime": 3})
-
-    assert (code, measured) == (3, [])
-    assert shell.ran("jaxmeter")[-1][-1] == "3.13.5"
+    last = shell.ran("jaxmeter")[-1]
+    assert last[1:] == ["runtime", last[2], "--python", python]
 
 
 def test_a_runtime_that_was_chosen_is_measured_in_after_the_sentence(passed, engine):

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +16,7 @@ from jaxmeter.reporting.load import explain_stop, leave_out_confirming, load, na
 from jaxmeter.reporting.render import html, markdown
 from jaxmeter.reporting.view import build
 from tests import samples
+from tests.golden_texts import check_golden_scenes
 from tests.reporting.mutated import mutate
 
 
@@ -38,26 +40,89 @@ def test_runs_are_ordered_by_their_start_whatever_the_order_of_the_paths(tmp_pat
     assert runs_of(load(folders)) == runs_of(load(reversed(folders))) == (early, late)
 
 
-def test_a_run_without_run_json_is_read_case_by_case_and_the_lost_ones_are_counted(tmp_path):
-    folder = samples.write_run(tmp_path / "a", samples.troubled_run(), cut_short=True)
+LOST = "lost[dtype=float32,n=10000]"
+"""The case of which the troubled run has no record."""
 
-    loaded = load([folder])
-
-    assert [case.name for case in loaded.runs[0].record.lost()] == ["lost[dtype=float32,n=10000]"]
-    assert loaded.runs[0].record.ended is None
-    assert loaded.warnings[0].endswith(": 1 of 2 cases lost; --resume goes on with it")
+ODD = "odd[dtype=float32,n=10000]"
+STOP = Stop(at="2026-08-22T10:45:30Z", reason=StopReason.BUDGET_USED, budget_s=60.0)
 
 
-def test_a_run_that_has_lost_its_manifest_is_read_from_run_json_which_holds_it_too(tmp_path):
+def spoil(file, data=None):
+    """Writes other bytes in place of a file; without any it is gone."""
+    return lambda folder: (folder / file).unlink() if data is None else (folder / file).write_bytes(data)
+
+
+def make_pipe(file):
+    def change(folder):
+        (folder / file).unlink(missing_ok=True)
+        os.mkfifo(folder / file)
+
+    return change
+
+
+def add_stray_case(folder):
     run = samples.troubled_run()
-    folder = samples.write_run(tmp_path / "a", run)
-    (folder / "manifest.json").unlink()
+    stray = msgspec.structs.replace(run.cases[0], id="stray", name="stray")
+    write_json(folder / "run.json", msgspec.structs.replace(run, cases=(*run.cases, stray)))
 
-    loaded = load([folder])
 
-    assert runs_of(loaded) == (run,)
-    assert "manifest.json: cannot be read" in loaded.warnings[0]
-    assert loaded.warnings[0].endswith("; run.json holds it too")
+def spoil_all(folder):
+    spoil("manifest.json", b"{")(folder)
+    spoil("run.json", b"[")(folder)
+
+
+WHOLE, CUT = False, True
+DAMAGES = {
+    "no run.json": (CUT, lambda folder: None, [LOST]),
+    "no manifest": (WHOLE, spoil("manifest.json"), [LOST]),
+    "a damaged manifest": (WHOLE, spoil("manifest.json", b"{"), [LOST]),
+    "a run that stopped": (CUT, lambda folder: write_json(RunFolder(folder).stop, STOP), [LOST]),
+    "a stop that cannot be read": (CUT, spoil("stopped.json", b'{"at"'), [LOST]),
+    "a damaged run.json": (WHOLE, spoil("run.json", b'{"manifest"'), [LOST]),
+    "a damaged case": (CUT, spoil("cases/00/case.json", b"\xff"), [ODD, LOST]),
+    "a case that no plan names": (WHOLE, add_stray_case, [LOST]),
+    "a pipe for a manifest": (WHOLE, make_pipe("manifest.json"), [LOST]),
+    "a pipe for run.json": (WHOLE, make_pipe("run.json"), [LOST]),
+    "a pipe for a case": (CUT, make_pipe("cases/00/case.json"), [ODD, LOST]),
+    "a pipe for a stop": (CUT, make_pipe("stopped.json"), [LOST]),
+    "nothing that can be read": (WHOLE, spoil_all, None),
+}
+"""Whether a run was cut short, what became of its folder, and which cases are then lost; None where it is left out."""
+
+NO_RUNS = {
+    "nothing": lambda path: None,
+    "a file": lambda path: path.write_text("notes"),
+    "an empty folder": Path.mkdir,
+    "a folder of runs": lambda path: samples.write_run(path / "run", samples.run()),
+    "a folder in place of a manifest": lambda path: (path / "manifest.json").mkdir(parents=True),
+}
+
+
+def write_warnings(loaded, path):
+    """With the reader's own words on what is malformed left out."""
+    return [re.sub(r"damaged: [^;]*", "damaged", one.replace(str(path), "RUN")) for one in loaded.warnings]
+
+
+def test_what_is_damaged_is_named_by_a_golden_text_and_the_rest_is_read(tmp_path):
+    said = {}
+    for number, (rule, (cut_short, damage, lost)) in enumerate(DAMAGES.items()):
+        folder = samples.write_run(tmp_path / str(number), samples.troubled_run(), cut_short=cut_short)
+        damage(folder)
+        loaded = load([folder])
+        said[rule] = write_warnings(loaded, folder)
+        assert len(said[rule]) >= 1
+        records = runs_of(loaded)
+        assert [[case.name for case in one.lost()] for one in records] == ([] if lost is None else [lost]), rule
+        for one in records:
+            assert one.cases == tuple(case for case in samples.troubled_run().cases if case.name not in lost), rule
+            assert one.stopped == (STOP if rule == "a run that stopped" else None)
+    for rule, make in NO_RUNS.items():
+        make(tmp_path / rule)
+        loaded = load([tmp_path / rule])
+        assert runs_of(loaded) == ()
+        said[f"no run: {rule}"] = write_warnings(loaded, tmp_path / rule)
+
+    check_golden_scenes("left-out", said)
 
 
 def test_self_tests_beside_runs_are_no_runs(tmp_path):
@@ -69,50 +134,6 @@ def test_self_tests_beside_runs_are_no_runs(tmp_path):
     assert len(loaded.runs) == 1
     assert loaded.warnings[0].endswith("holds runs but is none itself; give " + str(tmp_path) + "/*")
     assert loaded.warnings[1].endswith("no run folder, since it has no manifest.json")
-
-
-def test_a_run_that_stopped_says_why(tmp_path):
-    folder = samples.write_run(tmp_path / "a", samples.troubled_run(), cut_short=True)
-    stop = Stop(at="2026-08-22T10:45:30Z", reason=StopReason.BUDGET_USED, budget_s=60.0)
-    write_json(RunFolder(folder).stop, stop)
-
-    loaded = load([folder])
-
-    assert loaded.runs[0].record.stopped == stop
-    assert f"stopped: {explain_stop(stop)}: 1 of 2 cases lost" in loaded.warnings[0]
-
-
-def test_a_stop_that_cannot_be_read_is_named_and_the_cases_are_read_all_the_same(tmp_path):
-    run = samples.troubled_run()
-    folder = samples.write_run(tmp_path / "a", run, cut_short=True)
-    (folder / "stopped.json").write_bytes(b'{"at"')
-
-    loaded = load([folder])
-
-    assert loaded.runs[0].record.cases == run.cases
-    assert "stopped.json: not a record" in loaded.warnings[0]
-
-
-def test_a_damaged_run_json_is_named_and_the_cases_are_read_one_by_one(tmp_path):
-    run = samples.run()
-    folder = samples.write_run(tmp_path / "a", run)
-    (folder / "run.json").write_bytes(b'{"manifest"')
-
-    loaded = load([folder])
-
-    assert loaded.runs[0].record.cases == run.cases
-    assert "run.json: not a record" in loaded.warnings[0]
-
-
-def test_a_damaged_case_counts_as_lost_and_is_named(tmp_path):
-    folder = samples.write_run(tmp_path / "a", samples.run(), cut_short=True)
-    (folder / "cases" / "00" / "case.json").write_bytes(b"\xff")
-
-    loaded = load([folder])
-
-    assert len(loaded.runs[0].record.lost()) == 1
-    assert "00/case.json: not a record" in loaded.warnings[0]
-    assert loaded.warnings[0].endswith("this case counts as lost")
 
 
 def test_a_run_given_twice_counts_once(tmp_path):
@@ -132,38 +153,6 @@ def test_two_runs_of_one_id_are_both_kept_with_a_warning_and_told_apart(tmp_path
     assert len(loaded.runs) == 2
     assert "other contents; both are shown" in loaded.warnings[0]
     assert name_runs(runs_of(loaded)) == (first.manifest.run_id, f"{first.manifest.run_id} (2)")
-
-
-def test_a_case_that_no_plan_names_is_left_out_with_a_warning(tmp_path):
-    run = samples.run()
-    stray = msgspec.structs.replace(run.cases[0], id="stray", name="stray")
-
-    loaded = load([samples.write_run(tmp_path / "a", msgspec.structs.replace(run, cases=(*run.cases, stray)))])
-
-    assert loaded.runs[0].record.cases == run.cases
-    assert loaded.warnings[0].endswith("case stray: not planned by the run, left out")
-
-
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda path: None, "no such folder"),
-        (lambda path: path.write_text("notes"), "a file, not a run folder"),
-        (lambda path: path.mkdir(), "no run folder, since it has no manifest.json"),
-        (lambda path: samples.write_run(path / "run", samples.run()), "holds runs but is none itself; give"),
-        (lambda path: (path / "manifest.json").mkdir(parents=True), "cannot be read"),
-    ],
-)
-def test_what_is_no_run_is_named_and_left_out(tmp_path, make, said):
-    path = tmp_path / "thing"
-    make(path)
-
-    loaded = load([path])
-
-    assert loaded.runs == ()
-    assert len(loaded.warnings) == 1
-    assert str(path) in loaded.warnings[0]
-    assert said in loaded.warnings[0]
 
 
 ADVICE = {1: "measure again", 99: "use a newer jaxmeter"}
@@ -202,19 +191,6 @@ def test_a_damaged_manifest_does_not_hide_that_the_run_is_of_another_schema_vers
     assert loaded.runs == ()
     assert loaded.warnings[0].startswith(f"left out: {folder.mark}: schema version {version}")
     assert loaded.warnings[0].endswith(advice)
-
-
-def test_a_run_of_which_nothing_can_be_read_is_left_out_with_all_that_is_damaged(tmp_path):
-    folder = RunFolder(samples.write_run(tmp_path, samples.run()))
-    folder.manifest.write_text("{")
-    folder.mark.write_text("[")
-
-    loaded = load([tmp_path])
-
-    assert loaded.runs == ()
-    (warning,) = loaded.warnings
-    assert warning.startswith(f"left out: {folder.manifest}: not a record")
-    assert f"; {folder.mark}: not a record" in warning
 
 
 @pytest.mark.parametrize(
@@ -270,30 +246,6 @@ def test_a_run_with_any_value_changed_is_shown_or_left_out_by_name(data):
             page = build(loaded)
             assert "</html>" in html.render(page)
             assert markdown.render(page)
-
-
-@pytest.mark.parametrize("file", ["manifest.json", "run.json", "cases/00/case.json", "stopped.json"])
-def test_a_pipe_in_the_place_of_a_file_is_named_and_never_waited_for(tmp_path, file):
-    folder = samples.write_run(tmp_path, samples.run())
-    if file not in ("manifest.json", "run.json"):
-        (folder / "run.json").unlink()
-    (folder / file).unlink(missing_ok=True)
-    os.mkfifo(folder / file)
-
-    loaded = load([folder])
-
-    assert any(f"{folder / file}: cannot be read: is no regular file" in warning for warning in loaded.warnings)
-    assert len(loaded.runs) == 1
-
-
-def test_a_damaged_manifest_costs_nothing_where_run_json_holds_it(tmp_path):
-    folder = samples.write_run(tmp_path, samples.run())
-    (folder / "manifest.json").write_text("{")
-
-    loaded = load([folder])
-
-    assert runs_of(loaded) == (samples.run(),)
-    assert "run.json holds it too" in loaded.warnings[0]
 
 
 def test_runs_that_only_confirm_are_left_out_where_there_are_others(tmp_path):

@@ -92,12 +92,8 @@ def test_the_readme_says_what_was_measured_and_where_and_what_to_install(tmp_pat
 
 def test_what_went_wrong_is_said(tmp_path):
     loaded = recorded(tmp_path / "a", KEPT)
-    (case,) = loaded.record.cases
-    wrong = Outcome(status=Status.WRONG, reason="largest error 0.5 | `rm`")
-    variants = tuple(
-        msgspec.structs.replace(one, outcomes={**one.outcomes, "numerics": wrong}) for one in case.variants
-    )
-    run = msgspec.structs.replace(loaded.record, cases=(msgspec.structs.replace(case, variants=variants),))
+    wrong = {"numerics": Outcome(status=Status.WRONG, reason="largest error 0.5 | `rm`")}
+    run = samples.change_outcomes(loaded.record, lambda outcomes, *_: {**outcomes, **wrong})
 
     text = zipped(Run(run, loaded.folder))[1]["README.md"].decode()
 
@@ -230,10 +226,8 @@ def test_a_run_without_programs_says_why(tmp_path):
 
 def test_a_program_that_could_not_be_kept_says_what_the_run_says_of_it(tmp_path):
     loaded = recorded(tmp_path / "a")
-    (case,) = loaded.record.cases
-    refusal = Outcome(status=Status.UNSUPPORTED, reason="it has 40 MiB, most of it constants")
-    variants = tuple(msgspec.structs.replace(one, outcomes={"export": refusal}) for one in case.variants)
-    run = msgspec.structs.replace(loaded.record, cases=(msgspec.structs.replace(case, variants=variants),))
+    refusal = {"export": Outcome(status=Status.UNSUPPORTED, reason="it has 40 MiB, most of it constants")}
+    run = samples.change_outcomes(loaded.record, lambda *_: refusal)
 
     assert "it has 40 MiB, most of it constants" in refused(Run(run, loaded.folder), variant="selu:jit")
 

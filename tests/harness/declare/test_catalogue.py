@@ -1,4 +1,5 @@
 import importlib
+import re
 import statistics
 import sys
 
@@ -136,113 +137,6 @@ def test_a_workload_that_another_suite_imports_is_listed_once(write):
     assert [workload.name for workload in suite.workloads] == ["own"]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("import jax\n\nvalue = 1 / 0\n", "broken.py:3: ZeroDivisionError: division by zero"),
-        ("def f(:\n", "broken.py:1: SyntaxError: "),
-        ("\nimport not_there_at_all\n", "broken.py:2: ModuleNotFoundError: No module named 'not_there_at_all'"),
-        ("\n\nfrom jaxmeter import workloads\n", "broken.py:3: ImportError: cannot import name 'workloads'"),
-        ("def f():\n    raise ValueError('no data')\n\nf()\n", "broken.py:2: ValueError: no data"),
-    ],
-    ids=["an error", "a syntax error", "a missing module", "a missing name", "in a function"],
-)
-def test_a_suite_that_fails_to_import_is_named_with_its_line_and_the_error(write, text, said):
-    path = write("broken.py", text)
-
-    with pytest.raises(SuiteError) as caught:
-        find_suites([path])
-
-    assert str(caught.value).startswith(f"suite '{path}' fails to import: ")
-    assert said in str(caught.value)
-
-
-def test_a_relative_import_in_a_suite_from_a_path_is_told_how_to_be_written(write):
-    write("neighbour.py", "X = 1")
-
-    with pytest.raises(SuiteError, match=r"in no package: write `import other`, without the dot"):
-        find_suites([write("relative.py", "from .neighbour import X\n")])
-
-
-def test_a_declaration_that_cannot_be_is_named_with_the_line_of_the_suite(write):
-    path = write("broken.py", WORKLOAD.format(name="a", title="A.").replace('"jit"', '"jot"'))
-
-    with pytest.raises(SuiteError, match=r"broken\.py:6: DeclarationError: workload 'a': no mode 'jot'"):
-        find_suites([path])
-
-
-def test_a_declaration_that_generated_code_refuses_is_named_with_the_line_of_the_suite(write):
-    # Params are refused where a dataclass is made, by code that Python generates and calls `<string>`.
-    text = WORKLOAD.format(name="a", title="A.").replace("modes=", "params={'n': (1, (2, 3))}, modes=")
-    path = write("broken.py", text)
-
-    with pytest.raises(SuiteError, match=r"import: .*broken\.py:6: DeclarationError: a param's value cannot be"):
-        find_suites([path])
-
-
-def test_an_error_in_a_library_is_named_with_the_line_of_the_suite_that_called_it(write):
-    path = write("broken.py", "import json\n\njson.loads('{')\n")
-
-    with pytest.raises(SuiteError, match=r"import: .*broken\.py:3: JSONDecodeError"):
-        find_suites([path])
-
-
-def test_a_declaration_that_is_found_out_at_its_end_names_the_suite(write):
-    path = write("broken.py", WORKLOAD.format(name="a", title="A.").replace("lambda key:", "lambda key, *, n:"))
-
-    with pytest.raises(SuiteError, match=r"suite '.*broken': .*broken\.py:6: workload 'a': inputs\(\) asks for 'n'"):
-        find_suites([path])
-
-
-@pytest.mark.parametrize("name", ["no_such_module", "no.such.module", "suites.no_such_suite", "absent.py"])
-def test_a_suite_that_is_not_there_says_what_may_be_given(name):
-    with pytest.raises(SuiteError) as caught:
-        find_suites([name])
-
-    assert str(caught.value) == (
-        f"no suite module or file '{name}'; --suites takes a module name, a .py file or a folder"
-    )
-
-
-def test_a_suite_without_a_workload_says_how_to_declare_one(write):
-    path = write("empty.py", "X = 1\n")
-
-    with pytest.raises(SuiteError, match=r"no workload is declared in '.*empty\.py'; .* with @workload"):
-        find_suites([path])
-
-
-def test_two_workloads_of_one_name_are_named_with_their_suites(write):
-    one = write("one.py", WORKLOAD.format(name="same", title=""))
-    two = write("two.py", WORKLOAD.format(name="same", title=""))
-
-    with pytest.raises(SuiteError, match="two workloads are named 'same', in suites 'one' and 'two'; rename one"):
-        find_suites([one, two])
-
-
-def test_two_workloads_of_one_name_in_one_file_are_named_with_their_lines(write):
-    text = WORKLOAD.format(name="same", title="")
-    path = write("one.py", text + text)
-
-    with pytest.raises(SuiteError, match=r"two workloads are named 'same', in lines 6 and 15 of one\.py; rename one"):
-        find_suites([path])
-
-
-def test_two_workloads_of_one_name_in_two_variables_of_a_file_are_named(write):
-    made = "def make():\n    def same(x):\n        return x\n    return workload(inputs=len, reference=len)(same)\n"
-    path = write("one.py", f"from jaxmeter import workload\n{made}first, second = make(), make()\n")
-
-    with pytest.raises(SuiteError, match=r"two workloads are named 'same', both in line 5 of one\.py; rename one"):
-        find_suites([path])
-
-
-def test_a_module_may_be_imported_again(write, tmp_path):
-    write("seen_before.py")
-    sys.path.insert(0, str(tmp_path))
-    find_suites(["seen_before"])
-
-    importlib.reload(sys.modules["seen_before"])
-
-
 LOOP = '''from functools import partial
 
 from jaxmeter import workload
@@ -255,6 +149,98 @@ def scale(x, *, by):
 
 {loop}
 '''
+A = WORKLOAD.format(name="a", title="A.")
+TWICE = "def make():\n    def same(x):\n        return x\n    return workload(inputs=len, reference=len)(same)\n"
+ANSWER = "@workload(inputs=len, reference=len, answer=Answer('Is it?', '{name}:jit'))\ndef {name}(x):\n    return x\n"
+FAILS = r"suite '.*broken\.py' fails to import: .*"
+BROKEN = {
+    "an error": ("import jax\n\nvalue = 1 / 0\n", FAILS + r"broken\.py:3: ZeroDivisionError: division by zero"),
+    "a syntax error": ("def f(:\n", FAILS + r"broken\.py:1: SyntaxError: "),
+    "a missing module": (
+        "\nimport not_there_at_all\n",
+        FAILS + r"broken\.py:2: ModuleNotFoundError: No module named 'not_there_at_all'",
+    ),
+    "a missing name": (
+        "\n\nfrom jaxmeter import workloads\n",
+        FAILS + r"broken\.py:3: ImportError: cannot import name 'workloads'",
+    ),
+    "an error in a function": (
+        "def f():\n    raise ValueError('no data')\n\nf()\n",
+        FAILS + r"broken\.py:2: ValueError: no data",
+    ),
+    "an error in a library": ("import json\n\njson.loads('{')\n", FAILS + r"broken\.py:3: JSONDecodeError"),
+    "a relative import": ("from .neighbour import X\n", "in no package: write `import other`, without the dot"),
+    "a declaration that cannot be": (
+        A.replace('"jit"', '"jot"'),
+        FAILS + r"broken\.py:6: DeclarationError: workload 'a': no mode 'jot'",
+    ),
+    # Params are refused where a dataclass is made, by code that Python generates and calls `<string>`.
+    "a declaration that generated code refuses": (
+        A.replace("modes=", "params={'n': (1, (2, 3))}, modes="),
+        FAILS + r"broken\.py:6: DeclarationError: a param's value cannot be",
+    ),
+    "a declaration that is found out at its end": (
+        A.replace("lambda key:", "lambda key, *, n:"),
+        r"suite '.*broken': .*broken\.py:6: workload 'a': inputs\(\) asks for 'n'",
+    ),
+    "no workload": ("X = 1\n", r"no workload is declared in '.*broken\.py'; .* with @workload"),
+    "two of one name": (A + A, r"two workloads are named 'a', in lines 6 and 15 of broken\.py; rename one"),
+    "two of one name in two variables": (
+        f"from jaxmeter import workload\n{TWICE}first, second = make(), make()\n",
+        r"two workloads are named 'same', both in line 5 of broken\.py; rename one",
+    ),
+    "two of one name in a loop": (
+        LOOP.replace("{loop}", "for by in (1, 2):\n    workload(inputs=len, reference=len, params={'by': by})(scale)"),
+        r"two workloads are named 'scale', both in line 12 of broken\.py.*name='…'",
+    ),
+    "a partial without a name": (
+        LOOP.replace("{loop}", "workload(inputs=len, reference=len)(partial(scale, by=2))"),
+        r"broken\.py:11: .*functools\.partial has no name.*workload\(name='…'",
+    ),
+    "two answers": (
+        f"from jaxmeter import Answer, workload\n{ANSWER.format(name='a')}{ANSWER.format(name='b')}",
+        "a and b each have an answer; a suite has one question, so leave answer= at",
+    ),
+    **{
+        f"the name {name!r}": (
+            LOOP.replace("{loop}", f"workload(inputs=len, reference=len, name={name!r})(scale)"),
+            re.escape(f"name is {name!r}; a name consists of letters, digits"),
+        )
+        for name in ("a[1]", "a:jit", "a,b", "", "a b", 7)
+    },
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BROKEN.values(), ids=BROKEN)
+def test_a_suite_that_cannot_be_used_is_named_with_its_line_and_the_error(write, text, said):
+    with pytest.raises(SuiteError, match=said):
+        find_suites([write("broken.py", text)])
+
+
+@pytest.mark.parametrize("name", ["no_such_module", "no.such.module", "suites.no_such_suite", "absent.py"])
+def test_a_suite_that_is_not_there_says_what_may_be_given(name):
+    with pytest.raises(SuiteError) as caught:
+        find_suites([name])
+
+    assert str(caught.value) == (
+        f"no suite module or file '{name}'; --suites takes a module name, a .py file or a folder"
+    )
+
+
+def test_two_workloads_of_one_name_are_named_with_their_suites(write):
+    one = write("one.py", WORKLOAD.format(name="same", title=""))
+    two = write("two.py", WORKLOAD.format(name="same", title=""))
+
+    with pytest.raises(SuiteError, match="two workloads are named 'same', in suites 'one' and 'two'; rename one"):
+        find_suites([one, two])
+
+
+def test_a_module_may_be_imported_again(write, tmp_path):
+    write("seen_before.py")
+    sys.path.insert(0, str(tmp_path))
+    find_suites(["seen_before"])
+
+    importlib.reload(sys.modules["seen_before"])
 
 
 @pytest.mark.parametrize(
@@ -283,30 +269,6 @@ def test_every_workload_is_found_whatever_it_is_bound_to(write, loop):
     assert [workload.name for workload in suite.workloads] == ["by_1", "by_2", "by_3"]
     assert {workload.description for workload in suite.workloads} == {"Times a number."}
     assert [workload(2) for workload in suite.workloads] == [2, 4, 6]
-
-
-def test_workloads_of_a_loop_that_have_one_name_are_refused_with_the_line(write):
-    loop = "for by in (1, 2):\n    workload(inputs=len, reference=len, params={'by': by})(scale)"
-
-    with pytest.raises(SuiteError, match=r"two workloads are named 'scale', both in line 12 of one\.py.*name='…'"):
-        find_suites([write("one.py", LOOP.replace("{loop}", loop))])
-
-
-def test_a_partial_without_a_name_is_refused_by_what_to_write(write):
-    loop = "workload(inputs=len, reference=len)(partial(scale, by=2))"
-
-    with pytest.raises(SuiteError, match=r"one\.py:11: .*functools\.partial has no name.*workload\(name='…'"):
-        find_suites([write("one.py", LOOP.replace("{loop}", loop))])
-
-
-@pytest.mark.parametrize("name", ["a[1]", "a:jit", "a,b", "", "a b", 7])
-def test_a_name_that_no_case_can_have_is_refused(write, name):
-    loop = f"workload(inputs=len, reference=len, name={name!r})(scale)"
-
-    with pytest.raises(SuiteError) as caught:
-        find_suites([write("one.py", LOOP.replace("{loop}", loop))])
-
-    assert f"name is {name!r}; a name consists of letters, digits" in str(caught.value)
 
 
 def test_workloads_that_a_helper_declares_belong_to_the_suite_that_calls_it(write):
@@ -392,11 +354,3 @@ def test_the_projects_own_suites_are_complete_declarations():
     names = [suite.name for suite in find_suites([DEFAULT_SUITES])]
 
     assert {"cumulative_sum", "matmul", "selu"} <= set(names)
-
-
-def test_a_suite_has_one_answer(write):
-    line = "@workload(inputs=len, reference=len, answer=Answer('Is it?', '{name}:jit'))\ndef {name}(x):\n    return x\n"
-    path = write("one.py", "from jaxmeter import Answer, workload\n" + line.format(name="a") + line.format(name="b"))
-
-    with pytest.raises(SuiteError, match="a and b each have an answer; a suite has one question, so leave answer= at"):
-        find_suites([path])

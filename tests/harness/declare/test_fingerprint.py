@@ -79,21 +79,18 @@ def test_what_changes_the_computation_changes_the_fingerprint(module_of: Import,
     assert fingerprint(before.scaled) != fingerprint(after.scaled)
 
 
-def test_a_default_that_a_constant_gives_counts_by_its_value(module_of: Import):
-    text = "K = {value}\ndef f(x, k=K):\n    return k * x\n"
-
-    assert fingerprint(module_of(text.format(value=1)).f) != fingerprint(module_of(text.format(value=2)).f)
-
-
-def test_a_keyword_default_that_a_constant_gives_counts_by_its_value(module_of: Import):
-    text = "K = {value}\ndef f(x, *, k=K):\n    return k * x\n"
-
-    assert fingerprint(module_of(text.format(value=1)).f) != fingerprint(module_of(text.format(value=2)).f)
-
-
-def test_a_jitted_helper_counts(module_of: Import):
-    text = "import jax\n\n@jax.jit\ndef helper(x):\n    return x + {value}\n\ndef f(x):\n    return helper(x)\n"
-
+@pytest.mark.parametrize(
+    "text",
+    [
+        "K = {value}\ndef f(x, k=K):\n    return k * x\n",
+        "K = {value}\ndef f(x, *, k=K):\n    return k * x\n",
+        "import jax\n\n@jax.jit\ndef helper(x):\n    return x + {value}\n\ndef f(x):\n    return helper(x)\n",
+        "K = {value}\ndef f(x):\n    def step(y):\n        return K * y\n    return step(x)\n",
+        "def f(n):\n    return n == 0 or odd(n - 1)\n\ndef odd(n):\n    return n != {value} and f(n - 1)\n",
+    ],
+    ids=["a default", "a keyword default", "a jitted helper", "inside an inner function", "functions of each other"],
+)
+def test_a_constant_counts_wherever_it_is_used(module_of: Import, text):
     assert fingerprint(module_of(text.format(value=1)).f) != fingerprint(module_of(text.format(value=2)).f)
 
 
@@ -164,12 +161,6 @@ def test_another_process_gives_the_same_fingerprint(tmp_path, text):
     assert len({another_process(tmp_path, seed) for seed in (1, 2, 3)}) == 1
 
 
-def test_a_constant_that_only_an_inner_function_uses_counts(module_of: Import):
-    text = "K = {value}\ndef f(x):\n    def step(y):\n        return K * y\n    return step(x)\n"
-
-    assert fingerprint(module_of(text.format(value=1)).f) != fingerprint(module_of(text.format(value=2)).f)
-
-
 def test_a_value_that_a_function_closes_over_counts():
     def scaled_by(factor):
         return lambda x: factor * x
@@ -200,12 +191,6 @@ def test_a_decorator_of_the_harness_does_not_count(module_of: Import):
     )
 
     assert fingerprint(plain.f) == fingerprint(decorated.f.function)
-
-
-def test_functions_that_call_each_other_have_a_fingerprint(module_of: Import):
-    text = "def even(n):\n    return n == 0 or odd(n - 1)\n\ndef odd(n):\n    return n != {start} and even(n - 1)\n"
-
-    assert fingerprint(module_of(text.format(start=0)).even) != fingerprint(module_of(text.format(start=1)).even)
 
 
 def test_functions_without_source_count_by_their_names():

@@ -51,10 +51,9 @@ def test_a_function_becomes_a_workload_with_its_name_and_first_line():
     assert declared.description == "Weighted average, (seq,) -> (seq,)."
     assert declared.variants == ("attention:eager", "attention:jit", "attention:aot")
     assert declared.baseline_variant == "attention:eager"
-
-
-def test_a_workload_can_be_called_like_the_function():
-    assert declare()(7) == 7
+    assert declared(7) == 7
+    assert declare(stream=True).variants == ("attention:eager", "attention:jit")
+    assert declared.find_compile_budget("attention:jit", {"seq": 128, "dtype": "float32"}) is None
 
 
 def test_further_implementations_and_peers_follow_the_first():
@@ -76,30 +75,6 @@ def test_further_implementations_and_peers_follow_the_first():
 # Names that do not fit
 
 
-def misspelt_inputs(key, *, seq, heads):
-    """Asks for a param that there is not."""
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"inputs": misspelt_inputs}, "inputs() asks for 'heads'"),
-        ({"cost": lambda *, heads: Cost(flops=heads)}, "cost() asks for 'heads'"),
-        ({"cost": lambda heads: Cost(flops=heads)}, "cost() asks for 'heads'"),
-        ({"reference": lambda x, *, heads: x}, "reference() asks for 'heads'"),
-        ({"limit": lambda heads: None}, "attention()'s limit asks for 'heads'"),
-        ({"peers": {"numpy": lambda x, *, heads: x}}, "numpy() asks for 'heads'"),
-        ({"peers": {"numpy": Peer(len, limit=lambda heads: None)}}, "numpy()'s limit asks for 'heads'"),
-    ],
-    ids=["inputs", "cost by keyword", "cost by position", "reference", "limit", "peer", "peer's limit"],
-)
-def test_a_param_that_does_not_exist_is_named_with_those_that_do(changes, said):
-    with pytest.raises(DeclarationError) as caught:
-        declare(**changes).check()
-
-    assert str(caught.value) == f"workload 'attention': {said}, which params does not list; params has seq, dtype"
-
-
 def test_an_implementations_param_that_does_not_exist_is_an_error_where_it_is_declared():
     declared = declare()
 
@@ -108,11 +83,6 @@ def test_an_implementations_param_that_does_not_exist_is_an_error_where_it_is_de
         @declared.implementation
         def scan(x, *, heads):
             """Not there."""
-
-
-def test_without_params_the_error_says_so():
-    with pytest.raises(DeclarationError, match="params has nothing"):
-        declare(params={}).check()
 
 
 def test_arguments_with_a_default_and_positional_ones_are_not_params():
@@ -129,21 +99,6 @@ def test_an_implementation_name_is_given_once():
         declared.implementation(attention)
     with pytest.raises(DeclarationError, match="the implementation name 'attention' is taken"):
         declare(peers={"attention": len})
-
-
-def test_a_mode_that_does_not_exist_is_named_with_those_that_do():
-    with pytest.raises(DeclarationError, match="workload 'attention': no mode 'jitted'; modes are eager, jit, aot"):
-        declare(modes=("eager", "jitted"))
-
-
-def test_a_baseline_that_does_not_exist_is_named_with_the_variants():
-    declared = declare(baseline="scan:jit", modes=("jit",))
-
-    with pytest.raises(DeclarationError) as caught:
-        declared.check()
-    assert str(caught.value) == (
-        "workload 'attention': no variant 'scan:jit' to be the baseline; variants are attention:jit"
-    )
 
 
 def test_a_baseline_may_be_attached_after_the_workload():
@@ -238,19 +193,6 @@ def test_a_workloads_compile_budget_is_for_jit_and_an_implementations_own_for_al
     assert declared.find_compile_budget("attention:jit", {"seq": 256, "dtype": "float32"}) == 4
 
 
-def test_without_a_declaration_there_is_no_compile_budget():
-    assert declare().find_compile_budget("attention:jit", {"seq": 128, "dtype": "float32"}) is None
-
-
-def test_a_stream_runs_eager_and_jitted():
-    assert declare(stream=True).variants == ("attention:eager", "attention:jit")
-
-
-def test_a_stream_has_no_ahead_of_time_program():
-    with pytest.raises(DeclarationError, match=r"a stream cannot run in mode 'aot'.*modes are eager, jit"):
-        declare(stream=True, modes=("jit", "aot"))
-
-
 @pytest.mark.parametrize("declared", [{"seq": 300}, lambda *, seq: {"seq": 2 * seq + 44}])
 def test_something_new_is_given_by_params_or_a_function_of_them(declared):
     workload = declare(caching=Caching(new_shape=declared))
@@ -258,11 +200,6 @@ def test_something_new_is_given_by_params_or_a_function_of_them(declared):
     assert workload.find_changes(workload.declaration.caching.new_shape, {"seq": 128, "dtype": "float32"}) == {
         "seq": 300
     }
-
-
-def test_something_new_must_be_a_param():
-    with pytest.raises(DeclarationError, match="new_shape names 'heads', which params does not list"):
-        declare(caching=Caching(new_shape={"heads": 8})).check()
 
 
 def test_what_a_function_names_as_new_must_be_a_param_too():
@@ -280,25 +217,10 @@ def test_a_value_that_the_case_has_is_tried_all_the_same_so_that_the_probe_can_s
     }
 
 
-def test_a_compile_budget_needs_something_that_it_counts():
-    with pytest.raises(DeclarationError, match="compiles= counts what its jit variants compile, and it has none"):
-        declare(compiles=1, modes=("eager",)).check()
-
-
-def test_a_compile_budget_asks_for_params_that_exist():
-    with pytest.raises(DeclarationError, match="compiles\\(\\) asks for 'heads'"):
-        declare(compiles=lambda *, heads: heads).check()
-
-
 def test_a_param_with_values_for_one_device_alone_has_a_first_value_too():
     declared = declare(params={"seq": levels(by_device={"gpu": (64, 128)}), "dtype": "float32"})
 
     assert declared.represents_workload({"seq": 64, "dtype": "float32"})
-
-
-def test_a_function_that_tells_what_is_new_gets_params_that_exist():
-    with pytest.raises(DeclarationError, match="new_shape\\(\\) asks for 'heads'"):
-        declare(caching=Caching(new_shape=lambda *, heads: {"seq": heads})).check()
 
 
 def test_one_case_stands_for_its_workload_the_first_values_unless_declared():
@@ -310,22 +232,6 @@ def test_one_case_stands_for_its_workload_the_first_values_unless_declared():
         *(True, False),
         *(False, True),
     ]
-
-
-def test_a_representative_must_be_of_params_that_exist():
-    with pytest.raises(DeclarationError) as caught:
-        declare(representative={"heads": 8}).check()
-
-    assert str(caught.value) == (
-        "workload 'attention': representative names 'heads', which params does not list; params has seq, dtype"
-    )
-
-
-def test_without_params_nothing_can_be_tried_as_new_and_the_error_says_so():
-    with pytest.raises(
-        DeclarationError, match=r"new_shape names 'seq', which params does not list; params has nothing$"
-    ):
-        declare(params={}, inputs=lambda key: 1, caching=Caching(new_shape={"seq": 8})).check()
 
 
 # State, places, processes
@@ -375,14 +281,48 @@ def published(**changes) -> Published:
             {"params": {**PARAMS, "seq": levels(quick=128, by_device={"gpu": 256, "cuda": 256})}},
             "by_device of the param 'seq' names 'cuda', which there is not; devices are cpu, gpu, tpu",
         ),
-        ({"compare": lambda result, *, heads: result}, "compare() asks for 'heads', which params does not list"),
+        *(
+            (changes, f"{name} asks for 'heads', which params does not list; params has seq, dtype")
+            for name, changes in (
+                ("inputs()", {"inputs": lambda key, *, seq, heads: None}),
+                ("cost()", {"cost": lambda *, heads: Cost(flops=heads)}),
+                ("cost()", {"cost": lambda heads: Cost(flops=heads)}),
+                ("reference()", {"reference": lambda x, *, heads: x}),
+                ("compare()", {"compare": lambda result, *, heads: result}),
+                ("attention()'s limit", {"limit": lambda heads: None}),
+                ("numpy()", {"peers": {"numpy": lambda x, *, heads: x}}),
+                ("numpy()'s limit", {"peers": {"numpy": Peer(len, limit=lambda heads: None)}}),
+                ("compiles()", {"compiles": lambda *, heads: heads}),
+                ("new_shape()", {"caching": Caching(new_shape=lambda *, heads: {"seq": heads})}),
+            )
+        ),
+        ({"params": {}}, "which params does not list; params has nothing"),
+        ({"modes": ("eager", "jitted")}, "no mode 'jitted'; modes are eager, jit, aot"),
+        (
+            {"baseline": "scan:jit", "modes": ("jit",)},
+            "no variant 'scan:jit' to be the baseline; variants are attention:jit",
+        ),
+        ({"stream": True, "modes": ("jit", "aot")}, "a stream cannot run in mode 'aot'…modes are eager, jit"),
+        ({"caching": Caching(new_shape={"heads": 8})}, "new_shape names 'heads', which params does not list"),
+        (
+            {"params": {}, "inputs": lambda key: 1, "caching": Caching(new_shape={"seq": 8})},
+            "new_shape names 'seq', which params does not list; params has nothing",
+        ),
+        ({"representative": {"heads": 8}}, "representative names 'heads', which params does not list; params has seq,"),
+        ({"compiles": 1, "modes": ("eager",)}, "compiles= counts what its jit variants compile, and it has none"),
+        ({"state": State(donate=("x",))}, "attention() donates 'x', which carry does not list…carry has nothing"),
+        ({"level": "slow"}, "no level 'slow'; levels are quick, default, full"),
+        *(
+            ({"tolerance": value}, f"tolerance is {value!r}; it is a number, 0 or more")
+            for value in (len, "1e-5", -1e-5, float("nan"))
+        ),
     ],
 )
-def test_names_that_are_not_there_are_errors(changes, said):
-    with pytest.raises(DeclarationError) as caught:
+def test_what_cannot_be_declared_is_an_error(changes, said):
+    with pytest.raises(DeclarationError, match=r"^workload 'attention': ") as caught:
         declare(**changes).check()
 
-    assert f"workload 'attention': {said}" in str(caught.value)
+    assert [words for words in said.split("…") if words not in str(caught.value)] == []
 
 
 def generates(x):
@@ -424,14 +364,6 @@ def test_a_function_that_reads_the_generator_that_it_wraps_is_none():
     assert workload(inputs=len, reference=len)(reads)(3) == [3]
 
 
-@pytest.mark.parametrize("value", [lambda *, seq: 1e-5, "1e-5", -1e-5, float("nan")])
-def test_a_tolerance_is_a_number_from_0_on(value):
-    with pytest.raises(DeclarationError) as caught:
-        declare(tolerance=value).check()
-
-    assert str(caught.value).startswith(f"workload 'attention': tolerance is {value!r}; it is a number, 0 or more")
-
-
 def test_an_implementations_tolerance_is_a_number_from_0_on_too():
     made = declare()
 
@@ -442,13 +374,6 @@ def test_an_implementations_tolerance_is_a_number_from_0_on_too():
 @pytest.mark.parametrize("value", [None, 0, 0.0, 1e-5, np.float32(1e-5)])
 def test_any_number_from_0_on_may_be_a_tolerance(value):
     declare(tolerance=value).check()
-
-
-def test_only_what_is_carried_can_be_donated():
-    with pytest.raises(
-        DeclarationError, match=r"attention\(\) donates 'x', which carry does not list.*carry has nothing"
-    ):
-        declare(state=State(donate=("x",)))
 
 
 def test_a_param_may_be_there_for_devices_or_config_alone():
@@ -508,8 +433,3 @@ def test_a_workload_has_cases_from_its_lowest_level_on(lowest, counts):
     declared = declare(level=lowest)
 
     assert [len(list(declared.list_cases(level, "cpu"))) for level in LEVELS] == counts
-
-
-def test_a_level_that_there_is_not_is_refused_with_those_that_there_are():
-    with pytest.raises(DeclarationError, match="no level 'slow'; levels are quick, default, full"):
-        declare(level="slow").check()

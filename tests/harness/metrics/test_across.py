@@ -79,16 +79,9 @@ def test_intervals_are_shown_at_one_level_and_decide_at_another():
     shown, decisive = (geometric_interval(values, confidence=confidence) for confidence in (0.95, 0.99))
     assert (reading.interval.low, reading.interval.high) == (shown.low, shown.high)
     assert reading.verdict_interval == decisive
-
-
-def test_without_a_level_of_their_own_the_shown_intervals_decide():
-    reading = read("execution_s", 1.0, 1.1, 1.2)
-
-    assert reading.verdict_interval == reading.interval == geometric_interval((1.0, 1.1, 1.2))
-
-
-def test_without_a_number_nothing_decides():
-    assert read("execution_s").verdict_interval is None
+    of_one_level = read("execution_s", *values)
+    assert of_one_level.verdict_interval == of_one_level.interval == geometric_interval(values)
+    assert read("execution_s").verdict_interval is None  # without a number nothing decides
 
 
 def test_one_look_is_as_good_as_a_fixed_number():

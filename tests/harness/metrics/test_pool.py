@@ -68,6 +68,8 @@ def test_fewer_than_10_cases_with_a_kind_of_variant_have_ordinary_t_intervals(ca
 
     assert FEWEST_POOLED == 10
     assert set(pool.spreads) == ({("execution_s", Kind.JAX)} if pooled else set())
+    if pooled:  # variants of one name in two cases are two
+        assert len(pool.spreads["execution_s", Kind.JAX].places) == cases * variants
 
 
 @pytest.mark.parametrize(("processes", "pooled"), [(2, False), (3, True)])
@@ -119,13 +121,6 @@ def test_peers_and_jaxs_variants_lend_each_other_nothing():
     assert jax.prior != peers.prior
 
 
-def test_variants_of_one_name_in_two_cases_are_two():
-    spread = pool_of(run_of(*map(scattered, range(10)))).spreads["execution_s", Kind.JAX]
-
-    assert {name for _, name in spread.places} == {"f0:jit"}
-    assert len(spread.places) == 10
-
-
 def test_wrong_and_lost_variants_are_in_no_prior():
     def pool_with(status):
         pairs = [(samples.planned_case("lost"), None)]
@@ -174,14 +169,20 @@ def test_time_at_reference_speed_is_over_the_launchs_calibration_times_the_media
     assert one.pool.reference.calibration_s == 2e-4
     assert reading.values == pytest.approx((2.0, 2.0, 2.0))
     assert reading.fault is None
+    (contended,) = variants_of(run_of(with_calibration(1e-4, 1e-4, 1e-4, contended=1)))
+    assert contended.read("normalised_s").contended
+    (failed,) = variants_of(run_of(Outcome(status=Status.FAILED, reason="exited")))
+    assert failed.read("normalised_s").fault == failed.read("execution_s").fault
+    assert pool_of(samples.run()) == Pool()  # a record without calibrations
 
 
 def test_what_is_told_of_the_calibration_beside_its_blocks_goes_before_that_of_the_process():
-    told = with_calibration(1e-4, 2e-4, 4e-4)
-    told = msgspec.structs.replace(told, values={**told.values, "over_calibration": (3.0, 5.0, None)})
-    (one,) = variants_of(run_of(told))
+    for damaged in (None, 0.0, 5e-324, math.inf, math.nan, -1.0, 10**400):
+        told = samples.with_values(with_calibration(1e-4, 2e-4, 4e-4), over_calibration=(3.0, 5.0, damaged))
+        (one,) = variants_of(run_of(told))
 
-    assert one.read("normalised_s").values == pytest.approx((6e-4, 1e-3, None))
+        assert one.read("normalised_s").values == pytest.approx((6e-4, 1e-3, None))
+        assert one.read("normalised_s").interval.count == 2
 
 
 def test_the_median_counts_each_process_once_however_many_variants_it_timed():
@@ -218,16 +219,6 @@ def test_where_the_machines_speed_varied_processes_share_what_two_runs_differ_by
     assert fair[1].interval == geometric_interval(fair[1].known, shared=BETWEEN_RUNS**2)
     assert varied.read("execution_s").shared == 0
     assert varied.read("execution_s").interval == geometric_interval((1.0, 2.0, 4.0))
-
-
-@pytest.mark.parametrize("damaged", [None, 0.0, 5e-324, math.inf, math.nan, -1.0, 10**400])
-def test_a_time_over_the_calibration_that_cannot_be_is_none(damaged):
-    told = with_calibration(1e-4, 2e-4, 4e-4)
-    told = msgspec.structs.replace(told, values={**told.values, "over_calibration": (damaged, 3.0, 5.0)})
-    (one,) = variants_of(run_of(told))
-
-    assert one.read("normalised_s").values == pytest.approx((None, 6e-4, 1e-3))
-    assert one.read("normalised_s").interval.count == 2
 
 
 @pytest.mark.parametrize("damaged", [None, 0, 0.0, -1e-4, math.inf, -math.inf, math.nan, 10**400, 1e10, 1e-13])
@@ -281,19 +272,6 @@ def test_without_a_calibration_there_is_no_time_at_reference_speed_and_a_reason(
 
     assert (reading.interval, reading.known) == (None, ())
     assert (reading.fault.lack, reading.fault.reason) == (Lack.NOT_NORMALISED, reason)
-
-
-def test_what_was_not_timed_has_no_time_at_reference_speed_for_the_same_reason():
-    failed = Outcome(status=Status.FAILED, reason="exited")
-    (one,) = variants_of(run_of(failed))
-
-    assert one.read("normalised_s").fault == one.read("execution_s").fault
-
-
-def test_a_contended_time_is_contended_at_reference_speed_too():
-    (one,) = variants_of(run_of(with_calibration(1e-4, 1e-4, 1e-4, contended=1)))
-
-    assert one.read("normalised_s").contended
 
 
 @pytest.mark.parametrize(
@@ -351,12 +329,6 @@ def test_a_run_beside_one_with_another_calibration_has_no_time_at_reference_spee
 @pytest.mark.parametrize(("own", "baseline"), [(EMPTY, pool_at(1.0)), (pool_at(1.0), EMPTY)])
 def test_where_one_of_two_runs_has_no_reference_speed_the_other_keeps_its_own(own, baseline):
     assert refer_to(own, baseline, "the first") == own
-
-
-def test_a_record_of_before_there_were_calibrations_has_none():
-    run = msgspec.structs.replace(samples.run())
-
-    assert pool_of(run) == Pool()
 
 
 # Ratios

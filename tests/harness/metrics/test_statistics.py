@@ -78,6 +78,7 @@ def test_three_looks_together_miss_the_truth_in_at_most_1_percent_of_draws():
 def test_three_processes_have_bounds_of_5_7_standard_deviations():
     values = [-1.0, 0.0, 1.0]
 
+    assert bounds(mean_interval([0.5, 0.5, 0.5])) == (0.5, 0.5, 0.5)
     assert mean_interval(values).high == pytest.approx(5.7301, abs=1e-4)
     assert mean_interval(values, confidence=0.95).low == pytest.approx(-2.4841, abs=1e-4)
 
@@ -185,10 +186,6 @@ def test_no_values_are_an_error():
         mean_interval([])
 
 
-def test_equal_values_give_an_interval_of_no_width():
-    assert bounds(mean_interval([0.5, 0.5, 0.5])) == (0.5, 0.5, 0.5)
-
-
 def test_the_half_width_is_relative_to_the_estimate():
     assert Interval(3.0, 4.0, 5.0, 3).half_width == 0.25
     assert Interval(-5.0, -4.0, -3.0, 3).half_width == 0.25
@@ -291,17 +288,21 @@ def test_whether_a_ratio_differs_does_not_depend_on_which_side_is_the_baseline(e
     assert differs(ratio) is differs(inverse)
 
 
-def test_a_block_is_clean_up_to_the_largest_wait():
-    assert clean_blocks([0.0, 0.0, LARGEST_WAIT, LARGEST_WAIT + 0.01]) == (True, True, True, False)
-
-
-def test_code_that_always_waits_a_little_has_a_limit_of_twice_its_own_wait():
-    assert clean_blocks([0.055, 0.055, 0.055, 0.11, 0.12]) == (True, True, True, True, False)
-
-
-def test_a_process_that_always_waits_much_is_not_taken_for_clean():
-    assert clean_blocks([0.5] * 10) == (False,) * 10
-    assert clean_blocks([OWN_WAIT * 2 + 0.01] * 10) == (False,) * 10
+@pytest.mark.parametrize(
+    ("waits", "clean"),
+    [
+        ([0.0, 0.0, LARGEST_WAIT, LARGEST_WAIT + 0.01], (True, True, True, False)),
+        ([0.055, 0.055, 0.055, 0.11, 0.12], (True, True, True, True, False)),
+        ([0.5] * 10, (False,) * 10),
+        ([OWN_WAIT * 2 + 0.01] * 10, (False,) * 10),
+        ([None, None], (True, True)),
+        ([None, 0.0, 0.0, 0.9], (True, True, True, False)),
+        ([], ()),
+    ],
+    ids=["up to the limit", "twice its own wait", "much", "a little too much", "no reading", "one reading", "none"],
+)
+def test_a_block_is_clean_up_to_the_largest_wait_or_twice_what_its_code_always_waits(waits, clean):
+    assert clean_blocks(waits) == clean
 
 
 @pytest.mark.parametrize(
@@ -317,15 +318,6 @@ def test_the_same_loss_of_each_thread_is_the_same_share_on_many_cores():
     shares = [lost_share(0.05 * threads, 1.0, 0.95 * threads, cores=threads) for threads in (1, 2, 64)]
 
     assert shares == pytest.approx([0.05] * 3)
-
-
-def test_a_block_without_a_reading_is_clean():
-    assert clean_blocks([None, None]) == (True, True)
-    assert clean_blocks([None, 0.0, 0.0, 0.9]) == (True, True, True, False)
-
-
-def test_no_blocks_are_no_clean_blocks():
-    assert clean_blocks([]) == ()
 
 
 @given(waits=st.lists(shares, max_size=20))

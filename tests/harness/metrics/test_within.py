@@ -88,23 +88,57 @@ def test_blocks_of_a_system_that_does_not_tell_are_clean():
     assert not is_variant_contended(variant("a", *[(1.0, None)] * 6))
 
 
-def test_times_are_one_value_per_process_in_process_order():
-    processes = [[process(variant("a", *clean(*[s] * 6), return_s=(s / 4, s / 4, s)))] for s in (1.0, 4.0, 2.0)]
-
-    outcome = summarise(processes, "a", "a")
-
-    assert outcome.status is Status.OK
-    assert outcome.values == {
-        "execution_s": (1.0, 4.0, 2.0),
-        "return_s": (0.25, 1.0, 0.5),
-        "parallelism": (1.0, 1.0, 1.0),
-    }
+BOTH, ALONE, OTHER = (
+    process(*(variant(name, *STEADY) for name in names)) for names in (("base", "other"), ("base",), ("other",))
+)
 
 
-def test_what_has_no_dispatch_has_null_for_it():
-    outcome = summarise([[process(variant("peer", *STEADY, return_s=()))]], "peer", "base")
+@pytest.mark.parametrize(
+    ("processes", "name", "values"),
+    [
+        (
+            [[process(variant("a", *clean(*[s] * 6), return_s=(s / 4, s / 4, s)))] for s in (1.0, 4.0, 2.0)],
+            "a",
+            {"execution_s": (1.0, 4.0, 2.0), "return_s": (0.25, 1.0, 0.5), "parallelism": (1.0, 1.0, 1.0)},
+        ),
+        (
+            [[process(variant("peer", *STEADY, return_s=()))]],
+            "peer",
+            {"execution_s": (1.0,), "return_s": (None,), "parallelism": (1.0,)},
+        ),
+        (
+            [[BOTH], [ALONE], []],
+            "other",
+            {
+                "execution_s": (1.0, None, None),
+                "return_s": (1e-6, None, None),
+                "parallelism": (1.0, None, None),
+                "log_ratio": (0.0, None, None),
+            },
+        ),
+        (
+            [[BOTH], [OTHER]],
+            "other",
+            {
+                "execution_s": (1.0, 1.0),
+                "return_s": (1e-6, 1e-6),
+                "parallelism": (1.0, 1.0),
+                "log_ratio": (0.0, None),
+            },
+        ),
+        ([[OTHER]], "other", {"execution_s": (1.0,), "return_s": (1e-6,), "parallelism": (1.0,)}),
+        ([[ALONE]], "base", {"execution_s": (1.0,), "return_s": (1e-6,), "parallelism": (1.0,)}),
+    ],
+    ids=[
+        *("in the order of processes", "no time until return", "processes without the variant"),
+        *("a process without the baseline", "no baseline at all", "the baseline itself"),
+    ],
+)
+def test_there_is_a_value_for_each_process_and_null_for_what_one_lacks(processes, name, values):
+    outcome = summarise(processes, name, "base")
 
-    assert outcome.values == {"execution_s": (1.0,), "return_s": (None,), "parallelism": (1.0,)}
+    assert (outcome.status, outcome.values) == (Status.OK, values)
+    assert outcome.details == TimingDetails(processes=outcome.details.processes)
 
 
 def test_the_log_ratio_is_paired_within_the_passes_of_one_process():
@@ -148,38 +182,6 @@ def test_a_peer_whose_process_met_another_speed_is_compared_at_one_speed(jax, pe
     assert summarise(processes, "a", "base").values["log_ratio"] == (math.log(ratio),)
 
 
-def test_a_process_without_the_variant_has_null_for_it():
-    with_it = [process(variant("base", *STEADY), variant("other", *STEADY))]
-    without_it = [process(variant("base", *STEADY))]
-
-    outcome = summarise([with_it, without_it, []], "other", "base")
-
-    assert outcome.values == {
-        "execution_s": (1.0, None, None),
-        "return_s": (1e-6, None, None),
-        "parallelism": (1.0, None, None),
-        "log_ratio": (0.0, None, None),
-    }
-
-
-def test_a_process_without_the_baseline_has_no_ratio_but_a_time():
-    with_it = [process(variant("base", *STEADY), variant("other", *STEADY))]
-    without_it = [process(variant("other", *STEADY))]
-
-    outcome = summarise([with_it, without_it], "other", "base")
-
-    assert outcome.values["execution_s"] == (1.0, 1.0)
-    assert outcome.values["log_ratio"] == (0.0, None)
-
-
-def test_without_any_baseline_there_are_no_ratios():
-    assert "log_ratio" not in summarise([[process(variant("other", *STEADY))]], "other", "base").values
-
-
-def test_a_baseline_has_no_ratio_to_itself():
-    assert "log_ratio" not in summarise([[process(variant("base", *STEADY))]], "base", "base").values
-
-
 def test_the_contended_and_the_restless_processes_are_counted():
     processes = [
         [process(variant("a", *STEADY))],
@@ -192,12 +194,6 @@ def test_the_contended_and_the_restless_processes_are_counted():
 
     assert outcome.details == TimingDetails(processes=3, contended=2, unsteady=1)
     assert outcome.notes == ()
-
-
-def test_of_quiet_and_steady_processes_none_is_counted():
-    outcome = summarise([[process(variant("a", *STEADY))]] * 3, "a", "a")
-
-    assert outcome.details == TimingDetails(processes=3)
 
 
 def test_a_process_of_very_slow_calls_is_clean_only_if_all_its_few_blocks_are():
@@ -238,55 +234,41 @@ BASE = variant("base", *STEADY)
 SPOILT = variant("a", *[(4.0, NOISY)] * 6)
 
 
-def test_the_ratio_of_a_contended_process_holds_where_both_sides_lose_alike():
-    outcome = summarise(processes_of(QUIET, SPOILT, QUIET, QUIET, base=BASE), "a", "base")
-
-    assert outcome.values["log_ratio"] == (0.0, math.log(1 / 4), 0.0, 0.0)
-
-
-def on_two_threads(*blocks: tuple[float, float | None], parallel: float = 1.8) -> VariantSamples:
+def on_threads(parallel: float, *blocks: tuple[float, float | None]) -> VariantSamples:
     return variant("a", *blocks, parallel=parallel)
 
 
-def test_the_ratio_of_a_contended_process_is_lost_where_the_sides_are_unequally_parallel():
-    # With one core left to it, the variant on two threads looks like one on one thread: only clean processes tell.
-    quiet, spoilt = on_two_threads(*STEADY), on_two_threads(*[(4.0, NOISY)] * 6, parallel=1.0)
-
-    outcome = summarise(processes_of(quiet, spoilt, quiet, quiet, base=BASE), "a", "base")
-
-    assert outcome.values["log_ratio"] == (0.0, None, 0.0, 0.0)
+# With one core left to it, a variant on two threads looks like one on one thread: only clean processes tell.
+TWO, ONE_OF_TWO = on_threads(1.8, *STEADY), on_threads(1.0, *[(4.0, NOISY)] * 6)
+LOST = math.log(1 / 4)
 
 
-def test_a_contended_baseline_spoils_the_ratio_as_a_contended_variant_does():
-    busy = variant("base", *[(4.0, NOISY)] * 6)
-    quiet = on_two_threads(*STEADY)
-    processes = [[process(busy if index == 1 else BASE, quiet)] for index in range(4)]
-
-    assert summarise(processes, "a", "base").values["log_ratio"] == (0.0, None, 0.0, 0.0)
-
-
-def test_ratios_of_unequally_parallel_sides_stay_where_fewer_than_three_others_remain():
-    quiet, spoilt = on_two_threads(*STEADY), on_two_threads(*[(4.0, NOISY)] * 6, parallel=1.0)
-
-    outcome = summarise(processes_of(quiet, spoilt, quiet, base=BASE), "a", "base")
-
-    assert outcome.values["log_ratio"] == (0.0, math.log(1 / 4), 0.0)
-
-
-@pytest.mark.parametrize(("parallel", "expected"), [(1.19, math.log(1 / 4)), (1.21, None)])
-def test_sides_are_unequally_parallel_beyond_a_fifth(parallel, expected):
-    quiet, spoilt = (on_two_threads(*blocks, parallel=parallel) for blocks in (STEADY, [(4.0, NOISY)] * 6))
-
-    outcome = summarise(processes_of(quiet, spoilt, quiet, quiet, base=BASE), "a", "base")
-
-    assert outcome.values["log_ratio"][1] == expected
-
-
-def test_a_contended_peer_has_no_ratio_since_nothing_noisy_the_other_process():
-    peers = [QUIET, SPOILT, QUIET, QUIET]
-    processes = [[process(BASE), process(one)] for one in peers]
-
-    assert summarise(processes, "a", "base").values["log_ratio"] == (0.0, None, 0.0, 0.0)
+@pytest.mark.parametrize(
+    ("processes", "log_ratios"),
+    [
+        (processes_of(QUIET, SPOILT, QUIET, QUIET, base=BASE), (0.0, LOST, 0.0, 0.0)),
+        (processes_of(TWO, ONE_OF_TWO, TWO, TWO, base=BASE), (0.0, None, 0.0, 0.0)),
+        (processes_of(TWO, ONE_OF_TWO, TWO, base=BASE), (0.0, LOST, 0.0)),
+        *(
+            (
+                processes_of(*[on_threads(share, *STEADY)] * 3, on_threads(share, *[(4.0, NOISY)] * 6), base=BASE),
+                (0.0, 0.0, 0.0, last),
+            )
+            for share, last in ((1.19, LOST), (1.21, None))
+        ),
+        (
+            [[process(variant("base", *[(4.0, NOISY)] * 6) if n == 1 else BASE, TWO)] for n in range(4)],
+            (0.0, None, 0.0, 0.0),
+        ),
+        ([[process(BASE), process(one)] for one in (QUIET, SPOILT, QUIET, QUIET)], (0.0, None, 0.0, 0.0)),
+    ],
+    ids=[
+        *("both sides lose alike", "unequally parallel", "fewer than three others", "parallel within a fifth"),
+        *("beyond a fifth", "a contended baseline", "a peer in a process of its own"),
+    ],
+)
+def test_the_ratio_of_a_contended_process_holds_where_both_sides_lose_alike(processes, log_ratios):
+    assert summarise(processes, "a", "base").values["log_ratio"] == log_ratios
 
 
 def is_taken(**of_load: float | None) -> bool:

@@ -33,11 +33,7 @@ def test_one_function_is_measured_in_every_mode(measurement):
 @pytest.mark.parametrize("mode", ["eager", "jit", "aot"])
 def test_a_value_is_found_by_mode_and_metric(measurement, mode):
     assert measurement.value(mode, "execution_s") == measurement.value(f"scaled:{mode}", "execution_s") > 0
-
-
-def test_what_a_mode_does_not_have_is_none(measurement):
-    assert measurement.value("eager", "compile_s") is None
-    assert measurement.value("jit", "compile_s") > 0
+    assert (measurement.value(mode, "compile_s") is None) is (mode == "eager")
 
 
 @pytest.mark.parametrize(
@@ -54,19 +50,17 @@ def test_what_there_is_not_is_an_error_that_names_what_there_is(measurement, var
         measurement.value(variant, metric)
 
     assert raised.value.args[0].startswith(message)
+    if variant == "jti":
+        with pytest.raises(KeyError, match="no variant 'jti'; there are scaled:eager"):
+            measurement.find_speedup(variant)
 
 
-def test_a_speedup_of_a_variant_that_there_is_not_is_an_error(measurement):
-    with pytest.raises(KeyError, match="no variant 'jti'; there are scaled:eager"):
-        measurement.find_speedup("jti")
-
-
-@pytest.mark.parametrize("name", ["as given", "as_given", "<lambda>:as given", "<lambda>:as_given"])
-def test_a_variant_as_given_is_found_as_it_is_shown_and_as_it_is_recorded(name):
+def test_a_variant_as_given_is_found_as_it_is_shown_and_as_it_is_recorded():
     measurement = jaxmeter.measure.with_options(modes=("jit", "as given"))(jax.jit(lambda x: x + 1), jnp.ones(4))
 
-    assert measurement.value(name, "execution_s") > 0
-    assert measurement.find_speedup(name) is not None
+    for name in ("as given", "as_given", "<lambda>:as given", "<lambda>:as_given"):
+        assert measurement.value(name, "execution_s") > 0
+        assert measurement.find_speedup(name) is not None
 
 
 @pytest.mark.parametrize("name", [1, None, "", "a:b"])
@@ -114,10 +108,6 @@ def test_a_table_without_a_count_does_not_say_why_there_is_none():
     assert NOT_COUNTED not in repr(measurement)
 
 
-def test_the_table_heads_the_speedup_by_its_name(measurement):
-    assert repr(measurement).splitlines()[1].split()[0] == "speedup"
-
-
 def with_timing(measurement, **details):
     """The measurement, whose first variant was timed as these details tell."""
     first, *others = measurement.record.variants
@@ -163,14 +153,6 @@ def names_of(measurement):
     return [variant.name.rpartition(":")[2] for variant in measurement.record.variants]
 
 
-def test_only_the_modes_that_are_asked_for_are_measured():
-    measurement = jaxmeter.measure.with_options(modes=("jit", "eager"))(lambda x: x + 1, jnp.ones(4))
-
-    assert names_of(measurement) == ["jit", "eager"]
-    assert measurement.value("eager", "speedup") > 0
-    assert "baseline" in repr(measurement).splitlines()[2]
-
-
 @pytest.mark.parametrize(
     ("asked", "measured"),
     [
@@ -193,6 +175,26 @@ def test_a_transformed_callable_is_measured_in_the_modes_that_are_named_and_comp
     assert compared == [f"results are compared with those of <lambda>:{reference}"] * (len(measured) > 1)
 
 
+@pytest.mark.parametrize(
+    ("asked", "function", "measured", "words"),
+    [
+        (("jit", "eager"), scaled, ["jit", "eager"], "baseline"),
+        (("as given",), scaled, ["eager"], "scaled has no transformation: as given, it is eager"),
+        (None, jax.jit(lambda x, *, factor: x + factor), ["as_given", "eager", "jit"], "as given"),
+    ],
+    ids=["those that are asked for", "a plain function as given", "a jitted one as given and without its jit"],
+)
+def test_modes_are_those_that_are_asked_for_or_that_a_callable_has(asked, function, measured, words):
+    measure = jaxmeter.measure if asked is None else jaxmeter.measure.with_options(modes=asked)
+
+    measurement = measure(function, jnp.ones(4), factor=2.0)
+
+    assert names_of(measurement) == measured
+    assert measurement.record.status is Status.OK
+    assert words in repr(measurement)
+    assert measurement.value("eager", "speedup" if asked == ("jit", "eager") else "execution_s") > 0
+
+
 def test_modes_that_a_callable_does_not_have_are_an_error_or_a_note():
     x = jnp.ones(4)
     compiled = jax.jit(lambda x: x + 1).lower(x).compile()
@@ -203,13 +205,6 @@ def test_modes_that_a_callable_does_not_have_are_an_error_or_a_note():
 
     assert names_of(measurement) == ["as_given"]
     assert any(note.startswith("program is not measured in jit: ") for note in measurement.record.notes)
-
-
-def test_a_plain_function_as_given_is_eager():
-    measurement = jaxmeter.measure.with_options(modes=("as given",))(scaled, jnp.ones(4), factor=2.0)
-
-    assert names_of(measurement) == ["eager"]
-    assert "scaled has no transformation: as given, it is eager" in measurement.record.notes
 
 
 @pytest.mark.parametrize(
@@ -241,9 +236,6 @@ def test_a_plain_function_as_given_is_eager():
 def test_an_option_that_can_be_nothing_is_an_error(options, message):
     with pytest.raises(ValueError, match=message):
         jaxmeter.measure.with_options(**options)
-
-
-def test_an_option_that_there_is_not_is_an_error_that_names_those_that_there_are():
     with pytest.raises(TypeError, match="no option 'mode'; options are modes, tolerance"):
         jaxmeter.measure.with_options(mode="jit")
 
@@ -293,34 +285,22 @@ def test_progress_is_told_where_it_is_asked_for(capsys):
         "jaxmeter.measure: checking <lambda>:jit",
         "jaxmeter.measure: timing <lambda>:jit",
     ]
-
-
-def test_without_a_person_to_look_it_is_silent(capsys):
+    # Without a person to look it is silent.
     jaxmeter.measure.with_options(modes=("jit",))(lambda x: x + 1, jnp.ones(4))
-
     assert capsys.readouterr().err == ""
 
 
-def test_one_process_says_what_it_cannot_tell(measurement):
+def test_printing_it_shows_a_row_per_mode(measurement):
+    first, heading, *rows = repr(measurement).splitlines()
+
+    assert heading.split()[0] == "speedup"
     assert IN_PROCESS in measurement.record.notes
     assert measurement.record.processes == 1
-
-
-def test_printing_it_shows_a_row_per_mode(measurement):
-    first, _, *rows = repr(measurement).splitlines()
 
     assert first.startswith("scaled on 1 x cpu, jax ")
     assert [row.split()[0] for row in rows[:3]] == ["scaled:eager", "scaled:jit", "scaled:aot"]
     assert rows[0].split()[1] == "baseline"
     assert f"({IN_PROCESS})" in rows
-
-
-def test_a_jitted_function_is_measured_as_given_and_without_its_jit():
-    measurement = jaxmeter.measure(jax.jit(lambda x: x + 1), jnp.ones(4))
-
-    assert names_of(measurement) == ["as_given", "eager", "jit"]
-    assert measurement.record.status is Status.OK
-    assert "as given" in repr(measurement)
 
 
 def test_what_fails_in_every_look_is_said_once():

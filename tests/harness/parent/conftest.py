@@ -13,7 +13,7 @@ from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.record import RunFolder, Settings
 from tests import samples
-from tests.harness.parent.made_up import OK, VARIANTS, NoteTaker
+from tests.harness.parent.made_up import OK, VARIANTS, NoteTaker, stop_before
 
 
 @pytest.fixture
@@ -27,6 +27,19 @@ def executed(clock, monkeypatch, tmp_path):
         manifest = msgspec.structs.replace(samples.manifest(cases, settings=settings), cases=tuple(cases))
         folder = RunFolder(tmp_path)
         return execute(manifest, folder, taker, watcher or Watcher(), budget_s, platforms), taker
+
+    return run
+
+
+@pytest.fixture
+def interrupted(executed):
+    """Executes a run that is interrupted, by default before so many timing processes."""
+
+    def run(settings: Settings, cases, *, before: int | None = None, **server) -> None:
+        if before is not None:
+            server["dies"] = stop_before(before)
+        with pytest.raises(KeyboardInterrupt):
+            executed(settings, cases, **server)
 
     return run
 

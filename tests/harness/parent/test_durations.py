@@ -1,5 +1,7 @@
 """What processes took tells what those to come will take."""
 
+import pytest
+
 from jaxmeter.harness.parent.durations import Coming, Pace
 from jaxmeter.harness.plan.processes import PlannedProcess
 
@@ -36,12 +38,13 @@ def test_processes_are_alike_by_case_process_cache_state_and_variant():
     assert pace.predict_s([process("compilation", "f:jit", case="b", index=1)]) == 10_000.0
 
 
-def test_a_process_that_lost_a_variant_takes_less_by_what_that_took():
+@pytest.mark.parametrize(("took_s", "left_s"), [(6.0, 2.0), (9.0, 0.0)])
+def test_a_process_that_lost_a_variant_takes_less_by_what_that_took_and_no_less_than_nothing(took_s, left_s):
     pace = Pace()
     pace.add(process("timing", "f:eager", "f:jit"), 8.0)
-    pace.add_variant("a", "f:eager", 6.0)
+    pace.add_variant("a", "f:eager", took_s)
 
-    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == 2.0
+    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == left_s
 
 
 def test_once_it_ran_without_a_variant_only_that_tells():
@@ -51,14 +54,6 @@ def test_once_it_ran_without_a_variant_only_that_tells():
     pace.add(process("timing", "f:eager", "f:jit", index=1, without="f:eager"), 3.0)
 
     assert pace.predict_s([process("timing", "f:eager", "f:jit", index=2, without="f:eager")]) == 3.0
-
-
-def test_a_process_takes_no_less_than_nothing():
-    pace = Pace()
-    pace.add(process("timing", "f:eager", "f:jit"), 8.0)
-    pace.add_variant("a", "f:eager", 9.0)
-
-    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == 0.0
 
 
 def test_a_process_like_none_before_takes_the_mean_of_its_kind_and_one_of_a_new_kind_nothing():

@@ -12,16 +12,12 @@ from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, VARIANTS, case
 
 
 def test_cold_processes_come_in_rounds_over_the_variants(measured):
-    _, server = measured(settings("compilation", cold_processes=2))
+    record, server = measured(settings("compilation", cold_processes=2))
+
+    assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 2}  # of both rounds
 
     one_round = [("a:eager",), ("a:jit",), ("b:jit",), ("a:aot",)]
     assert server.asked("compilation") == [(index, "", names) for index in (0, 1) for names in one_round]
-
-
-def test_values_of_all_rounds_are_kept(measured):
-    record, _ = measured(settings("compilation", cold_processes=4))
-
-    assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 4}
 
 
 def test_a_cache_state_that_fails_costs_the_others_no_round(measured):
@@ -59,28 +55,25 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
     assert record.variants[2].outcomes["compilation"].status is Status.OK
 
 
-def test_cache_states_alternate_within_a_round_and_only_for_what_jit_compiles(measured):
-    changes = {"answer": samples.ABOUT_COMPILING, "new_static": {"n": 2}}
+STATES = ("cold", "cached", "warm")
+
+
+@pytest.mark.parametrize(
+    ("changes", "states", "names"),
+    [
+        ({"answer": samples.ABOUT_COMPILING, "new_static": {"n": 2}}, (*STATES, "new_static"), ("a:jit", "b:jit")),
+        # Without a new static argument one variant stands for its case.
+        ({"answer": samples.ABOUT_COMPILING, "new_shape": {"n": 2}}, (*STATES, "new_shape"), ("a:jit",)),
+        ({}, (), ()),
+    ],
+    ids=["a new static argument", "a new shape", "where nothing rests on caching"],
+)
+def test_cache_states_alternate_within_a_round_and_only_for_what_jit_compiles(measured, changes, states, names):
     _, server = measured(settings("caching", cold_processes=2), **changes)
 
     assert server.asked("caching") == [
-        (index, cache_state, (name,))
-        for index in (0, 1)
-        for cache_state in ("cold", "cached", "warm", "new_static")
-        for name in ("a:jit", "b:jit")
+        (index, state, (name,)) for index in (0, 1) for state in states for name in names
     ]
-
-
-def test_without_a_new_static_argument_one_variant_stands_for_its_case(measured):
-    _, server = measured(settings("caching", cold_processes=1), answer=samples.ABOUT_COMPILING, new_shape={"n": 2})
-
-    assert [names for _, _, names in server.asked("caching")] == [("a:jit",)] * 4
-
-
-def test_caching_is_not_measured_where_nothing_rests_on_it(measured):
-    _, server = measured(settings("caching"))
-
-    assert server.asked("caching") == []
 
 
 @pytest.mark.parametrize(
@@ -142,10 +135,9 @@ def interrupt_at(count: int):
     return dies
 
 
-def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed):
+def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed, interrupted):
     twice = settings("timing", **TWICE)
-    with pytest.raises(KeyboardInterrupt):
-        executed(twice, [case("selu")], dies=interrupt_at(4))
+    interrupted(twice, [case("selu")], dies=interrupt_at(4))
 
     run, server = executed(twice, [case("selu")])
 
@@ -153,10 +145,9 @@ def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed):
     assert run.cases[0].processes == 2
 
 
-def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there(executed):
+def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there(executed, interrupted):
     twice = settings("timing", **TWICE)
-    with pytest.raises(KeyboardInterrupt):
-        executed(twice, [case("selu")], dies=interrupt_at(4))
+    interrupted(twice, [case("selu")], dies=interrupt_at(4))
 
     def answers(launched, name):
         return FAILED if launched.kind == CHECK and name == "b:jit" else OK

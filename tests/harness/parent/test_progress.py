@@ -11,6 +11,7 @@ from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import Outcome, Status
 from tests import samples
+from tests.golden_texts import check_golden_scenes
 
 PLANNED = samples.planned_case("selu", params={"n": 4})
 MANIFEST = samples.manifest([PLANNED], run_id="it")
@@ -51,45 +52,35 @@ def live():
 # Lines
 
 
-def test_a_run_is_named_with_its_cases_processes_and_folder():
+def test_what_a_run_says_reads_as_its_golden_text(lines):
+    watcher, said = lines
     stream = io.StringIO()
-
     Lines(stream).run_started(MANIFEST, FOLDER, 40, 600.0)
 
-    assert stream.getvalue() == "run it: 1 case, 40 processes on cpu (1 x cpu), into results/it\n"
+    def go_on(*calls):
+        """What is said anew of these calls of the watcher."""
+        before = len(said())
+        for name, *arguments in calls:
+            getattr(watcher, name)(*arguments)
+        return said()[before:]
 
+    ended = [("process_ended", PROCESS, used_s) for used_s in (30.0, 62.9, 63.0, 64.0, 122.9, 123.0)]
+    quiet = [("process_started", PROCESS), ("beat", Heartbeat("selu:jit", "timing")), ("process_ended", PROCESS, 3.0)]
+    trouble = samples.record(PLANNED, {"a:jit": {"numerics": failed("no luck")}})
+    scenes = {
+        "a run begins": stream.getvalue(),
+        "processes and heartbeats": go_on(*quiet),
+        "a round begins": go_on(("round_started", 2, 8, 39)),
+        "minutes without words": go_on(*ended),
+        "a case ended": go_on(("case_ended", samples.fast_case(PLANNED), 12.4)),
+        "a case with a trouble": go_on(("case_ended", trouble, 12.4)),
+        "a lost case": go_on(("case_lost", PLANNED, "the budget is used up")),
+        "words that would steer the terminal": go_on(("said", "left out:\n\x1b[31mscan:eager")),
+        "a run ended": go_on(("run_ended",)),
+    }
 
-def test_a_round_is_a_line(lines):
-    watcher, said = lines
-
-    watcher.process_ended(PROCESS, 59.9)
-    watcher.round_started(2, 8, 39)
-
-    assert said() == ("round 2 of 8: 39 processes left; 60 of 600 s used",)
-
-
-def test_processes_and_heartbeats_are_none(lines):
-    watcher, said = lines
-
-    watcher.process_started(PROCESS)
-    watcher.beat(Heartbeat("selu:jit", "timing"))
-    watcher.process_ended(PROCESS, 3.0)
-    watcher.run_ended()
-
-    assert said() == ()
-
-
-def test_a_minute_without_words_is_a_line(lines):
-    watcher, said = lines
-    watcher.round_started(1, 8, 40)
-
-    for used_s in (30.0, 60.0, 61.0, 119.0, 121.0):
-        watcher.process_ended(PROCESS, used_s)
-
-    assert said()[1:] == (
-        "    38 processes left; 60 of 600 s used",
-        "    35 processes left; 121 of 600 s used",
-    )
+    assert scenes["processes and heartbeats"] == scenes["a run ended"] == ()
+    check_golden_scenes("progress", scenes)
 
 
 @pytest.mark.parametrize("kind", ["lines", "live"])
@@ -105,41 +96,6 @@ def test_a_trouble_is_told_once_and_as_soon_as_a_record_has_it(kind, request):
     text = "\n".join(said()) if stream is None else stream.getvalue()
     assert text.count("selu[n=4]: a:jit: failed: no luck") == 1
     assert "lost" not in text
-
-
-def test_a_case_is_one_line(lines):
-    watcher, said = lines
-
-    watcher.case_ended(samples.fast_case(PLANNED), 12.4)
-
-    assert said() == ("ok        selu[n=4]  1.0 s, 5 processes; 12 of 600 s used",)
-
-
-def test_a_trouble_is_a_line_below_its_case(lines):
-    watcher, said = lines
-
-    watcher.case_ended(samples.record(PLANNED, {"a:jit": {"numerics": failed("no luck")}}), 12.4)
-
-    assert said() == (
-        "failed    selu[n=4]  1.0 s, 5 processes; 12 of 600 s used",
-        "    a:jit: failed: no luck",
-    )
-
-
-def test_a_lost_case_says_why(lines):
-    watcher, said = lines
-
-    watcher.case_lost(PLANNED, "the budget is used up")
-
-    assert said() == ("lost      selu[n=4]: the budget is used up",)
-
-
-def test_what_is_said_is_one_line_that_cannot_steer_the_terminal(lines):
-    watcher, said = lines
-
-    watcher.said("left out:\n\x1b[31mscan:eager")
-
-    assert said() == ("left out: ?[31mscan:eager",)
 
 
 # The bar
@@ -164,15 +120,11 @@ def test_it_says_round_case_process_variant_and_stage(live):
     assert "round 1 of 8 budget 0 % selu[n=4] timing: selu:jit warm-up 0:00" in shown()
     watcher.process_started(PROCESS)
     assert "selu[n=4] timing 0:00" in shown()
-
-
-def test_a_process_that_is_at_no_variant_shows_its_stage(live):
-    watcher, shown = live
-
-    watcher.process_started(PROCESS)
     watcher.beat(Heartbeat(None, "inputs"))
-
     assert "timing: inputs 0:00" in shown()
+    # A suite's words are no markup, and cannot steer the terminal.
+    watcher.beat(Heartbeat("[bold]x[/bold]\x1b[31m", "timing"))
+    assert "[bold]x[/bold]?[31m timing" in shown()
 
 
 def test_where_fewer_processes_are_left_than_were_planned_the_share_of_the_work_grows(live):
@@ -199,14 +151,6 @@ def test_it_is_drawn_twice_a_second(live):
     watcher, _ = live
 
     assert watcher._bar.live.refresh_per_second == 2
-
-
-def test_a_suites_words_are_no_markup_and_cannot_steer_the_terminal(live):
-    watcher, shown = live
-
-    watcher.beat(Heartbeat("[bold]x[/bold]\x1b[31m", "timing"))
-
-    assert "[bold]x[/bold]?[31m timing" in shown()
 
 
 def test_troubles_and_words_stand_above_it(live):
@@ -240,31 +184,30 @@ def test_nothing_is_shown_where_nothing_is_wanted(capsys):
 # Words
 
 
-def test_a_trouble_that_several_probes_had_is_told_once_and_what_is_expected_is_none():
-    record = samples.record(
-        PLANNED,
-        {
-            "a:jit": {"numerics": failed("no luck"), "memory": failed("no luck")},
-            "b:jit": {"numerics": samples.numerics(), "memory": Outcome(status=Status.UNSUPPORTED, reason="eager")},
-            "c:jit": {"numerics": Outcome(status=Status.SKIPPED, reason="not today")},
-        },
-    )
-
-    assert list_troubles(record) == ["a:jit: failed: no luck"]
+INPUTS = {"numerics": failed("in stage 'inputs': TypeError: 'relu'")}
 
 
-def test_one_reason_of_all_variants_is_one_line():
-    inputs = {"numerics": failed("in stage 'inputs': TypeError: 'relu'")}
-    record = samples.record(PLANNED, {"a:eager": inputs, "a:jit": inputs})
-
-    assert list_troubles(record) == ["a:eager, a:jit: failed: in stage 'inputs': TypeError: 'relu'"]
-
-
-def test_what_was_too_large_to_be_run_is_told_though_nothing_went_wrong():
-    too_large = Outcome(status=Status.TOO_LARGE, reason="needs 3 GiB of 2 GiB")
-    record = samples.record(PLANNED, {"a:jit": {"numerics": too_large}})
-
-    assert list_troubles(record) == ["a:jit: does not fit: needs 3 GiB of 2 GiB"]
+@pytest.mark.parametrize(
+    ("outcomes", "troubles"),
+    [
+        (
+            {
+                "a:jit": {"numerics": failed("no luck"), "memory": failed("no luck")},
+                "b:jit": {"numerics": samples.numerics(), "memory": Outcome(status=Status.UNSUPPORTED, reason="eager")},
+                "c:jit": {"numerics": Outcome(status=Status.SKIPPED, reason="not today")},
+            },
+            ["a:jit: failed: no luck"],
+        ),
+        ({"a:eager": INPUTS, "a:jit": INPUTS}, ["a:eager, a:jit: failed: in stage 'inputs': TypeError: 'relu'"]),
+        (
+            {"a:jit": {"numerics": Outcome(status=Status.TOO_LARGE, reason="needs 3 GiB of 2 GiB")}},
+            ["a:jit: does not fit: needs 3 GiB of 2 GiB"],
+        ),
+    ],
+    ids=["of several probes", "of all variants", "too large, though nothing went wrong"],
+)
+def test_a_trouble_is_told_once_and_what_is_expected_is_none(outcomes, troubles):
+    assert list_troubles(samples.record(PLANNED, outcomes)) == troubles
 
 
 @given(text=st.text())
@@ -273,7 +216,4 @@ def test_a_suites_words_are_one_line_and_cannot_steer_the_terminal(text):
 
     assert len(shown) == len(text)
     assert shown.isprintable()
-
-
-def test_what_is_printable_stays_as_it_is():
     assert printable("é 中 ×\n\x1b[31m") == "é 中 × ?[31m"

@@ -18,15 +18,13 @@ from tests.harness.parent.made_up import (
     dead,
     record_of,
     settings,
-    stop_before,
     timed,
 )
 from tests.harness.raw import clean, process, variant
 
 
-def test_a_resumed_run_goes_on_with_the_next_round(executed, tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(most_rounds=4), CASES, dies=stop_before(3 + 2))
+def test_a_resumed_run_goes_on_with_the_next_round(executed, interrupted, tmp_path):
+    interrupted(timed(most_rounds=4), CASES, before=3 + 2)
 
     run, server = executed(timed(most_rounds=4), CASES)
 
@@ -38,15 +36,14 @@ def test_a_resumed_run_goes_on_with_the_next_round(executed, tmp_path):
     assert [one.variants for one in run.cases] == [one.variants for one in whole.cases]
 
 
-def test_of_a_case_that_is_whole_a_resumed_run_starts_nothing(executed):
+def test_of_a_case_that_is_whole_a_resumed_run_starts_nothing(executed, interrupted):
     first, second = CASES[:2]
 
     def dies(launched):
         if launched.case == second.id:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        executed(settings("compilation"), [first, second], dies=dies)
+    interrupted(settings("compilation"), [first, second], dies=dies)
     _, before = executed(settings("compilation"), [first])
 
     run, server = executed(settings("compilation"), [first, second])
@@ -64,9 +61,8 @@ def executed_elsewhere(executed, how, tmp_path):
     return executed(how, CASES)
 
 
-def test_a_resumed_run_fills_its_compilation_cache_by_a_check_that_counts_for_nothing_else(executed):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [CASES[0]], dies=stop_before(1))
+def test_a_resumed_run_fills_its_compilation_cache_by_a_check_that_counts_for_nothing_else(executed, interrupted):
+    interrupted(timed(), [CASES[0]], before=1)
 
     run, server = executed(timed(), [CASES[0]])
 
@@ -80,9 +76,8 @@ def of_program(fingerprint: str) -> Outcome:
 
 
 @pytest.mark.parametrize(("again", "status"), [("one", Status.OK), ("other", Status.FAILED)])
-def test_a_resumed_run_that_compiles_another_program_does_not_join_its_processes(executed, again, status):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [CASES[0]], dies=stop_before(1), answers=lambda launched, name: of_program("one"))
+def test_a_resumed_run_that_compiles_another_program_does_not_join_its_processes(executed, interrupted, again, status):
+    interrupted(timed(), [CASES[0]], before=1, answers=lambda launched, name: of_program("one"))
     answer = {CHECK: of_program(again)}
 
     run, _ = executed(timed(), [CASES[0]], answers=lambda launched, name: answer.get(launched.kind, OK))
@@ -93,14 +88,13 @@ def test_a_resumed_run_that_compiles_another_program_does_not_join_its_processes
     assert run.cases[0].variants[0].outcomes["numerics"].details == NumericsDetails(fingerprint="one")
 
 
-def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed):
+def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed, interrupted):
     failing = a_case("selu", "a:jit", "b:jit")
 
     def answers(launched, name):
         return FAILED if name == "b:jit" else OK
 
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [failing], dies=stop_before(1), answers=answers)
+    interrupted(timed(), [failing], before=1, answers=answers)
 
     run, server = executed(timed(), [failing])
 
@@ -109,9 +103,8 @@ def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed):
 
 
 @pytest.mark.parametrize("sample_s", [None, -1.0, 0.0, 1e300])
-def test_a_damaged_process_of_a_whole_round_is_named_and_measured_again(executed, tmp_path, sample_s):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [CASES[0]], dies=stop_before(4))
+def test_a_damaged_process_of_a_whole_round_is_named_and_measured_again(executed, interrupted, tmp_path, sample_s):
+    interrupted(timed(), [CASES[0]], before=4)
     path = RunFolder(tmp_path).case(CASES[0].id).processes("timing")[1]
     if sample_s is None:
         path.write_bytes(b"broken")
@@ -131,9 +124,8 @@ def test_a_damaged_process_of_a_whole_round_is_named_and_measured_again(executed
 
 
 @pytest.mark.parametrize("how", ["missing", "damaged"])
-def test_a_summary_that_cannot_be_read_costs_no_process(executed, tmp_path, how):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [CASES[0]], dies=stop_before(4))
+def test_a_summary_that_cannot_be_read_costs_no_process(executed, interrupted, tmp_path, how):
+    interrupted(timed(), [CASES[0]], before=4)
     path = RunFolder(tmp_path).case(CASES[0].id).record
     path.unlink()
     if how == "damaged":
@@ -145,9 +137,8 @@ def test_a_summary_that_cannot_be_read_costs_no_process(executed, tmp_path, how)
     assert run.cases[0].processes == 8
 
 
-def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [CASES[0]], dies=stop_before(2))
+def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, interrupted, tmp_path):
+    interrupted(timed(), [CASES[0]], before=2)
     before = record_of(tmp_path, CASES[0])
 
     run, server = executed(timed(), [CASES[0]])
@@ -157,10 +148,11 @@ def test_artifacts_and_time_of_an_interrupted_run_are_kept(executed, tmp_path):
     assert run.cases[0].started == before.started
 
 
-def test_a_resumed_run_does_not_take_a_process_of_the_round_that_was_cut_as_one_of_a_whole_round(executed, tmp_path):
+def test_a_resumed_run_does_not_take_a_process_of_the_round_that_was_cut_as_one_of_a_whole_round(
+    executed, interrupted, tmp_path
+):
     of_two = a_case("selu", "a:jit", "numpy:native")
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [of_two], dies=stop_before(3))  # the second round has one of its two processes
+    interrupted(timed(), [of_two], before=3)  # the second round has one of its two processes
 
     run, server = executed(timed(), [of_two])
 
@@ -170,15 +162,14 @@ def test_a_resumed_run_does_not_take_a_process_of_the_round_that_was_cut_as_one_
     assert [item.outcomes["timing"].details.processes for item in run.cases[0].variants] == [8, 8]
 
 
-def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_at(executed, tmp_path):
+def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_at(executed, interrupted, tmp_path):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
-    with pytest.raises(KeyboardInterrupt):
-        executed(
-            timed(**MORE),
-            [wide],
-            contended=lambda message: message.process.round == 1,
-            dies=stop_before(3 + 1 + 2),
-        )
+    interrupted(
+        timed(**MORE),
+        [wide],
+        contended=lambda message: message.process.round == 1,
+        before=3 + 1 + 2,
+    )
 
     run, _ = executed(timed(**MORE), [wide], budget_s=0.5)
 
@@ -186,20 +177,18 @@ def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_a
     assert (details.replaced, details.looks) == (1, 3)  # once before the run was stopped, once since, once at the end
 
 
-def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_take(executed):
+def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_take(executed, interrupted):
     of_two = a_case("selu", "a:jit", "numpy:native")
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [of_two], dies=stop_before(3))
+    interrupted(timed(), [of_two], before=3)
 
     run, _ = executed(timed(), [of_two], budget_s=1 + 1 + 3 * 2 + 1.8)
 
     assert run.cases[0].processes == 5  # one was whole, one half, three more: for a sixth there is too little time
 
 
-def test_more_processes_of_a_resumed_run_come_after_a_check_too(executed):
+def test_more_processes_of_a_resumed_run_come_after_a_check_too(executed, interrupted):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(**MORE), [wide], dies=stop_before(3 + 1))
+    interrupted(timed(**MORE), [wide], before=3 + 1)
 
     _, server = executed(timed(**MORE), [wide])
 
@@ -211,9 +200,8 @@ def test_more_processes_of_a_resumed_run_come_after_a_check_too(executed):
 
 
 @pytest.mark.parametrize("how", ["dies", "is wrong"])
-def test_what_cannot_be_checked_again_is_timed_no_more(executed, how):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [CASES[0]], dies=stop_before(1))
+def test_what_cannot_be_checked_again_is_timed_no_more(executed, interrupted, how):
+    interrupted(timed(), [CASES[0]], before=1)
     wrong = Outcome(status=Status.WRONG, reason="off by one")
 
     run, server = executed(
@@ -228,10 +216,9 @@ def test_what_cannot_be_checked_again_is_timed_no_more(executed, how):
     assert timing.status is (Status.WRONG if how == "is wrong" else Status.KILLED)
 
 
-def test_of_a_first_round_that_was_cut_only_the_process_that_was_under_way_is_lost(executed):
+def test_of_a_first_round_that_was_cut_only_the_process_that_was_under_way_is_lost(executed, interrupted):
     of_two = a_case("selu", "a:jit", "numpy:native")
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [of_two], dies=stop_before(1))
+    interrupted(timed(), [of_two], before=1)
 
     _, server = executed(timed(), [of_two])
 
@@ -239,7 +226,7 @@ def test_of_a_first_round_that_was_cut_only_the_process_that_was_under_way_is_lo
     assert len([one for one in server.launched if one.round == 0 and one.kind == "timing"]) == 1
 
 
-def test_a_variant_that_was_not_yet_tried_without_the_one_that_died_is_looked_at(executed):
+def test_a_variant_that_was_not_yet_tried_without_the_one_that_died_is_looked_at(executed, interrupted):
     of_two = a_case("selu", "a:jit", "b:jit")
 
     def dies(launched):
@@ -247,8 +234,7 @@ def test_a_variant_that_was_not_yet_tried_without_the_one_that_died_is_looked_at
             raise KeyboardInterrupt
         return dead(last=Heartbeat("a:jit", "compile"), signal=11) if launched.kind == CHECK else None
 
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [of_two], dies=dies)
+    interrupted(timed(), [of_two], dies=dies)
 
     run, server = executed(timed(), [of_two])
 
@@ -257,24 +243,22 @@ def test_a_variant_that_was_not_yet_tried_without_the_one_that_died_is_looked_at
     assert statuses == [Status.KILLED, Status.OK]
 
 
-def test_a_run_that_is_resumed_twice_fills_its_cache_twice(executed):
+def test_a_run_that_is_resumed_twice_fills_its_cache_twice(executed, interrupted):
     for count in (2, 0):
-        with pytest.raises(KeyboardInterrupt):
-            executed(timed(), [CASES[0]], dies=stop_before(count))
+        interrupted(timed(), [CASES[0]], before=count)
 
     _, server = executed(timed(), [CASES[0]])
 
     assert [(one.kind, one.round) for one in server.launched][:2] == [(CHECK, 2), ("timing", 2)]
 
 
-def test_what_was_replaced_in_a_round_that_was_cut_counts(executed):
+def test_what_was_replaced_in_a_round_that_was_cut_counts(executed, interrupted):
     of_two = a_case("selu", "a:jit", "numpy:native")
 
     def contended(message):
         return message.process.round == 1
 
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), [of_two], contended=contended, dies=stop_before(2 + 2))
+    interrupted(timed(), [of_two], contended=contended, before=2 + 2)
 
     run, _ = executed(timed(), [of_two])
 

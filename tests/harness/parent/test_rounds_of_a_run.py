@@ -25,7 +25,6 @@ from tests.harness.parent.made_up import (
     dead,
     record_of,
     settings,
-    stop_before,
     timed,
 )
 
@@ -76,9 +75,8 @@ def test_one_process_that_was_asked_for_is_not_lost(executed):
     assert run.lost() == ()
 
 
-def test_a_summary_is_written_after_each_round_and_says_of_how_many_files_it_is(executed, tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(), CASES, dies=stop_before(3 + 2))
+def test_a_summary_is_written_after_each_round_and_says_of_how_many_files_it_is(interrupted, tmp_path):
+    interrupted(timed(), CASES, before=3 + 2)
 
     summaries = [record_of(tmp_path, case) for case in CASES]
     assert sorted(record.processes for record in summaries) == [1, 2, 2]
@@ -226,9 +224,8 @@ def test_a_replacement_that_dies_replaces_nothing(executed):
     assert (details.processes, details.replaced) == (1, 0)
 
 
-def test_a_resumed_run_tells_the_rounds_that_are_left(executed):
-    with pytest.raises(KeyboardInterrupt):
-        executed(timed(most_rounds=4), [CASES[0]], dies=stop_before(2))
+def test_a_resumed_run_tells_the_rounds_that_are_left(executed, interrupted):
+    interrupted(timed(most_rounds=4), [CASES[0]], before=2)
     watcher = Told()
 
     executed(timed(most_rounds=4), [CASES[0]], watcher=watcher)

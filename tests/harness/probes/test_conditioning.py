@@ -71,15 +71,181 @@ def test_an_error_that_rounding_explains_is_right_within_the_problems_conditioni
     assert sentence.startswith("right within the problem's conditioning: 1 of 1 output is beyond the tolerance")
 
 
-def test_a_fault_beyond_what_rounding_explains_is_wrong():
-    def doubled(x):
-        return 2 * cancel(x)
+def doubled(x):
+    return 2 * cancel(x)
 
-    outcomes = look(cancel, doubled)
 
-    assert outcomes["doubled:jit"].status is Status.WRONG
-    assert outcomes["doubled:jit"].details.verdict is Verdict.WRONG
-    assert "allowed 2e-05 for float32" in outcomes["doubled:jit"].reason
+def by_sine(x):
+    return 2 * jnp.sin(x / 2) ** 2
+
+
+def iterate(x):
+    return jax.lax.scan(lambda x, _: (3.9 * x * (1 - x), None), x, None, length=200)[0]
+
+
+def iterate_in_float64(x):
+    for _ in range(200):
+        x = 3.9 * x * (1 - x)
+    return x
+
+
+def add_and_subtract(large, x):
+    return (large + x) - large
+
+
+def masked(x, mask):
+    return jnp.where(mask == 1.0, x, -x)
+
+
+def masked_wrongly(x, mask):
+    return jnp.where(mask == 1.0, -x, x)
+
+
+def product(x):
+    return jnp.matmul(x, x, preferred_element_type=jnp.float32)
+
+
+def product_in_bfloat16(x):
+    return jax.lax.reduce_precision(product(x), 8, 7)
+
+
+def by_value(x):
+    return amplify(x) if float(x[0, 0]) < 1e3 else x
+
+
+def in_float32(x):
+    return x * 1.1
+
+
+def through_bfloat16(x):
+    return (x.astype("bfloat16") * jnp.bfloat16(1.1)).astype("float32")
+
+
+def narrow(x):
+    return (x * 1.1).astype("bfloat16")
+
+
+def square(x):
+    return x @ x
+
+
+def square_in_float32(x):
+    narrow = x.astype("float32")
+    return (narrow @ narrow).astype("float64")
+
+
+def count_calls(x):
+    counted = jax.experimental.io_callback(lambda: np.float32(next(CALLS)), jax.ShapeDtypeStruct((), "float32"))
+    return x + counted
+
+
+def halve(x):
+    return x / 2
+
+
+def multiply(x):
+    return x * 0.5
+
+
+def give_back(x):
+    return x
+
+
+def shorten(x):
+    return (x / 2)[1:]
+
+
+CALLS = itertools.count()
+MASK = (NUMBERS > 0).astype("float32")
+TIES = jnp.asarray([1.0, 0.0, 1.0, 0.0])
+UNKNOWN = no_reference("none is known")
+RIGHT, UNSURE, WRONG = Verdict.RIGHT_WITHIN_CONDITIONING, Verdict.CANNOT_BE_CHECKED, Verdict.WRONG
+VERDICTS = {
+    "a fault beyond what rounding explains": ((cancel, doubled), {}, (RIGHT, WRONG)),
+    "draws that reach the size of the result": (
+        (iterate,),
+        {"inputs": (jnp.linspace(0.1, 0.9, 32),), "reference": iterate_in_float64},
+        (UNSURE,),
+    ),
+    "a program that loses digits inside": (
+        (add_and_subtract,),
+        {"inputs": (jnp.float32(1e8), SMALL), "reference": lambda large, x: x},
+        (UNSURE,),
+    ),
+    "a mask of zeros and ones, which does not move": (
+        (masked, masked_wrongly),
+        {"inputs": (NUMBERS, MASK), "reference": lambda x, mask: np.where(mask == 1.0, x, -x)},
+        (None, WRONG),
+    ),
+    "inputs of 16 bits, which do not move": (
+        (product, product_in_bfloat16),
+        {"inputs": (NUMBERS.astype("bfloat16"),), "reference": lambda x: x @ x},
+        (None, WRONG),
+    ),
+    "code that cannot be traced": ((by_value,), {"modes": ("eager",), "reference": amplify_in_float64}, (RIGHT,)),
+    "a lower format on the way of the judging variant": (
+        (through_bfloat16,),
+        {"inputs": (NUMBERS,), "reference": in_float32},
+        (None,),
+    ),
+    "a lower format that only others use": (
+        (in_float32, through_bfloat16, narrow),
+        {"inputs": (NUMBERS,), "reference": in_float32},
+        (None, WRONG, WRONG),
+    ),
+    "a program that counts its calls": ((count_calls,), {"reference": lambda x: x - 1}, (Verdict.NOT_DETERMINISTIC,)),
+    "no reference": (
+        (halve, multiply, give_back, shorten),
+        {"inputs": (NUMBERS,), "reference": UNKNOWN},
+        (None, None, Verdict.DIFFERS, Verdict.DIFFERS),
+    ),
+    "rounding of the baseline variant without a reference": ((cancel, by_sine), {"reference": UNKNOWN}, (None, RIGHT)),
+}
+BAD = (WRONG, Verdict.NOT_DETERMINISTIC)
+
+
+@pytest.mark.parametrize(("functions", "options", "verdicts"), VERDICTS.values(), ids=VERDICTS)
+def test_each_variant_has_its_verdict_and_its_status_follows_from_it(functions, options, verdicts):
+    outcomes = list(look(*functions, **options).values())
+
+    assert [outcome.details.verdict for outcome in outcomes] == list(verdicts)
+    assert [outcome.status for outcome in outcomes] == [Status.WRONG if one in BAD else Status.OK for one in verdicts]
+    if functions[0] is iterate:
+        conditioning = outcomes[0].details.conditioning
+        assert (conditioning.unresolved, conditioning.digits < 0.6) == (1, True)
+    if options.get("reference") is UNKNOWN and halve in functions:
+        assert [len(outcome.values) for outcome in outcomes] == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("functions", "options", "reason"),
+    [
+        ((cancel, doubled), {}, "allowed 2e-05 for float32"),
+        ((cancel,), {"tolerance": 1e-4}, "a larger tolerance= allows it"),
+        (
+            (jnp.argsort,),
+            {"inputs": (TIES,), "reference": lambda x: np.argsort(x, kind="stable")[[1, 0, 2, 3]]},
+            "another order of equal values is as good",
+        ),
+    ],
+    ids=["a fault", "a given tolerance is final", "places of equal values"],
+)
+def test_what_is_wrong_says_what_was_allowed_or_what_may_help(functions, options, reason):
+    outcome = look_at(*functions, **options)
+
+    assert outcome.status is Status.WRONG
+    assert reason in outcome.reason
+
+
+def test_products_in_float32_of_the_judging_variant_decide_and_those_of_another_do_not_widen_what_float64_allows():
+    with jax.enable_x64(True):
+        wide = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)))
+        found = look(square, square_in_float32, inputs=(wide,), reference=square)
+        alone = look_at(square_in_float32, inputs=(wide,), reference=square)
+
+    assert [outcome.status for outcome in found.values()] == [Status.OK, Status.WRONG]
+    assert "allowed 1e-12 for float64" in found["square_in_float32:jit"].reason
+    assert alone.status is Status.OK
 
 
 def test_each_output_is_decided_by_itself():
@@ -100,69 +266,7 @@ def test_each_output_is_decided_by_itself():
     assert outcomes["spoiled:jit"].reason.startswith("at output ['sure'], index")
 
 
-def iterate(x):
-    return jax.lax.scan(lambda x, _: (3.9 * x * (1 - x), None), x, None, length=200)[0]
-
-
-def iterate_in_float64(x):
-    for _ in range(200):
-        x = 3.9 * x * (1 - x)
-    return x
-
-
-def test_where_the_draws_reach_the_size_of_the_result_it_cannot_be_checked_and_no_digit_is_left():
-    outcome = look_at(iterate, inputs=(jnp.linspace(0.1, 0.9, 32),), reference=iterate_in_float64)
-
-    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
-    assert outcome.details.conditioning.unresolved == 1
-    assert outcome.details.conditioning.digits < 0.6
-
-
-def test_a_program_that_loses_digits_inside_cannot_be_checked():
-    def add_and_subtract(large, x):
-        return (large + x) - large
-
-    outcome = look_at(add_and_subtract, inputs=(jnp.float32(1e8), SMALL), reference=lambda large, x: x)
-
-    assert outcome.details.verdict is Verdict.CANNOT_BE_CHECKED
-
-
-def test_a_given_tolerance_is_final():
-    outcome = look_at(cancel, tolerance=1e-4)
-
-    assert outcome.status is Status.WRONG
-    assert "a larger tolerance= allows it" in outcome.reason
-
-
 # What moves
-
-
-def test_a_mask_of_zeros_and_ones_does_not_move():
-    def masked(x, mask):
-        return jnp.where(mask == 1.0, x, -x)
-
-    def wrong(x, mask):
-        return jnp.where(mask == 1.0, -x, x)
-
-    mask = (NUMBERS > 0).astype("float32")
-
-    outcome = look_at(masked, wrong, inputs=(NUMBERS, mask), reference=lambda x, mask: np.where(mask == 1.0, x, -x))
-
-    assert outcome.status is Status.WRONG
-
-
-def test_inputs_of_16_bits_do_not_move():
-    narrow = NUMBERS.astype("bfloat16")
-
-    def product(x):
-        return jnp.matmul(x, x, preferred_element_type=jnp.float32)
-
-    def in_bfloat16(x):
-        return jax.lax.reduce_precision(product(x), 8, 7)
-
-    outcomes = look(product, in_bfloat16, inputs=(narrow,), reference=lambda x: x @ x)
-
-    assert [outcome.status for outcome in outcomes.values()] == [Status.OK, Status.WRONG]
 
 
 WEIGHTS = jnp.asarray(np.random.default_rng(1).normal(size=(50, 4)) * 1e-3, "float32")
@@ -206,15 +310,6 @@ def test_leaves_that_are_no_arrays_are_left_alone():
     assert spread > 1e-5
 
 
-def test_code_that_cannot_be_traced_is_called_as_it_is():
-    def by_value(x):
-        return amplify(x) if float(x[0, 0]) < 1e3 else x
-
-    outcome = look_at(by_value, modes=("eager",), reference=amplify_in_float64)
-
-    assert outcome.details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
-
-
 def test_a_stream_with_state_is_drawn_as_a_pass():
     items = [(jnp.float32(0.3), SMALL[row] + 1) for row in range(4)]
 
@@ -254,9 +349,6 @@ def test_draws_are_made_only_where_an_output_is_beyond_its_tolerance_and_once_fo
 def test_draws_that_take_too_long_leave_an_output_unchecked_and_never_wrong():
     ticks = itertools.count(step=100.0)
 
-    def doubled(x):
-        return 2 * cancel(x)
-
     outcome = look_at(cancel, doubled, clock=lambda: next(ticks))
 
     assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
@@ -267,56 +359,7 @@ def test_draws_that_take_too_long_leave_an_output_unchecked_and_never_wrong():
 # Which format decides
 
 
-def through_bfloat16(x):
-    return (x.astype("bfloat16") * jnp.bfloat16(1.1)).astype("float32")
-
-
-def test_a_lower_format_on_the_way_of_the_judging_variant_decides():
-    assert look_at(through_bfloat16, inputs=(NUMBERS,), reference=lambda x: x * 1.1).status is Status.OK
-
-
-def test_a_lower_format_that_only_another_variant_uses_does_not_widen_the_tolerance():
-    def in_float32(x):
-        return x * 1.1
-
-    def narrow(x):
-        return (x * 1.1).astype("bfloat16")
-
-    outcomes = look(in_float32, through_bfloat16, narrow, inputs=(NUMBERS,), reference=lambda x: x * 1.1)
-
-    assert [outcome.status for outcome in outcomes.values()] == [Status.OK, Status.WRONG, Status.WRONG]
-
-
-def square(x):
-    return x @ x
-
-
-def square_in_float32(x):
-    narrow = x.astype("float32")
-    return (narrow @ narrow).astype("float64")
-
-
-def test_products_in_float32_of_another_variant_do_not_widen_what_float64_allows():
-    with jax.enable_x64(True):
-        wide = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)))
-        found = look(square, square_in_float32, inputs=(wide,), reference=square)
-
-    assert [outcome.status for outcome in found.values()] == [Status.OK, Status.WRONG]
-    assert "allowed 1e-12 for float64" in found["square_in_float32:jit"].reason
-
-
-def test_products_in_float32_of_the_judging_variant_itself_decide():
-    with jax.enable_x64(True):
-        wide = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)))
-        found = look(square_in_float32, inputs=(wide,), reference=square)
-
-    assert [outcome.status for outcome in found.values()] == [Status.OK]
-
-
 def test_a_variant_may_have_a_tolerance_of_its_own():
-    def in_float32(x):
-        return x * 1.1
-
     made = workload(inputs=lambda key: (NUMBERS,), reference=lambda x: x * 1.1, modes=("jit",))(in_float32)
     made.implementation(tolerance=3e-2)(through_bfloat16)
     context = Context(made, {}, BACKENDS["cpu"], (NUMBERS,), time.perf_counter, None)
@@ -341,60 +384,10 @@ def test_a_function_that_draws_outside_jax_is_not_deterministic():
     assert {outcome.status for outcome in outcomes.values()} == {Status.WRONG}
 
 
-def test_a_program_that_counts_its_calls_is_not_deterministic():
-    calls = itertools.count()
-
-    def counts(x):
-        counted = jax.experimental.io_callback(lambda: np.float32(next(calls)), jax.ShapeDtypeStruct((), "float32"))
-        return x + counted
-
-    assert look_at(counts, reference=lambda x: x - 1).details.verdict is Verdict.NOT_DETERMINISTIC
-
-
-def test_platforms_of_equal_values_get_a_hint():
-    ties = jnp.asarray([1.0, 0.0, 1.0, 0.0])
-
-    outcome = look_at(jnp.argsort, inputs=(ties,), reference=lambda x: np.argsort(x, kind="stable")[[1, 0, 2, 3]])
-
-    assert outcome.status is Status.WRONG
-    assert "another order of equal values is as good" in outcome.reason
-
-
 # Without a reference
 
 
-def halve(x):
-    return x / 2
-
-
-def test_without_a_reference_variants_are_compared_with_the_baseline_variant():
-    def multiply(x):
-        return x * 0.5
-
-    def give_back(x):
-        return x
-
-    outcomes = look(halve, multiply, give_back, inputs=(NUMBERS,), reference=no_reference("none is known"))
-
-    verdicts = [outcome.details.verdict for outcome in outcomes.values()]
-    assert verdicts == [None, None, Verdict.DIFFERS]
-    assert {outcome.status for outcome in outcomes.values()} == {Status.OK}
-    assert [len(outcome.values) for outcome in outcomes.values()] == [0, 1, 1]
-
-
-def test_another_form_differs_from_the_baseline_variant():
-    def shorten(x):
-        return (x / 2)[1:]
-
-    outcome = look_at(halve, shorten, inputs=(NUMBERS,), reference=no_reference("none is known"))
-
-    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.DIFFERS)
-
-
 def test_variants_that_may_differ_are_not_compared():
-    def give_back(x):
-        return x
-
     outcome = look_at(halve, give_back, inputs=(NUMBERS,), reference=no_reference("draws", comparable=False))
 
     assert (outcome.status, outcome.details.verdict, outcome.values) == (Status.OK, None, {})
@@ -412,19 +405,7 @@ def test_a_baseline_variant_that_fails_leaves_the_others_unchecked():
     assert "no luck" in outcomes["halve:jit"].notes[0]
 
 
-def test_rounding_of_the_baseline_variant_counts_without_a_reference_too():
-    def by_sine(x):
-        return 2 * jnp.sin(x / 2) ** 2
-
-    outcome = look_at(cancel, by_sine, reference=no_reference("none"))
-
-    assert outcome.details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
-
-
 def test_an_earlier_runs_program_may_differ_from_todays():
-    def give_back(x):
-        return x
-
     made = workload(inputs=lambda key: (NUMBERS,), reference=no_reference("none"), modes=("jit",))(halve)
     made.implementation(give_back)
     case = plan_case("suite", made, {}, BACKENDS["cpu"])

@@ -83,14 +83,9 @@ def real():
     return json.loads(ended.stdout)
 
 
-def test_what_a_call_holds_is_its_arguments_and_by_how_much_the_process_grows(real):
-    values, _, _ = real["results"]
-
-    assert values["measured_peak_bytes"][0] == pytest.approx((4 + 32) * MIB, rel=0.1)
-
-
-def test_an_argument_that_the_program_never_reads_is_not_counted(real):
-    values, _, _ = real["an argument unread"]
+@pytest.mark.parametrize("call", ["results", "an argument unread"])
+def test_what_a_call_holds_is_the_arguments_that_it_reads_and_by_how_much_the_process_grows(real, call):
+    values, _, _ = real[call]
 
     assert values["measured_peak_bytes"][0] == pytest.approx((4 + 32) * MIB, rel=0.1)
 

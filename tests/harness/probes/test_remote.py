@@ -184,15 +184,6 @@ def test_a_variant_that_cannot_be_run_there_costs_itself_alone(variant, words, m
     assert words in outcome.reason
 
 
-def test_code_that_is_not_the_earlier_runs_is_refused(make_context):
-    context = make_context("double:jit", sources={"double:jit": "another"})
-
-    found = look(("double:jit", "double:jit before"), context)
-
-    assert list(found.outcomes) == ["double:jit before"]
-    assert "its code there is not what the run has measured" in found.outcomes["double:jit before"].reason
-
-
 def test_inputs_that_are_others_there_are_todays_instead(make_context):
     context = make_context("double:jit", "double:eager")
     context.arguments = (context.arguments[0] + 1,)
@@ -212,38 +203,43 @@ def test_a_process_says_which_inputs_it_has(address, make_context):
         assert meeting.prepare("double:jit").calls == 1
 
 
-def test_inputs_of_other_shapes_are_refused(make_context):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda array: array[1:], "bytes, and today's"),
+        (lambda array: array[None], "its inputs are others than today's"),
+    ],
+    ids=["fewer bytes", "as many bytes"],
+)
+def test_inputs_of_other_shapes_are_refused(make_context, change, words):
     context = make_context("double:jit", "double:eager")
-    context.arguments = (context.arguments[0][1:],)
+    context.arguments = (change(context.arguments[0]),)
 
     found = look(("double:jit", "double:jit before", "double:eager before"), context)
 
     assert set(found.outcomes) == {"double:jit before", "double:eager before"}
-    assert "bytes, and today's" in found.outcomes["double:jit before"].reason
+    assert words in found.outcomes["double:jit before"].reason
 
 
-def test_inputs_of_as_many_bytes_and_another_shape_are_refused(make_context):
-    context = make_context("double:jit")
-    context.arguments = (context.arguments[0][None],)
+def test_code_that_is_not_the_earlier_runs_is_refused(make_context):
+    found = look(("double:jit", "double:jit before"), make_context("double:jit", sources={"double:jit": "another"}))
 
-    found = look(("double:jit", "double:jit before"), context)
-
-    assert "its inputs are others than today's" in found.outcomes["double:jit before"].reason
+    assert list(found.outcomes) == ["double:jit before"]
+    assert "its code there is not what the run has measured" in found.outcomes["double:jit before"].reason
 
 
-def test_another_definition_is_refused(address):
-    case = msgspec.structs.replace(address.begin.case, definition="another")
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"definition": "another"}, "inputs, reference or cost of double are others there"),
+        ({"workload": "triple"}, "the workload 'triple' is gone"),
+    ],
+)
+def test_another_definition_or_a_case_that_is_gone_is_refused(address, changes, words):
+    case = msgspec.structs.replace(address.begin.case, **changes)
     other = Address(address.path, msgspec.structs.replace(address.begin, case=case))
 
-    with pytest.raises(ArmError, match="inputs, reference or cost of double are others there"), meet(other):
-        pass
-
-
-def test_a_case_that_is_gone_there_is_refused(address):
-    case = msgspec.structs.replace(address.begin.case, workload="triple")
-    other = Address(address.path, msgspec.structs.replace(address.begin, case=case))
-
-    with pytest.raises(ArmError, match="the workload 'triple' is gone"), meet(other):
+    with pytest.raises(ArmError, match=words), meet(other):
         pass
 
 
@@ -313,9 +309,6 @@ def test_a_program_that_is_no_python_of_jax_says_what_it_said(tmp_path):
         ArmServer(msgspec.structs.replace(HERE, python=str(path)), dict(os.environ)),
     ):
         pass
-
-
-def test_a_program_that_is_not_there_is_said():
     with pytest.raises(UsageError, match="no such program"):
         ArmServer(msgspec.structs.replace(HERE, python="/none/python"), {})
 
@@ -346,28 +339,42 @@ def test_a_plugin_has_to_be_there_and_what_steers_no_program_need_not():
         check_environment(found, environment(**{"jax": "1", "jaxlib": "1", "jax-cuda13-plugin": "1"}))
 
 
-def test_variables_that_steer_jax_are_those_of_the_earlier_run():
-    now = {"XLA_FLAGS": "--today", "JAX_ENABLE_X64": "1", "PATH": "/bin", "JAX_PLATFORMS": "cpu", "JAXMETER_DATA": "d"}
-
-    assert restore_variables(now, {"XLA_FLAGS": "--then", "JAX_PLATFORMS": "tpu", "JAXMETER_DATA": "e"}) == {
-        "PATH": "/bin",
-        "XLA_FLAGS": "--then",
-        "JAX_PLATFORMS": "cpu",
-        "JAXMETER_DATA": "d",
-    }
+NOW = {"XLA_FLAGS": "--today", "JAX_ENABLE_X64": "1", "PATH": "/bin", "JAX_PLATFORMS": "cpu", "JAXMETER_DATA": "d"}
+LITTLE = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
-@pytest.mark.parametrize("then", [{}, {"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}])
-def test_both_environments_leave_each_other_memory_of_a_device_whatever_the_earlier_run_did(then):
-    now = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-
-    assert restore_variables(now, then) == now
-
-
-def test_a_record_sets_nothing_that_is_not_recorded_by_us():
-    hostile = {"LD_PRELOAD": "mine.so", "PATH": "/mine", "PYTHONSTARTUP": "mine.py", "JAX_TOKEN": "d"}
-
-    assert restore_variables({"PATH": "/bin"}, hostile) == {"PATH": "/bin"}
+@pytest.mark.parametrize(
+    ("now", "then", "restored"),
+    [
+        (
+            NOW,
+            {"XLA_FLAGS": "--then", "JAX_PLATFORMS": "tpu", "JAXMETER_DATA": "e"},
+            {"PATH": "/bin", "XLA_FLAGS": "--then", "JAX_PLATFORMS": "cpu", "JAXMETER_DATA": "d"},
+        ),
+        (LITTLE, {}, LITTLE),
+        (LITTLE, {"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}, LITTLE),
+        (
+            {"PATH": "/bin"},
+            {"LD_PRELOAD": "mine.so", "PATH": "/mine", "PYTHONSTARTUP": "mine.py", "JAX_TOKEN": "d"},
+            {"PATH": "/bin"},
+        ),
+        (
+            {},
+            {
+                "JAX_COMPILATION_CACHE_DIR": "results/run/cache",
+                "JAX_DUMP_IR_TO": "***",
+                "XLA_FLAGS": "--xla_dump_to=*** --xla_cpu_enable_fast_math=true",
+            },
+            {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"},
+        ),
+    ],
+    ids=[
+        *("what steers jax", "memory of a device that both use", "whatever the earlier run did"),
+        *("what is not recorded by us", "caches and dumps"),
+    ],
+)
+def test_variables_that_steer_jax_are_those_of_the_earlier_run_and_no_others(now, then, restored):
+    assert restore_variables(now, then) == restored
 
 
 def test_a_path_at_home_is_that_of_today(monkeypatch):
@@ -391,16 +398,6 @@ def test_a_variable_that_may_name_a_file_is_not_taken_from_a_record(then):
     (name,) = then
     with pytest.raises(UsageError, match=f"set {name} to that here"):
         restore_variables({}, then)
-
-
-def test_caches_and_dumps_of_the_earlier_run_are_left_out():
-    then = {
-        "JAX_COMPILATION_CACHE_DIR": "results/run/cache",
-        "JAX_DUMP_IR_TO": "***",
-        "XLA_FLAGS": "--xla_dump_to=*** --xla_cpu_enable_fast_math=true",
-    }
-
-    assert restore_variables({}, then) == {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}
 
 
 def test_todays_own_environment_keeps_its_variables_as_they_are():

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, cycle, repeat
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -78,15 +79,20 @@ def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
     return totals().__next__
 
 
-def time_of(clock: FakeClock, *durations_s: float, interference: Callable[[], Reading] = quiet) -> VariantSamples:
-    """A process of one variant whose calls take these durations, the last one from then on."""
-    calls = prepared(clock, chain(durations_s, repeat(durations_s[-1])))
-    (process,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, interference=interference, cores=2, beat=nobody)
+def run(clock: FakeClock, variants: dict[str, Prepared], **options: Any) -> list[VariantSamples]:
+    """A process of these variants on a quiet machine, by the settings of this file."""
+    usual = {"seed": 0, "interference": quiet, "cores": 2, "beat": lambda variant, stage: None}
+    return list(measure(variants, SETTINGS, clock=clock, **{**usual, **options}))
+
+
+def run_one(clock: FakeClock, call: Prepared, **options: Any) -> VariantSamples:
+    (process,) = run(clock, {"a": call}, **options)
     return process
 
 
-def nobody(variant: str | None, stage: str) -> None:
-    """Is told what begins."""
+def time_of(clock: FakeClock, *durations_s: float, **options: Any) -> VariantSamples:
+    """A process of one variant whose calls take these durations, the last one from then on."""
+    return run_one(clock, prepared(clock, chain(durations_s, repeat(durations_s[-1]))), **options)
 
 
 def all_samples(process: VariantSamples) -> set[float]:
@@ -96,28 +102,22 @@ def all_samples(process: VariantSamples) -> set[float]:
 # Samples and blocks
 
 
-def test_a_short_call_is_repeated_until_a_sample_is_long_enough(clock):
-    process = time_of(clock, SHORT_S)
+@pytest.mark.parametrize(
+    ("durations_s", "calls"),
+    [
+        # One more than the quotient: a sample is never a little too short.
+        ((SHORT_S,), SAMPLE_S / SHORT_S + 1),
+        ((SAMPLE_S,), 1),
+        ((ONE_PASS_S / 2, SHORT_S), SAMPLE_S / SHORT_S + 1),
+        ((SAMPLE_S, SAMPLE_S, SHORT_S), SAMPLE_S / SHORT_S),
+    ],
+    ids=["short", "long enough by itself", "slow at first", "slow only while tuning, and counted anew"],
+)
+def test_a_short_call_is_repeated_until_a_sample_is_long_enough(clock, durations_s, calls):
+    process = time_of(clock, *durations_s)
 
-    # One more than the quotient: a sample is never a little too short.
-    assert process.calls == SAMPLE_S / SHORT_S + 1
-    assert all_samples(process) == {SHORT_S}
-
-
-def test_a_call_that_is_long_enough_is_a_sample_by_itself(clock):
-    assert time_of(clock, SAMPLE_S).calls == 1
-
-
-def test_a_slow_first_call_does_not_mislead_the_tuning(clock):
-    process = time_of(clock, ONE_PASS_S / 2, SHORT_S)
-
-    assert process.calls == SAMPLE_S / SHORT_S + 1
-
-
-def test_calls_that_were_slow_only_while_tuning_are_counted_anew_after_the_warm_up(clock):
-    process = time_of(clock, SAMPLE_S, SAMPLE_S, SHORT_S)
-
-    assert process.calls == SAMPLE_S / SHORT_S
+    assert process.calls == calls
+    assert all_samples(process) == {durations_s[-1]}
 
 
 def test_a_block_takes_samples_until_its_time_is_up(clock):
@@ -158,7 +158,7 @@ def test_the_first_block_tells_whether_a_call_was_steady_that_was_made_once(cloc
 def test_beside_a_slow_call_a_quick_one_has_as_much_time_in_few_blocks_as_in_all(clock):
     variants = {"quick": prepared(clock, repeat(BLOCK_S / 4)), "slow": prepared(clock, repeat(8.0))}
 
-    quick, _ = measure(variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
+    quick, _ = run(clock, variants)
 
     assert [block.wall_s for block in quick.blocks] == [BLOCKS * BLOCK_S / 2] * 2
 
@@ -244,15 +244,7 @@ def order_of(clock: FakeClock, names: str, seed: int) -> list[str]:
     """The variants' names in the order of their blocks, a text per pass."""
     begun = []
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in names}
-    measure(
-        variants,
-        SETTINGS,
-        seed=seed,
-        clock=clock,
-        interference=quiet,
-        cores=2,
-        beat=lambda variant, stage: begun.append(variant) if stage == "timing" else None,
-    )
+    run(clock, variants, seed=seed, beat=lambda variant, stage: begun.append(variant) if stage == "timing" else None)
     return ["".join(begun[start : start + len(names)]) for start in range(0, len(begun), len(names))]
 
 
@@ -273,7 +265,7 @@ def test_the_seed_decides_the_order(clock):
 def test_variants_come_back_in_the_order_given(clock):
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "dbca"}
 
-    processes = measure(variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
+    processes = run(clock, variants)
 
     assert [process.variant for process in processes] == list("dbca")
 
@@ -284,7 +276,7 @@ def test_every_variant_has_a_block_in_every_pass(powers, seed):
     clock = FakeClock()
     variants = {f"takes 2**{power} s ({n})": prepared(clock, repeat(2.0**power)) for n, power in enumerate(powers)}
 
-    processes = measure(variants, SETTINGS, seed=seed, clock=clock, interference=quiet, cores=2, beat=nobody)
+    processes = run(clock, variants, seed=seed)
 
     (count,) = {len(process.blocks) for process in processes}
     assert FEWEST_SLOW_PASSES <= count <= BLOCKS
@@ -295,10 +287,20 @@ def test_every_variant_has_a_block_in_every_pass(powers, seed):
 # Interference
 
 
-def test_a_process_that_stays_noisy_has_no_more_passes_than_any_other(clock):
-    process = time_of(clock, BLOCK_S, interference=waiting(repeat(0.5)))
+@pytest.mark.parametrize(
+    ("interference", "wait_s"),
+    [
+        (waiting(repeat(0.5)), 0.5 * BLOCK_S),
+        (waiting(repeat(-0.5)), 0.0),
+        (lambda: reading(None), None),
+        (map(reading, cycle([0.0, None])).__next__, None),
+    ],
+    ids=["noisy throughout", "a counter that went back", "a system that does not tell", "told at one end of a block"],
+)
+def test_a_block_holds_how_long_its_threads_waited_and_there_are_no_more_of_them(clock, interference, wait_s):
+    process = time_of(clock, BLOCK_S, interference=interference)
 
-    assert [block.wait_s for block in process.blocks] == [0.5 * BLOCK_S] * BLOCKS
+    assert [(block.wait_s, block.steal_s) for block in process.blocks] == [(wait_s, None)] * BLOCKS
 
 
 def test_the_counters_of_a_block_are_of_the_very_time_that_its_samples_took(clock):
@@ -313,30 +315,10 @@ def test_the_counters_of_a_block_are_of_the_very_time_that_its_samples_took(cloc
             involuntary_switches=int(clock() / BLOCK_S),
         )
 
-    (process,) = measure({"a": calls}, SETTINGS, seed=0, clock=clock, interference=interference, cores=2, beat=nobody)
+    process = run_one(clock, calls, interference=interference)
 
     found = {(one.wall_s, one.cpu_s, one.wait_s, one.steal_s, one.involuntary_switches) for one in process.blocks}
     assert found == {(BLOCK_S, BLOCK_S, BLOCK_S / 4, BLOCK_S / 8, 1)}
-
-
-def test_a_system_that_does_not_tell_gives_null(clock):
-    process = time_of(clock, BLOCK_S, interference=lambda: reading(None))
-
-    assert [(block.wait_s, block.steal_s) for block in process.blocks] == [(None, None)] * BLOCKS
-
-
-def test_a_counter_that_is_told_at_only_one_end_of_a_block_gives_null(clock):
-    readings = (reading(wait_s) for wait_s in cycle([0.0, None]))
-
-    process = time_of(clock, BLOCK_S, interference=readings.__next__)
-
-    assert [block.wait_s for block in process.blocks] == [None] * BLOCKS
-
-
-def test_a_counter_that_went_back_with_a_thread_that_ended_is_no_negative_wait(clock):
-    process = time_of(clock, BLOCK_S, interference=waiting(repeat(-0.5)))
-
-    assert [block.wait_s for block in process.blocks] == [0.0] * BLOCKS
 
 
 # Alone
@@ -359,32 +341,20 @@ def two_that_slow_each_other_down(clock: FakeClock, call_s: float) -> dict[str, 
 def test_after_the_passes_each_variant_is_timed_alone_where_the_caches_hold_its_own_data(clock):
     variants = two_that_slow_each_other_down(clock, BLOCK_S)
 
-    one, other = measure(variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
+    one, other = run(clock, variants)
 
     assert 2 * BLOCK_S in all_samples(one)
     assert one.isolated_s == other.isolated_s == (BLOCK_S,) * ISOLATED_BLOCKS
 
 
-def test_a_variant_that_is_timed_alone_anyway_has_no_time_of_its_own_for_that(clock):
-    assert time_of(clock, BLOCK_S).isolated_s == ()
-
-
-def test_a_process_that_is_not_asked_for_it_times_no_variant_alone(clock):
-    variants = two_that_slow_each_other_down(clock, BLOCK_S)
-
-    processes = measure(
-        variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody, isolated=False
-    )
+@pytest.mark.parametrize(
+    ("call_s", "options"), [(BLOCK_S, {"isolated": False}), (2**-2, {})], ids=["not asked for", "slow calls"]
+)
+def test_not_every_variant_is_timed_alone(clock, call_s, options):
+    processes = run(clock, two_that_slow_each_other_down(clock, call_s), **options)
 
     assert [process.isolated_s for process in processes] == [(), ()]
-
-
-def test_slow_calls_are_not_timed_alone_too(clock):
-    variants = two_that_slow_each_other_down(clock, 2**-2)
-
-    processes = measure(variants, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
-
-    assert [process.isolated_s for process in processes] == [(), ()]
+    assert time_of(clock, BLOCK_S).isolated_s == ()  # which is alone anyway
 
 
 # Between the passes
@@ -393,13 +363,9 @@ def test_slow_calls_are_not_timed_alone_too(clock):
 def test_after_every_second_pass_others_have_their_turn(clock):
     turns = []
 
-    measure(
+    run(
+        clock,
         {"a": prepared(clock, repeat(BLOCK_S))},
-        SETTINGS,
-        seed=0,
-        clock=clock,
-        interference=quiet,
-        cores=2,
         beat=lambda variant, stage: turns.append(stage),
         between=turns.append,
     )
@@ -418,16 +384,7 @@ def test_a_calibration_is_taken_before_and_after_each_block_and_its_time_is_not_
         clock.advance(64.0)
         return next(taken_s)
 
-    (process,) = measure(
-        {"a": prepared(clock, repeat(BLOCK_S))},
-        SETTINGS,
-        seed=0,
-        clock=clock,
-        interference=quiet,
-        cores=2,
-        beat=nobody,
-        calibration=calibration,
-    )
+    process = time_of(clock, BLOCK_S, calibration=calibration)
 
     assert [block.calibration_s for block in process.blocks] == [3.0, 4.0, *[1.0] * 6]
     assert {block.wall_s for block in process.blocks} == {BLOCK_S}
@@ -452,13 +409,9 @@ def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_pass(cl
 
         return Prepared(call=once, args=(), wait=lambda result: None)
 
-    measure(
+    run(
+        clock,
         {"quick": call("quick", BLOCK_S), "slow": call("slow", 2 * BLOCK_S)},
-        SETTINGS,
-        seed=0,
-        clock=clock,
-        interference=quiet,
-        cores=2,
         beat=lambda variant, stage: words.append(stage),
         draw_cores=draw_cores,
     )
@@ -506,13 +459,8 @@ def test_untimed_calls_open_a_block_of_calls_that_are_no_longer(clock, call_s, m
 # Time until return
 
 
-def return_of(clock: FakeClock, call: Prepared) -> VariantSamples:
-    (process,) = measure({"a": call}, SETTINGS, seed=0, clock=clock, interference=quiet, cores=2, beat=nobody)
-    return process
-
-
 def test_dispatch_is_the_time_until_the_call_returns(clock):
-    process = return_of(clock, prepared(clock, repeat(2**-8), return_s=2**-14))
+    process = run_one(clock, prepared(clock, repeat(2**-8), return_s=2**-14))
 
     assert set(process.return_s) == {2**-14}
     assert all_samples(process) == {2**-8}
@@ -547,21 +495,15 @@ def freed_in(clock: FakeClock, seconds: float, *, call_s: float) -> Prepared:
     return Prepared(call=call, args=(), wait=lambda result: result)
 
 
-def test_freeing_the_previous_result_is_no_part_of_the_dispatch(clock):
-    process = return_of(clock, freed_in(clock, 2**-7, call_s=2**-8))
-
-    assert set(process.return_s) == {2**-8}
-
-
-def test_freeing_the_result_is_no_part_of_a_sample_of_one_call(clock):
-    process = return_of(clock, freed_in(clock, 2**-7, call_s=2**-8))
+def test_freeing_a_result_is_no_part_of_a_sample_of_one_call_nor_of_the_time_until_return(clock):
+    process = run_one(clock, freed_in(clock, 2**-7, call_s=2**-8))
 
     assert process.calls == 1
-    assert all_samples(process) == {2**-8}
+    assert set(process.return_s) == all_samples(process) == {2**-8}
 
 
 def test_freeing_results_is_part_of_a_sample_of_several_calls(clock):
-    process = return_of(clock, freed_in(clock, 2**-16, call_s=2**-16))
+    process = run_one(clock, freed_in(clock, 2**-16, call_s=2**-16))
 
     assert process.calls > 1
     assert all_samples(process) == {2**-15}
@@ -570,7 +512,7 @@ def test_freeing_results_is_part_of_a_sample_of_several_calls(clock):
 def test_a_peer_that_returns_its_result_has_no_dispatch(clock):
     peer = Prepared(call=lambda: clock.advance(2**-8), args=(), wait=lambda result: result, returns_early=False)
 
-    assert return_of(clock, peer).return_s == ()
+    assert run_one(clock, peer).return_s == ()
 
 
 # Around the measurement
@@ -583,7 +525,7 @@ def test_the_garbage_collector_rests_while_calls_are_timed_and_only_then(clock):
         rested.append(not gc.isenabled())
         clock.advance(BLOCK_S)
 
-    return_of(clock, Prepared(call=call, args=(), wait=lambda result: result))
+    run_one(clock, Prepared(call=call, args=(), wait=lambda result: result))
 
     assert all(rested)
     assert gc.isenabled()
@@ -594,7 +536,7 @@ def test_the_garbage_collector_works_again_after_a_call_that_raises(clock):
         raise ValueError("too small")
 
     with pytest.raises(ValueError, match="too small"):
-        return_of(clock, Prepared(call=call, args=(), wait=lambda result: result))
+        run_one(clock, Prepared(call=call, args=(), wait=lambda result: result))
 
     assert gc.isenabled()
 
@@ -603,15 +545,7 @@ def test_every_stage_is_told_before_it_begins(clock):
     told = []
     variants = {name: prepared(clock, repeat(BLOCK_S)) for name in "ab"}
 
-    measure(
-        variants,
-        SETTINGS,
-        seed=0,
-        clock=clock,
-        interference=quiet,
-        cores=2,
-        beat=lambda variant, stage: told.append((variant, stage)),
-    )
+    run(clock, variants, beat=lambda variant, stage: told.append((variant, stage)))
 
     timed = {("a", "timing"), ("b", "timing")}
     assert told[:4] == [("a", "warm-up"), ("a", "warm-up"), ("b", "warm-up"), ("b", "warm-up")]

@@ -255,61 +255,54 @@ def test_arguments_on_the_host_stay_numpys_and_others_go_to_the_device():
     assert isinstance(value, np.ndarray)
 
 
-def test_what_is_compared_may_be_a_part_of_the_result():
-    made = running_sum(compare=lambda result: result[1], reference=lambda total, value: 2 * value)
+@pytest.mark.parametrize(
+    ("compare", "reference", "reason"),
+    [
+        (lambda result: result[1], lambda total, value: 2 * value, None),
+        (lambda result, *, inputs: result[0] - inputs[0], lambda total, value: 0 * total + value, None),
+        (
+            lambda result: result[2],
+            lambda total, value: 2 * value,
+            "compare() cannot read the result: tuple index",
+        ),
+    ],
+    ids=["a part of the result", "what became of the inputs", "a form that the result does not have"],
+)
+def test_what_is_compared_may_be_made_of_the_result(compare, reference, reason):
+    found = outcome(running_sum(compare=compare, reference=reference), "step:jit")
 
-    assert outcome(made, "step:jit").status is Status.OK
-
-
-def test_what_is_compared_may_be_what_became_of_the_inputs():
-    def grown(result, *, inputs):
-        return result[0] - inputs[0]
-
-    made = running_sum(compare=grown, reference=lambda total, value: 0 * total + value)
-
-    assert outcome(made, "step:jit").status is Status.OK
-
-
-def test_a_result_of_a_form_that_compare_does_not_expect_is_wrong():
-    made = running_sum(compare=lambda result: result[2], reference=lambda total, value: 2 * value)
-
-    found = outcome(made, "step:jit")
-
-    assert found.status is Status.WRONG
-    assert found.reason.startswith("compare() cannot read the result: tuple index")
+    assert found.status is (Status.OK if reason is None else Status.WRONG)
+    assert reason is None or found.reason.startswith(reason)
 
 
-def test_an_error_that_is_declared_is_a_result_with_its_words():
+def raise_type_error(total, value):
+    raise TypeError("not\nthis type")
+
+
+def raise_value_error(total, value):
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("function", "status", "words"),
+    [
+        (raise_type_error, Status.OK, "not this type"),
+        (step, Status.WRONG, "raised nothing; it is declared to raise TypeError"),
+        (raise_value_error, Status.FAILED, "in stage 'numerics': ValueError: no"),
+    ],
+    ids=["the declared", "none", "another"],
+)
+def test_an_error_that_is_declared_is_a_result_with_its_words(function, status, words):
     made = running_sum()
+    made.implementation(function, name="raises", raises=TypeError, modes=("jit",))
 
-    @made.implementation(raises=TypeError, modes=("jit",))
-    def of_another_type(total, value):
-        raise TypeError("not\nthis type")
+    found = outcome(made, "raises:jit")
 
-    found = outcome(made, "of_another_type:jit")
-
-    assert found.status is Status.OK
-    assert found.details == NumericsDetails(raised="not this type")
-    assert found.notes == ()
-
-
-def test_an_error_that_is_declared_and_does_not_come_is_wrong():
-    made = running_sum()
-    made.implementation(step, name="quiet", raises=TypeError, modes=("jit",))
-
-    found = outcome(made, "quiet:jit")
-
-    assert (found.status, found.reason) == (Status.WRONG, "raised nothing; it is declared to raise TypeError")
-
-
-def test_another_error_than_the_declared_has_failed():
-    made = running_sum()
-
-    @made.implementation(raises=TypeError, modes=("jit",))
-    def otherwise(total, value):
-        raise ValueError("no")
-
-    assert outcome(made, "otherwise:jit").status is Status.FAILED
+    assert (found.status, found.notes) == (status, ())
+    if status is Status.OK:
+        assert found.details == NumericsDetails(raised=words)
+    else:
+        assert words.rpartition(": ")[2] in found.reason
 
 
 def test_a_prepared_variant_knows_its_platforms_by_the_decorated_functions_names():

@@ -214,32 +214,47 @@ def test_a_loops_body_counts_as_often_as_it_runs(trips):
     assert found["counted_flops"] == pytest.approx(trips * PRODUCT_FLOPS, rel=0.01)
 
 
-def test_loops_inside_loops_multiply():
-    def loop(x, w):
-        inner = lambda y: jax.lax.fori_loop(0, 5, lambda i, y: y @ w, y)  # noqa: E731
-        return jax.lax.fori_loop(0, 3, lambda i, y: jnp.sin(inner(y)), x)
-
-    found = cost.count_work(compiled(loop, square(), square())).values
-
-    assert found["counted_flops"] == pytest.approx(15 * PRODUCT_FLOPS, rel=0.01)
+LARGE = np.random.default_rng(1).normal(size=(SIDE, SIDE)).astype(np.float32)
 
 
-def test_what_the_compiler_moved_out_of_a_loop_counts_once():
-    def loop(x, w):
-        return jax.lax.fori_loop(0, 10, lambda i, y: y * 2 + (w @ w), x)
-
-    found = cost.count_work(compiled(loop, square(), square())).values
-
-    assert found["counted_flops"] == pytest.approx(PRODUCT_FLOPS, rel=0.5)
+def nested(x, w):
+    inner = lambda y: jax.lax.fori_loop(0, 5, lambda i, y: y @ w, y)  # noqa: E731
+    return jax.lax.fori_loop(0, 3, lambda i, y: jnp.sin(inner(y)), x)
 
 
-def test_the_bytes_of_a_loops_body_count_as_often_as_it_runs():
-    def loop(x):
-        return jax.lax.fori_loop(0, 100, lambda i, y: jnp.sin(y), x)
+@pytest.mark.parametrize(
+    ("function", "arguments", "metric", "expected", "within"),
+    [
+        (nested, 2, "counted_flops", 15 * PRODUCT_FLOPS, 0.01),
+        # The compiler moves the product out.
+        (
+            lambda x, w: jax.lax.fori_loop(0, 10, lambda i, y: y * 2 + (w @ w), x),
+            2,
+            "counted_flops",
+            PRODUCT_FLOPS,
+            0.5,
+        ),
+        (
+            lambda x: jax.lax.fori_loop(0, 100, lambda i, y: jnp.sin(y), x),
+            1,
+            "counted_bytes",
+            100 * 2 * SQUARE_BYTES,
+            0.1,
+        ),
+        (
+            lambda x: jax.lax.fori_loop(0, 10, lambda i, y: y @ jnp.asarray(LARGE), x),
+            1,
+            "counted_flops",
+            10 * PRODUCT_FLOPS,
+            0.01,
+        ),
+    ],
+    ids=["loops inside loops multiply", "what was moved out", "bytes", "a large constant inside"],
+)
+def test_what_is_in_a_loop_counts_as_often_as_it_runs(function, arguments, metric, expected, within):
+    found = cost.count_work(compiled(function, *[square()] * arguments)).values
 
-    found = cost.count_work(compiled(loop, square())).values
-
-    assert found["counted_bytes"] == pytest.approx(100 * 2 * SQUARE_BYTES, rel=0.1)
+    assert found[metric] == pytest.approx(expected, rel=within)
 
 
 def test_without_a_loop_the_count_is_xlas_own():
@@ -251,14 +266,6 @@ def test_without_a_loop_the_count_is_xlas_own():
         "counted_flops": one.cost_analysis()["flops"],
         "counted_bytes": one.cost_analysis()["bytes accessed"],
     }
-
-
-def test_a_loop_that_runs_an_unknown_number_of_times_has_no_count():
-    def loop(x):
-        return jax.lax.while_loop(lambda y: y.sum() < 10, lambda y: y * 2, x)
-
-    with pytest.raises(cost.NotCountableError, match="how often a loop of this program runs is not known"):
-        cost.count_work(compiled(loop, jnp.ones(3)))
 
 
 def test_loops_in_a_called_computation_count_for_every_call():
@@ -283,33 +290,38 @@ def test_a_body_that_several_loops_run_is_counted_by_itself_once(monkeypatch):
     assert sorted(counted_anew) == ["body", "condition"]
 
 
-def test_a_loop_that_holds_a_large_constant_counts_as_often_as_it_runs():
-    large = square(1)
-
-    found = cost.count_work(compiled(lambda x: jax.lax.fori_loop(0, 10, lambda i, y: y @ large, x), square())).values
-
-    assert found["counted_flops"] == pytest.approx(10 * PRODUCT_FLOPS, rel=0.01)
+def work_of(function, *arguments):
+    return lambda: compiled(function, *arguments)
 
 
-def test_a_program_with_a_custom_call_has_no_count_and_says_why():
-    with pytest.raises(cost.NotCountableError, match="it does not know what the program's custom calls do"):
-        cost.count_work(compiled(jnp.linalg.cholesky, jnp.eye(SIDE)))
-
-
-def test_a_program_with_a_conditional_has_no_count_and_says_why():
-    def either(take, x):
-        return jax.lax.cond(take, lambda y: y @ y, jnp.sin, x)
-
-    with pytest.raises(cost.NotCountableError, match="which branch of a conditional is taken is not known"):
-        cost.count_work(compiled(either, jnp.asarray(True), square()))
-
-
-@pytest.mark.parametrize("analysis", [None, {}, {"flops": -1.0, "bytes accessed": 8.0}, {"flops": 0.0}])
-def test_a_count_that_the_backend_does_not_give_is_no_count(analysis):
-    silent = SimpleNamespace(cost_analysis=lambda: analysis, as_text=lambda: "")
-
-    with pytest.raises(cost.NotCountableError, match="it gives none for this program"):
-        cost.count_work(silent)
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        *(
+            (
+                lambda analysis=analysis: SimpleNamespace(cost_analysis=lambda: analysis, as_text=lambda: ""),
+                "it gives none for this program",
+            )
+            for analysis in (None, {}, {"flops": -1.0, "bytes accessed": 8.0}, {"flops": 0.0})
+        ),
+        (
+            work_of(lambda x: jax.lax.while_loop(lambda y: y.sum() < 10, lambda y: y * 2, x), jnp.ones(3)),
+            "how often a loop of this program runs is not known",
+        ),
+        (work_of(jnp.linalg.cholesky, jnp.eye(SIDE)), "it does not know what the program's custom calls do"),
+        (
+            work_of(lambda take, x: jax.lax.cond(take, lambda y: y @ y, jnp.sin, x), jnp.asarray(True), square()),
+            "which branch of a conditional is taken is not known",
+        ),
+    ],
+    ids=[
+        *("no analysis", "an empty one", "a negative count", "no bytes"),
+        *("a loop of unknown length", "a custom call", "a conditional"),
+    ],
+)
+def test_a_program_that_cannot_be_counted_has_no_count_and_says_why(make, why):
+    with pytest.raises(cost.NotCountableError, match=why):
+        cost.count_work(make())
 
 
 def test_what_xla_leaves_out_is_none_at_all():

@@ -7,6 +7,7 @@ from jaxmeter.harness.metrics.aa_text import describe_in_short, describe_self_te
 from jaxmeter.harness.record import RecordError
 from jaxmeter.harness.record.self_test import Tally, find_self_test, keep_self_test, locate_self_test
 from tests import samples
+from tests.golden_texts import check_golden_scenes
 
 HERE = "Sample Processor 1, 2 cores, 1 x cpu"
 
@@ -60,56 +61,19 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, written, said):
 # Words
 
 
-def test_the_first_screen_says_in_one_sentence_what_may_be_believed():
-    assert describe_in_short(samples.self_test()) == (
-        "On this machine (Sample Processor 1, 2 cores, 1 x cpu) the self-test of 2026-01-01 found of equal programs: "
-        "0 of 48 different, 95 % intervals hold the truth in 45 of 48, a difference of 3 % is found in 95 % of cases. "
-        "Between runs: 1 of 24 different, 95 % intervals hold the other time in 41 of 48, "
-        "a difference of 20 % is found in 95 % of cases."
-    )
-
-
-def test_all_of_it_is_told_with_bounds():
-    assert " ".join(describe_self_test(samples.self_test())) == (
-        "Self-test of Sample Processor 1, 2 cores, 1 x cpu, 2026-01-01, by jaxmeter 0.0.0 with jax 0.10.0, jaxlib "
-        "0.10.0: one program twice in each of 24 cases, 2 runs, 240 timing processes. "
-        "Equal programs beside each other in a run: 0 of 48 (95 % bounds 0.0 to 7.4 %) are falsely called "
-        "different, by 99 % intervals, beyond 3 %. "
-        "Their 95 % intervals hold the true ratio, 1, in 45 of 48 (95 % bounds 82.8 to 98.7 %), those of 99 % in "
-        "48 of 48 (95 % bounds 92.6 to 100.0 %). "
-        "A difference of 3 % is found in 95 % of cases. "
-        "One program's normalised time in two runs: 1 of 24 (95 % bounds 0.1 to 21.1 %) are falsely called "
-        "different, by 99 % intervals, beyond 3 %. "
-        "One run's 95 % intervals hold the time of the other in 41 of 48 (95 % bounds 72.2 to 93.9 %), those of "
-        "99 % in 46 of 48 (95 % bounds 85.7 to 99.5 %); honest ones of 95 % do so in 83 to 91 %, since both times "
-        "have an error. "
-        "A difference of 20 % is found in 95 % of cases."
-    )
-
-
-def test_more_false_differences_than_verdicts_allow_for_are_a_warning():
-    speedups = Tally(compared=48, differ=5, intervals=48, held_shown=40, held_decisive=43)
-
-    told = describe_self_test(samples.self_test(speedups=speedups, times=None))
-
-    assert told[2] == "That is beyond the 1 % that verdicts allow for: doubt what differs by little."
-    assert told[4] == "No difference up to 50 % is found in 95 % of cases."
-    assert told[5] == "Times of two runs were not compared: they have no reference speed in common."
-
-
-def test_what_has_nothing_to_count_has_no_rate():
+def test_what_may_be_believed_reads_as_its_golden_text():
+    often_wrong = Tally(compared=48, differ=5, intervals=48, held_shown=40, held_decisive=43)
     nothing = Tally(compared=0, differ=0, intervals=0, held_shown=0, held_decisive=0)
+    found = {
+        "usual": samples.self_test(),
+        "more false differences than verdicts allow for": samples.self_test(speedups=often_wrong, times=None),
+        "nothing to count": samples.self_test(speedups=nothing, times=nothing),
+        "no self-test": None,
+    }
 
-    assert "95 % intervals hold the truth in 0 of 0" in describe_in_short(samples.self_test(speedups=nothing))
-    assert "a run: 0 of 0 are falsely" in describe_self_test(samples.self_test(speedups=nothing, times=nothing))[1]
-
-
-def test_without_a_self_test_the_page_says_how_to_make_one():
-    assert (
-        describe_in_short(None)
-        == "How often the numbers of this machine err has not been measured; nox -s self-test does that."
+    check_golden_scenes(
+        "self-test", {rule: [describe_in_short(one), "", *describe_self_test(one)] for rule, one in found.items()}
     )
-    assert describe_self_test(None) == (describe_in_short(None),)
 
 
 @pytest.mark.parametrize(

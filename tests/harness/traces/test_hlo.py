@@ -141,12 +141,8 @@ def test_older_texts_have_the_source_beside_the_instruction():
     )
 
     assert (told.operation, told.source, told.attributes) == ("f", "/b.py:3", "")
-
-
-def test_what_is_not_told_is_none():
-    told = only("  ROOT %a = f32[8]{0} parameter(0), metadata={stack_frame_id=9}")
-
-    assert (told.operation, told.source) == (None, None)
+    untold = only("  ROOT %a = f32[8]{0} parameter(0), metadata={stack_frame_id=9}")
+    assert (untold.operation, untold.source) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -290,10 +286,6 @@ def test_a_computation_that_is_not_there_is_an_error():
         hlo.parse(LOOP).computation("none")
 
 
-def test_a_fingerprint_is_sixteen_hex_digits():
-    assert re.fullmatch("[0-9a-f]{16}", hlo.find_fingerprint(LOOP))
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -312,25 +304,6 @@ def test_names_and_origins_do_not_count(old, new):
 
     assert changed != LOOP
     assert hlo.find_fingerprint(changed) == hlo.find_fingerprint(LOOP)
-
-
-def test_the_hash_of_the_program_before_it_was_scheduled_does_not_count():
-    one, other = (
-        LOOP.replace("jit_f,", f'jit_f, frontend_attributes={{fingerprint_before_lhs="{digits}"}},')
-        for digits in ("0a1b", "2c3d")
-    )
-
-    assert hlo.find_fingerprint(one) == hlo.find_fingerprint(other)
-
-
-def test_the_origin_inside_a_sharding_does_not_count():
-    lines = [
-        f'  ROOT %a = f32[8]{{0}} parameter(0), sharding={{devices=[8]<=[8] metadata={{op_name="{name}"}}}}'
-        for name in "fg"
-    ]
-
-    assert hlo.find_fingerprint(entry(lines[0])) == hlo.find_fingerprint(entry(lines[1]))
-    assert only(lines[0]).operation is None
 
 
 @pytest.mark.parametrize(
@@ -360,23 +333,42 @@ def test_everything_else_counts(old, new):
     assert hlo.find_fingerprint(changed) != hlo.find_fingerprint(LOOP)
 
 
-def test_the_thread_of_a_computation_counts():
-    one, other = (LOOP.replace("}\n\n%body", f'}}, execution_thread="{name}"\n\n%body') for name in ("host", "device"))
-
-    assert hlo.find_fingerprint(one) != hlo.find_fingerprint(other)
+def with_hash(digits):
+    return LOOP.replace("jit_f,", f'jit_f, frontend_attributes={{fingerprint_before_lhs="{digits}"}},')
 
 
-def test_a_name_in_an_attribute_that_nobody_knows_is_a_name():
-    one = LOOP.replace("control-predecessors=", "unheard_of=")
-
-    assert hlo.find_fingerprint(one) == hlo.find_fingerprint(one.replace("%zero", "%nought"))
-    assert hlo.find_fingerprint(one) != hlo.find_fingerprint(one.replace("{%zero}", "{%start}"))
+def sharded(name):
+    return entry(f'  ROOT %a = f32[8]{{0}} parameter(0), sharding={{devices=[8]<=[8] metadata={{op_name="{name}"}}}}')
 
 
-def test_a_name_may_mean_another_instruction_in_another_computation():
-    shared = LOOP.replace("%i.2", "%i.1").replace("%s.2", "%s.1")
+def on_thread(name):
+    return LOOP.replace("}\n\n%body", f'}}, execution_thread="{name}"\n\n%body')
 
-    assert hlo.find_fingerprint(shared) == hlo.find_fingerprint(LOOP)
+
+UNKNOWN = LOOP.replace("control-predecessors=", "unheard_of=")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (with_hash("0a1b"), with_hash("2c3d"), True),
+        (sharded("f"), sharded("g"), True),
+        (on_thread("host"), on_thread("device"), False),
+        (UNKNOWN, UNKNOWN.replace("%zero", "%nought"), True),
+        (UNKNOWN, UNKNOWN.replace("{%zero}", "{%start}"), False),
+        (LOOP, LOOP.replace("%i.2", "%i.1").replace("%s.2", "%s.1"), True),
+    ],
+    ids=[
+        *("the hash before it was scheduled", "the origin inside a sharding", "the thread of a computation"),
+        *("a name in an unknown attribute", "another instruction there", "a name in another computation"),
+    ],
+)
+def test_what_counts_in_odd_places(one, other, same):
+    prints = [hlo.find_fingerprint(text) for text in (one, other)]
+
+    assert all(re.fullmatch("[0-9a-f]{16}", found) for found in prints)
+    assert (prints[0] == prints[1]) is same
+    assert only('  ROOT %a = f32[8]{0} parameter(0), sharding={metadata={op_name="f"}}').operation is None
 
 
 def test_equal_bodies_have_equal_text_whatever_their_names_and_their_place():
@@ -385,11 +377,7 @@ def test_equal_bodies_have_equal_text_whatever_their_names_and_their_place():
 
     assert hlo.read_body(module, "copy") == hlo.read_body(module, "inner")
     assert hlo.read_body(module, "copy") != hlo.read_body(module, "condition")
-
-
-def test_a_body_holds_what_it_calls():
-    changed = hlo.parse(LOOP.replace("constant(2)", "constant(3)"))
-
+    changed = hlo.parse(LOOP.replace("constant(2)", "constant(3)"))  # a body holds what it calls
     assert hlo.read_body(changed, "body") != hlo.read_body(hlo.parse(LOOP), "body")
 
 

@@ -8,6 +8,108 @@ from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed, run, tell, time_of
 
+NEWER = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
+OTHER_NUMPY = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0"})
+ANOTHER_PROGRAM = {"fingerprint": "bb", "source": "1" * 16}
+UNTIMED = {"selu:jit": {"numerics": changed.checked()}}
+UNTIMED_BEFORE = run(BEFORE, (changed.case(), UNTIMED))
+
+
+def with_isolated(made, **alone_s):
+    """The run, with what each variant takes alone."""
+
+    def change(timing, name):
+        seconds = alone_s["before" if name.endswith("before") else "now"]
+        return samples.with_values(timing, isolated_s=(seconds, seconds, seconds, None, None))
+
+    return samples.change_timings(made, change)
+
+
+TIMES = {
+    "two runs with another calibration": (
+        plain(BEFORE),
+        plain(AFTER, probes={"timing": changed.timed(2e-4, calibration="alu 2")}, **ANOTHER_PROGRAM),
+        (Finding.NOT_COMPARABLE, "no normalised time"),
+    ),
+    "two runs without a calibration": (
+        plain(BEFORE, probes={"timing": samples.timing(1e-4)}),
+        plain(AFTER, probes={"timing": samples.timing(2e-4)}, **ANOTHER_PROGRAM),
+        (Finding.SUSPECTED_SLOWER, "raw times"),
+    ),
+    "the same program of the same versions": (plain(BEFORE), plain(AFTER, 2e-4), (Finding.SAME, "the same program")),
+    "the same program under another jaxlib": (
+        plain(BEFORE),
+        plain(AFTER, 2e-4, environment=NEWER),
+        (Finding.SUSPECTED_SLOWER, "jaxlib 0.10.0 → 0.10.1"),
+    ),
+    "a replay under another jaxlib": (
+        plain(BEFORE),
+        replayed(1.5, environment=NEWER),
+        (Finding.SUSPECTED_SLOWER, "jaxlib"),
+    ),
+    "a replay beside another package of suites alone": (
+        plain(BEFORE),
+        replayed(1.5, environment=OTHER_NUMPY),
+        (Finding.SLOWER, ""),
+    ),
+    "a replay under another driver": (
+        plain(BEFORE),
+        replayed(1.5, environment=samples.environment(platform_version="driver 2")),
+        (Finding.SUSPECTED_SLOWER, ""),
+    ),
+    "a replay on another device": (
+        plain(BEFORE),
+        replayed(1.5, environment=samples.environment(device_name="Other")),
+        (Finding.SUSPECTED_SLOWER, ""),
+    ),
+    "a kept program that compiles to another than was measured": (
+        plain(BEFORE),
+        replayed(1.5, of_replay="cc"),
+        (Finding.SUSPECTED_SLOWER, "compiles to another"),
+    ),
+    "a program of another run than the baseline": (plain("x"), replayed(1.5), (Finding.SUSPECTED_SLOWER, "")),
+    "neither code nor versions changed where no program tells": (
+        plain(BEFORE, fingerprint=None),
+        plain(AFTER, 2e-4, fingerprint=None),
+        (Finding.INCONCLUSIVE, "nothing that is recorded of its code"),
+    ),
+    "two machines": (
+        plain(BEFORE, machine="lab 1"),
+        plain(AFTER, machine="lab 2"),
+        (Finding.NOT_COMPARABLE, "another machine: lab 1 → lab 2"),
+    ),
+    "a time that is no more taken": (
+        plain(BEFORE),
+        run(AFTER, (changed.case(), UNTIMED)),
+        (Finding.INCONCLUSIVE, "timed before, and not now"),
+    ),
+    "a contended run": (
+        plain(BEFORE),
+        plain(AFTER, probes={"timing": changed.timed(2e-4, contended=5)}, **ANOTHER_PROGRAM),
+        (Finding.INCONCLUSIVE, "contended in the later run"),
+    ),
+    "an earlier run that timed nothing, in lock-step": (
+        UNTIMED_BEFORE,
+        in_lock_step(1.5, environment=NEWER),
+        (Finding.SLOWER, ""),
+    ),
+    "programs that disturb each other and are equal alone": (
+        plain(BEFORE),
+        with_isolated(replayed(1.5), before=1e-4, now=1.02e-4),
+        (Finding.SUSPECTED_SLOWER, "+2.0"),
+    ),
+}
+"""Two runs, what is found of their time, and what is said of it."""
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), TIMES.values(), ids=TIMES)
+def test_what_two_runs_tell_of_a_time(before, after, expected):
+    found = time_of(compare(before, after))
+
+    finding, words = expected
+    assert found.finding is finding
+    assert words in found.reason
+
 
 @pytest.mark.parametrize(
     ("ratio", "finding"),
@@ -17,7 +119,7 @@ def test_a_program_that_was_kept_and_ran_beside_todays_confirms_what_changed(rat
     found = time_of(compare(plain(BEFORE), replayed(ratio)))
 
     assert found.finding is finding
-    assert found.replayed
+    assert (found.replayed, found.cores) == (True, None)
     assert found.processes == 5
     assert found.effect.estimate == pytest.approx(ratio, rel=1e-2)
     assert found.effect.decisive.low < found.effect.estimate < found.effect.decisive.high
@@ -74,55 +176,22 @@ def test_stored_times_are_brought_to_one_speed_of_the_machine():
     assert found.after == pytest.approx(1e-4, rel=1e-2)
 
 
-def test_another_calibration_leaves_nothing_to_compare_times_by():
-    other = changed.timed(2e-4, calibration="alu 2")
-    after = plain(AFTER, probes={"timing": other}, fingerprint="bb", source="1" * 16)
+@pytest.mark.parametrize(
+    ("before", "after", "cause"),
+    [
+        (plain(BEFORE), plain(AFTER, 2e-4, environment=NEWER), "jaxlib 0.10.0 → 0.10.1"),
+        (
+            plain(BEFORE, fingerprint=None),
+            plain(AFTER, 2e-4, fingerprint=None, environment=OTHER_NUMPY),
+            "numpy 2.0.0 → 2.1.0",
+        ),
+    ],
+    ids=["the same program under another jaxlib", "a peer of another version"],
+)
+def test_another_version_may_be_the_cause(before, after, cause):
+    found = time_of(compare(before, after))
 
-    found = time_of(compare(plain(BEFORE), after))
-
-    assert found.finding is Finding.NOT_COMPARABLE
-    assert "no normalised time" in found.reason
-
-
-def test_where_no_run_could_time_a_calibration_the_raw_times_are_suspected():
-    runs = [
-        plain(name, probes={"timing": samples.timing(time_s)}, fingerprint=name, source=str(time_s))
-        for name, time_s in ((BEFORE, 1e-4), (AFTER, 2e-4))
-    ]
-
-    found = time_of(compare(*runs))
-
-    assert found.finding is Finding.SUSPECTED_SLOWER
-    assert "raw times" in found.reason
-
-
-def test_the_same_program_of_the_same_versions_is_the_same_whatever_the_machine_did():
-    found = time_of(compare(plain(BEFORE), plain(AFTER, 2e-4)))
-
-    assert found.finding is Finding.SAME
-    assert "the same program" in found.reason
-
-
-def test_the_same_program_under_other_versions_may_be_slower():
-    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
-
-    found = time_of(compare(plain(BEFORE), plain(AFTER, 2e-4, environment=newer)))
-
-    assert found.finding is Finding.SUSPECTED_SLOWER
-    assert "jaxlib 0.10.0 → 0.10.1" in found.reason
-    assert found.cause == "jaxlib 0.10.0 → 0.10.1"
-
-
-def test_a_replay_under_another_jaxlib_only_suspects():
-    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
-
-    found = time_of(compare(plain(BEFORE), replayed(1.5, environment=newer)))
-
-    assert found.finding is Finding.SUSPECTED_SLOWER
-    assert "jaxlib" in found.reason
-
-
-NEWER = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
+    assert (found.finding, found.cause) == (Finding.SUSPECTED_SLOWER, cause)
 
 
 @pytest.mark.parametrize(("ratio", "finding"), [(1.5, Finding.SLOWER), (1 / 1.5, Finding.FASTER), (1.0, Finding.SAME)])
@@ -132,10 +201,6 @@ def test_the_earlier_runs_own_environment_confirms_under_another_jaxlib(ratio, f
     assert found.finding is finding
     assert found.replayed
     assert found.cores == 1
-
-
-def test_a_replay_in_the_same_environment_says_nothing_of_cores():
-    assert time_of(compare(plain(BEFORE), replayed(1.5))).cores is None
 
 
 @pytest.mark.parametrize(
@@ -150,79 +215,24 @@ def test_no_environment_brings_its_device_with_it(changes):
     assert "jaxlib" not in found.reason
 
 
-def test_beside_an_earlier_run_that_timed_nothing_lock_step_tells_all():
-    untimed = run(BEFORE, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
-
-    assert time_of(compare(untimed, in_lock_step(1.5, environment=NEWER))).finding is Finding.SLOWER
-
-
-def test_what_the_earlier_environment_could_not_run_is_not_passed_over():
-    untimed = run(BEFORE, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
-    after = in_lock_step(1.5, environment=NEWER)
-    (record,) = after.cases
-    failed = msgspec.structs.replace(
-        record.variants[1], outcomes={"timing": Outcome(status=Status.FAILED, reason="its process has ended")}
-    )
-    after = msgspec.structs.replace(
-        after, cases=(msgspec.structs.replace(record, variants=(record.variants[0], failed)),)
+@pytest.mark.parametrize(
+    ("outcome", "finding"),
+    [
+        (Outcome(status=Status.FAILED, reason="its process has ended"), Finding.FAILED),
+        (Outcome(status=Status.SKIPPED, reason="peers are not"), Finding.INCONCLUSIVE),
+    ],
+    ids=["could not run", "was not asked for"],
+)
+def test_what_the_earlier_environment_could_not_run_is_not_passed_over(outcome, finding):
+    after = samples.change_timings(
+        in_lock_step(1.5, environment=NEWER),
+        lambda timing, name: outcome if name.endswith("before") else timing,
     )
 
-    found = time_of(compare(untimed, after))
+    found = time_of(compare(UNTIMED_BEFORE, after))
 
-    assert found.finding is Finding.FAILED
-    assert found.reason.endswith(": its process has ended")
-
-
-def test_what_the_earlier_environment_was_not_asked_for_has_not_failed():
-    untimed = run(BEFORE, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
-    after = in_lock_step(1.5, environment=NEWER)
-    (record,) = after.cases
-    skipped = msgspec.structs.replace(
-        record.variants[1], outcomes={"timing": Outcome(status=Status.SKIPPED, reason="peers are not")}
-    )
-    after = msgspec.structs.replace(
-        after, cases=(msgspec.structs.replace(record, variants=(record.variants[0], skipped)),)
-    )
-
-    assert time_of(compare(untimed, after)).finding is Finding.INCONCLUSIVE
-
-
-def test_a_package_that_only_suites_use_weakens_nothing():
-    other = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0"})
-
-    assert time_of(compare(plain(BEFORE), replayed(1.5, environment=other))).finding is Finding.SLOWER
-
-
-def test_another_driver_or_device_of_a_machine_suspects_and_drops_nothing():
-    for change in ({"platform_version": "driver 2"}, {"device_name": "Other"}):
-        found = time_of(compare(plain(BEFORE), replayed(1.5, environment=samples.environment(**change))))
-
-        assert found.finding is Finding.SUSPECTED_SLOWER
-
-
-def test_a_kept_program_that_compiles_to_another_than_was_measured_only_suspects():
-    found = time_of(compare(plain(BEFORE), replayed(1.5, of_replay="cc")))
-
-    assert found.finding is Finding.SUSPECTED_SLOWER
-    assert "compiles to another" in found.reason
-
-
-def test_a_program_of_another_run_than_the_baseline_confirms_nothing():
-    other = replayed(1.5)
-    before = msgspec.structs.replace(
-        plain(BEFORE), manifest=msgspec.structs.replace(plain(BEFORE).manifest, run_id="x")
-    )
-
-    assert time_of(compare(before, other)).finding is Finding.SUSPECTED_SLOWER
-
-
-def test_neither_code_nor_versions_changed_where_no_program_tells():
-    runs = [plain(name, time_s, fingerprint=None) for name, time_s in ((BEFORE, 1e-4), (AFTER, 2e-4))]
-
-    found = time_of(compare(*runs))
-
-    assert found.finding is Finding.INCONCLUSIVE
-    assert "nothing that is recorded of its code" in found.reason
+    assert found.finding is finding
+    assert found.reason.endswith(": its process has ended") is (finding is Finding.FAILED)
 
 
 @pytest.mark.parametrize(
@@ -235,14 +245,6 @@ def test_numbers_of_another_format_are_not_lined_up(facts, word):
     assert word in changes.found[0].reason
 
 
-def test_runs_of_two_machines_are_not_compared():
-    runs = [plain(name, machine=machine) for name, machine in ((BEFORE, "lab 1"), (AFTER, "lab 2"))]
-
-    found = time_of(compare(*runs))
-
-    assert (found.finding, found.reason) == (Finding.NOT_COMPARABLE, "another machine: lab 1 → lab 2")
-
-
 def test_programs_that_ran_beside_each_other_on_another_machine_are_suspected_and_exact_numbers_compared():
     before = plain(BEFORE, machine="lab 1", probes={"memory": samples.memory(0, 0, 100)})
     faster_machine = samples.environment(processor="Sample Processor 2", allowed_cores=4)
@@ -251,12 +253,6 @@ def test_programs_that_ran_beside_each_other_on_another_machine_are_suspected_an
     assert time_of(compare(before, after)).finding is Finding.SUSPECTED_SLOWER
     larger = plain(AFTER, machine="lab 2", probes={"memory": samples.memory(0, 0, 200)})
     assert ("selu:jit", "planned_peak_bytes", Finding.MORE) in tell(compare(before, larger))
-
-
-def test_another_definition_is_another_case():
-    after = changed.run(AFTER, (changed.case(definition="1" * 16), {"selu:jit": {"numerics": changed.checked()}}))
-
-    assert tell(compare(plain(BEFORE), after)) == [("", WHOLE, Finding.NOT_COMPARABLE)]
 
 
 def test_cases_are_joined_from_both_sides():
@@ -279,70 +275,42 @@ def test_a_run_that_only_confirms_has_lost_no_case():
     assert [one.case for one in compare(before, replayed(1.5)).having(Finding.GONE)] == ["other[dtype=float32,n=10000]"]
 
 
-@pytest.mark.parametrize("status", [Status.FAILED, Status.WRONG, Status.TIMED_OUT, Status.KILLED])
-def test_what_fails_now_and_did_not_before_is_said(status):
-    failed = {"numerics": Outcome(status=status, reason="no luck")}
+@pytest.mark.parametrize(
+    ("status", "finding"),
+    [
+        *((status, Finding.FAILED) for status in (Status.FAILED, Status.WRONG, Status.TIMED_OUT, Status.KILLED)),
+        *((status, Finding.GONE) for status in (Status.TOO_LARGE, Status.UNSUPPORTED, Status.SKIPPED)),
+    ],
+)
+def test_a_variant_that_ran_before_has_failed_or_is_gone(status, finding):
+    ended = {"numerics": Outcome(status=status, reason="no luck")}
 
-    (found,) = compare(plain(BEFORE), changed.run(AFTER, (changed.case(), {"selu:jit": failed}))).found
+    (found,) = compare(plain(BEFORE), run(AFTER, (changed.case(), {"selu:jit": ended}))).found
 
-    assert (found.finding, found.reason) == (Finding.FAILED, f"{status.value}: no luck")
-
-
-@pytest.mark.parametrize("status", [Status.TOO_LARGE, Status.UNSUPPORTED])
-def test_a_variant_that_cannot_run_any_more_is_gone_whatever_the_reason(status):
-    outcome = {"numerics": Outcome(status=status, reason="10 GiB of 8")}
-
-    (found,) = compare(plain(BEFORE), changed.run(AFTER, (changed.case(), {"selu:jit": outcome}))).found
-
-    assert (found.finding, found.reason) == (Finding.GONE, f"{status.value}: 10 GiB of 8")
+    assert (found.finding, found.reason) == (finding, f"{status.value}: no luck")
 
 
-def test_a_time_that_is_no_more_taken_is_told():
-    untimed = changed.run(AFTER, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
-
-    found = time_of(compare(plain(BEFORE), untimed))
-
-    assert (found.finding, found.reason) == (Finding.INCONCLUSIVE, "timed before, and not now")
-
-
-@pytest.mark.parametrize("change", [{"config": {"jax_default_matmul_precision": "highest"}}, {"devices": 2}])
-def test_another_setting_or_number_of_devices_is_another_case(change):
-    planned = msgspec.structs.replace(changed.case(), **change)
-    after = changed.run(AFTER, (planned, {"selu:jit": {"numerics": changed.checked()}}))
+@pytest.mark.parametrize(
+    "change",
+    [{"definition": "1" * 16}, {"config": {"jax_default_matmul_precision": "highest"}}, {"devices": 2}],
+    ids=str,
+)
+def test_another_definition_setting_or_number_of_devices_is_another_case(change):
+    after = run(AFTER, (msgspec.structs.replace(changed.case(), **change), UNTIMED))
 
     assert tell(compare(plain(BEFORE), after)) == [("", WHOLE, Finding.NOT_COMPARABLE)]
 
 
 def test_where_a_replay_finds_nothing_under_another_jaxlib_the_stored_times_are_looked_at():
-    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
-    slow = replayed(1.001, environment=newer)
-    (record,) = slow.cases
-    variants = [
-        msgspec.structs.replace(one, outcomes={**one.outcomes, "timing": _slowed(one.outcomes["timing"], 1.5)})
-        for one in record.variants
-    ]
-    slow = msgspec.structs.replace(slow, cases=(msgspec.structs.replace(record, variants=tuple(variants)),))
+    def slow_down(timing, name):
+        return samples.with_values(timing, execution_s=tuple(1.5 * s for s in timing.values["execution_s"]))
 
-    found = time_of(compare(plain(BEFORE), slow))
+    slowed = samples.change_timings(replayed(1.001, environment=NEWER), slow_down)
+    found = time_of(compare(plain(BEFORE), slowed))
 
     assert found.finding is Finding.SUSPECTED_SLOWER
     assert "as fast under what there is today" in found.reason
     assert "jaxlib 0.10.0 → 0.10.1" in found.reason
-
-
-def _slowed(timing, factor):
-    times = tuple(factor * value for value in timing.values["execution_s"])
-    return msgspec.structs.replace(timing, values={**timing.values, "execution_s": times})
-
-
-def test_a_peer_of_another_version_may_be_slower():
-    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0"})
-    runs = [plain(BEFORE, fingerprint=None), plain(AFTER, 2e-4, fingerprint=None, environment=newer)]
-
-    found = time_of(compare(*runs))
-
-    assert found.finding is Finding.SUSPECTED_SLOWER
-    assert found.cause == "numpy 2.0.0 → 2.1.0"
 
 
 def test_no_version_of_jax_makes_another_librarys_code_slower():
@@ -378,14 +346,6 @@ def test_a_lost_case_has_failed_and_one_that_was_lost_before_is_new():
     assert [one.finding for one in compare(plain(BEFORE), lost).found] == [Finding.FAILED]
     before = changed.run(BEFORE, (changed.case(), None))
     assert [one.finding for one in compare(before, plain(AFTER)).found] == [Finding.NEW]
-
-
-def test_a_variant_that_is_skipped_now_is_gone():
-    skipped = {"numerics": Outcome(status=Status.SKIPPED, reason="needs 2 devices")}
-
-    (found,) = compare(plain(BEFORE), changed.run(AFTER, (changed.case(), {"selu:jit": skipped}))).found
-
-    assert (found.finding, found.reason) == (Finding.GONE, "skipped: needs 2 devices")
 
 
 @pytest.mark.parametrize(
@@ -443,15 +403,6 @@ def test_each_exact_number_that_both_runs_tell_is_counted():
     assert compare(before, plain(AFTER, fingerprint=None)).exact == 0
 
 
-def test_a_contended_run_suspects_nothing():
-    busy = changed.timed(2e-4, contended=5)
-    after = plain(AFTER, probes={"timing": busy}, fingerprint="bb", source="1" * 16)
-
-    found = time_of(compare(plain(BEFORE), after))
-
-    assert (found.finding, found.reason) == (Finding.INCONCLUSIVE, "contended in the later run")
-
-
 def test_a_confirmation_replaces_the_first_finding():
     first, again = compare(plain(BEFORE), replayed(1.05, scatter=8)), compare(plain(BEFORE), replayed(1.05))
 
@@ -498,42 +449,20 @@ def test_compiling_the_same_program_again_is_not_compared():
     assert {one.metric for one in compare(*runs).found} == {TIME}
 
 
-def with_isolated(run, **alone_s):
-    """The run, with what each variant takes alone."""
-    (record,) = run.cases
-    variants = []
-    for variant in record.variants:
-        timing = variant.outcomes["timing"]
-        seconds = alone_s["before" if variant.name.endswith("before") else "now"]
-        values = {**timing.values, "isolated_s": (seconds, seconds, seconds, None, None)}
-        outcomes = {**variant.outcomes, "timing": msgspec.structs.replace(timing, values=values)}
-        variants.append(msgspec.structs.replace(variant, outcomes=outcomes))
-    return msgspec.structs.replace(run, cases=(msgspec.structs.replace(record, variants=tuple(variants)),))
-
-
-def test_programs_that_disturb_each_other_and_are_equal_alone_only_suspect():
-    noisy = with_isolated(replayed(1.5), before=1e-4, now=1.02e-4)
-
-    found = time_of(compare(plain(BEFORE), noisy))
-
-    assert found.finding is Finding.SUSPECTED_SLOWER
-    assert "+2.0" in found.reason
-
-
-@pytest.mark.parametrize("alone", [{"before": 1e-4, "now": 1.5e-4}, {"before": 0.7e-4, "now": 1.05e-4}])
-def test_programs_that_differ_as_much_alone_are_confirmed(alone):
-    assert time_of(compare(plain(BEFORE), with_isolated(replayed(1.5), **alone))).finding is Finding.SLOWER
-
-
 @pytest.mark.parametrize(
     ("alone", "finding"),
     [
+        ({"before": 1e-4, "now": 1.5e-4}, Finding.SLOWER),
+        ({"before": 0.7e-4, "now": 1.05e-4}, Finding.SLOWER),
         ({"before": 1e-4, "now": 1.21e-4}, Finding.SUSPECTED_SLOWER),
         ({"before": 1e-4, "now": 1.24e-4}, Finding.SLOWER),
         ({"before": 1e-4, "now": 0.6e-4}, Finding.SUSPECTED_SLOWER),
         ({"before": 2e-4, "now": 2.04e-4}, Finding.SLOWER),
     ],
-    ids=["less than half as much", "more than half as much", "quicker alone", "neither is slowed by the other"],
+    ids=[
+        *("as much alone", "as much alone and quicker", "less than half as much", "more than half as much"),
+        *("quicker alone", "neither is slowed by the other"),
+    ],
 )
 def test_a_interference_is_slower_beside_and_less_than_half_the_change_alone(alone, finding):
     assert time_of(compare(plain(BEFORE), with_isolated(replayed(1.5), **alone))).finding is finding

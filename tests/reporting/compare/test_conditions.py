@@ -15,12 +15,6 @@ def compared(before: Manifest | None = None, **changes) -> Conditions:
     return compare_conditions(before or made(), made(**changes))
 
 
-def test_of_two_equal_runs_nothing_has_changed():
-    assert compared() == Conditions()
-    assert not compared().anything
-    assert compared().describe(everything=True) == ""
-
-
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -86,9 +80,11 @@ def test_code_of_other_libraries_minds_nothing_of_jax(changes, told):
     assert compared(**changes).describe_beside_jax() == told
 
 
-@pytest.mark.parametrize("changes", [{"load_average": 9.0}, {"governor": "other"}, {"git_revision": "1" * 40}])
-def test_of_what_no_program_hangs_on_nothing_is_said(changes):
+@pytest.mark.parametrize("changes", [{}, {"load_average": 9.0}, {"governor": "other"}, {"git_revision": "1" * 40}])
+def test_of_equal_runs_and_of_what_no_program_hangs_on_nothing_is_said(changes):
     assert compared(**changes) == Conditions()
+    assert not compared(**changes).anything
+    assert compared(**changes).describe(everything=True) == ""
 
 
 def test_a_package_that_compiles_nothing_is_told_apart():

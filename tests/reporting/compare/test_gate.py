@@ -1,9 +1,9 @@
 from dataclasses import replace
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
@@ -22,42 +22,47 @@ def suspects_of(changes, budgets=USUAL):
     return [one.variant for one in list_suspects(changes, budgets).suspects]
 
 
-def test_an_unchanged_program_passes_and_nothing_is_suspected():
-    changes = compare(plain(BEFORE), plain(AFTER))
-
-    assert suspects_of(changes) == []
-    assert judge(changes, USUAL).code == FINE
-
-
-def test_a_slower_program_is_suspected_and_fails_once_it_is_confirmed():
-    first, again = compare(plain(BEFORE), replayed(1.05)), compare(plain(BEFORE), replayed(1.05, processes=12))
-
-    assert suspects_of(first) == ["selu:jit"]
-    judgement = judge(first, USUAL, confirmed_by=again)
-    assert judgement.code == REGRESSED
-    assert [one.variant for one in judgement.regressions] == ["selu:jit"]
+BASELINE, SUSPECT = plain(BEFORE), replayed(1.05)
+ANOTHER = plain(AFTER, machine="another")
+EMPTY = changed.run(AFTER)
+EMPTY = structs.replace(EMPTY, manifest=structs.replace(EMPTY.manifest, cases=()), cases=())
 
 
-def test_a_suspect_that_nothing_has_confirmed_leaves_no_answer():
-    judgement = judge(compare(plain(BEFORE), replayed(1.05)), USUAL)
-
-    assert (judgement.code, [one.variant for one in judgement.unconfirmed]) == (UNDECIDED, ["selu:jit"])
-
-
-def test_a_suspect_that_many_processes_do_not_find_slower_passes():
-    first = compare(plain(BEFORE), replayed(1.05))
-
-    for again in (replayed(1.001, processes=12), replayed(0.9, processes=12), replayed(1.01, processes=12, scatter=3)):
-        assert judge(first, USUAL, confirmed_by=compare(plain(BEFORE), again)).code == FINE
+def again(ratio, scatter=0.2, *, busy=False):
+    """A confirmation by more processes."""
+    found = compare(BASELINE, replayed(ratio, processes=12, scatter=scatter))
+    doubts = (replace(one, finding=Finding.INCONCLUSIVE, reason="busy") for one in found.found)
+    return replace(found, found=tuple(doubts)) if busy else found
 
 
-def test_a_confirmation_that_was_noisy_refutes_nothing():
-    first = compare(plain(BEFORE), replayed(1.05))
-    again = compare(plain(BEFORE), replayed(1.05, processes=12))
-    found = (replace(one, finding=Finding.INCONCLUSIVE, reason="busy") for one in again.found)
-    doubted = replace(again, found=tuple(found))
+@pytest.mark.parametrize(
+    ("first", "confirmed_by", "code"),
+    [
+        (compare(BASELINE, plain(AFTER)), None, FINE),
+        (compare(BASELINE, SUSPECT), again(1.05), REGRESSED),
+        (compare(BASELINE, SUSPECT), None, UNDECIDED),
+        *((compare(BASELINE, SUSPECT), again(*one), FINE) for one in ((1.001,), (0.9,), (1.01, 3))),
+        (compare(BASELINE, SUSPECT), again(1.05, busy=True), UNDECIDED),
+        (compare(BASELINE, replayed(1.2, scatter=8)), again(1.02, 25), UNDECIDED),
+        (compare(BASELINE, replayed(1.2, scatter=8)), again(1.02, 3), FINE),
+        (compare(plain(BEFORE, machine="one"), ANOTHER), None, UNDECIDED),
+        (compare(EMPTY, EMPTY), None, UNDECIDED),
+        (compare(BASELINE, EMPTY), None, UNDECIDED),
+    ],
+    ids=[
+        *("unchanged", "slower and confirmed", "nothing has confirmed it", "as fast", "faster", "hardly slower"),
+        *("a noisy confirmation", "one that could not have found it", "one that could"),
+        *("two machines", "two empty runs", "an empty run"),
+    ],
+)
+def test_a_slower_program_fails_once_it_is_confirmed_and_what_cannot_be_told_never_passes(first, confirmed_by, code):
+    judgement = judge(first, USUAL, confirmed_by=confirmed_by)
 
-    assert judge(first, USUAL, confirmed_by=doubted).code == UNDECIDED
+    assert judgement.code == code
+    suspects = suspects_of(first)
+    assert [one.variant for one in judgement.regressions] == (suspects if code == REGRESSED else [])
+    if confirmed_by is None:
+        assert [one.variant for one in judgement.unconfirmed] == suspects
 
 
 def test_what_may_be_slower_is_suspected_though_few_processes_do_not_tell():
@@ -122,20 +127,6 @@ def test_a_case_that_failed_or_is_gone_leaves_no_answer():
     assert any("other" in words and "gone" in words for words in judgement.obstacles)
 
 
-def test_an_empty_run_never_passes():
-    empty = changed.run(AFTER)
-    empty = msgspec.structs.replace(empty, manifest=msgspec.structs.replace(empty.manifest, cases=()), cases=())
-
-    assert judge(compare(empty, empty), USUAL).code == UNDECIDED
-    assert judge(compare(plain(BEFORE), empty), USUAL).code == UNDECIDED
-
-
-def test_runs_of_two_machines_leave_no_answer():
-    runs = [plain(name, machine=name) for name in (BEFORE, AFTER)]
-
-    assert judge(compare(*runs), USUAL).code == UNDECIDED
-
-
 def test_too_few_times_speak_for_no_others():
     def run_of(name, *undecided):
         pairs = []
@@ -190,14 +181,6 @@ def test_cases_that_cannot_be_compared_speak_for_none():
 
     assert judgement.code == UNDECIDED
     assert any("only 1 of 3 times" in words for words in judgement.obstacles)
-
-
-def test_a_confirmation_that_could_not_have_found_a_slowdown_refutes_nothing():
-    first = compare(plain(BEFORE), replayed(1.2, scatter=8))
-    vague, sharp = (compare(plain(BEFORE), replayed(1.02, processes=12, scatter=one)) for one in (25, 3))
-
-    assert judge(first, USUAL, confirmed_by=vague).code == UNDECIDED
-    assert judge(first, USUAL, confirmed_by=sharp).code == FINE
 
 
 def unchanged(count):

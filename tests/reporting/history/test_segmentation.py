@@ -17,20 +17,21 @@ def noisy(seed: int, *levels: tuple[int, float]) -> list[float]:
     return [float(level * numpy.exp(random.normal(0, NOISE))) for count, level in levels for _ in range(count)]
 
 
-def test_a_step_is_where_the_new_level_begins():
-    assert find_splits(noisy(1, (20, 1.0), (20, 1.2))) == (20,)
-
-
-def test_a_step_down_is_one_too():
-    assert find_splits(noisy(2, (20, 1.0), (20, 0.8))) == (20,)
-
-
-def test_several_steps_are_told_apart():
-    assert find_splits(noisy(3, (20, 1.0), (20, 1.3), (20, 1.0), (20, 1.1))) == (20, 40, 60)
-
-
-def test_a_level_that_comes_back_is_two_steps():
-    assert find_splits(noisy(4, (25, 1.0), (10, 1.2), (25, 1.0))) == (25, 35)
+@pytest.mark.parametrize(
+    ("values", "splits"),
+    [
+        (noisy(1, (20, 1.0), (20, 1.2)), (20,)),
+        (noisy(2, (20, 1.0), (20, 0.8)), (20,)),
+        (noisy(3, (20, 1.0), (20, 1.3), (20, 1.0), (20, 1.1)), (20, 40, 60)),
+        (noisy(4, (25, 1.0), (10, 1.2), (25, 1.0)), (25, 35)),
+        ([1.0] * 40, ()),
+        ([1.0] * 10 + [1.1] * 10, (10,)),
+        ([1.0] * (FEWEST // 2) + [2.0] * (FEWEST // 2), (FEWEST // 2,)),
+    ],
+    ids=["up", "down", "several", "there and back", "all equal", "exact values", "as few as can be"],
+)
+def test_a_step_is_where_the_new_level_begins(values, splits):
+    assert find_splits(values) == splits
 
 
 @pytest.mark.parametrize(("effect", "expected"), [(0.03, (20,)), (0.05, ())])
@@ -38,21 +39,9 @@ def test_a_step_below_the_minimum_effect_is_none(effect, expected):
     assert find_splits(noisy(5, (20, 1.0), (20, 1.04)), effect) == expected
 
 
-def test_values_that_are_all_equal_have_no_step():
-    assert find_splits([1.0] * 40) == ()
-
-
-def test_exact_values_with_one_step_have_it():
-    assert find_splits([1.0] * 10 + [1.1] * 10) == (10,)
-
-
 @pytest.mark.parametrize("count", range(2 * FEWEST_BESIDE, FEWEST))
 def test_too_few_values_have_no_step(count):
     assert find_splits([1.0] * (count // 2) + [2.0] * (count - count // 2)) == ()
-
-
-def test_as_few_as_can_be_have_a_step_in_the_middle():
-    assert find_splits([1.0] * (FEWEST // 2) + [2.0] * (FEWEST // 2)) == (FEWEST // 2,)
 
 
 @pytest.mark.parametrize("at", [0, 7, 19, 38, 39])

@@ -14,6 +14,10 @@ def series_of(runs, metric=TIME):
     return [one for one in gather_series(snapshots(runs)) if one.metric == metric]
 
 
+def with_times(run, **values):
+    return samples.change_timings(run, lambda timing, _: samples.with_values(timing, **values))
+
+
 def test_a_variant_has_a_series_of_times_programs_and_exact_numbers():
     found = gather_series(snapshots(nights(3, lambda number: 1e-3)))
 
@@ -32,16 +36,7 @@ def test_times_are_brought_to_the_speed_of_the_first_run():
 
 
 def test_what_processes_tell_of_the_calibration_beside_their_blocks_goes_before_the_processes_calibration():
-    def told(run):
-        (record,) = run.cases
-        (variant,) = record.variants
-        timing = variant.outcomes["timing"]
-        values = {**timing.values, "over_calibration": (7.0,) * 5}
-        outcomes = {**variant.outcomes, "timing": structs.replace(timing, values=values)}
-        variants = (structs.replace(variant, outcomes=outcomes),)
-        return structs.replace(run, cases=(structs.replace(record, variants=variants),))
-
-    (series,) = series_of([told(run) for run in nights(2, lambda number: 1e-3)])
+    (series,) = series_of([with_times(run, over_calibration=(7.0,) * 5) for run in nights(2, lambda number: 1e-3)])
 
     assert [point.value for point in series.points] == pytest.approx([7.0 * CALIBRATION_S] * 2)
 
@@ -60,18 +55,11 @@ def test_without_a_calibration_the_times_are_as_they_were_measured():
 
 
 def test_times_over_another_calibration_are_a_series_of_their_own():
-    def with_calibration(run, name):
-        (record,) = run.cases
-        (variant,) = record.variants
-        timing = variant.outcomes["timing"]
-        other = structs.replace(timing, details=structs.replace(timing.details, calibration=name))
-        outcomes = {**variant.outcomes, "timing": other}
-        return structs.replace(
-            run, cases=(structs.replace(record, variants=(structs.replace(variant, outcomes=outcomes),)),)
-        )
+    def name_loop(timing, _):
+        return structs.replace(timing, details=structs.replace(timing.details, calibration="alu 2"))
 
     runs = nights(4, lambda number: 1e-3)
-    runs = [*runs[:2], *(with_calibration(run, "alu 2") for run in runs[2:])]
+    runs = [*runs[:2], *(samples.change_timings(run, name_loop) for run in runs[2:])]
 
     found = series_of(runs)
 
@@ -109,11 +97,8 @@ def test_under_another_definition_it_is_another_case():
 
 def test_a_variant_that_did_not_end_well_is_a_gap():
     runs = nights(3, lambda number: 1e-3)
-    (record,) = runs[1].cases
-    (variant,) = record.variants
-    wrong = {**variant.outcomes, "numerics": Outcome(status=Status.WRONG, reason="no")}
-    broken = structs.replace(record, variants=(structs.replace(variant, outcomes=wrong),))
-    runs[1] = structs.replace(runs[1], cases=(broken,))
+    wrong = {"numerics": Outcome(status=Status.WRONG, reason="no")}
+    runs[1] = samples.change_outcomes(runs[1], lambda outcomes, *_: {**outcomes, **wrong})
 
     assert {tuple(point.index for point in one.points) for one in gather_series(snapshots(runs))} == {(0, 2)}
 
@@ -125,14 +110,7 @@ def test_one_run_is_no_series():
 @pytest.mark.parametrize("value", [0.0, math.inf, math.nan, -1.0])
 def test_a_time_that_nobody_can_have_measured_is_a_gap(value):
     runs = nights(3, lambda number: 1e-3)
-    (record,) = runs[1].cases
-    (variant,) = record.variants
-    timing = variant.outcomes["timing"]
-    values = {**timing.values, "execution_s": (value,) * 5}
-    damaged = {**variant.outcomes, "timing": structs.replace(timing, values=values)}
-    runs[1] = structs.replace(
-        runs[1], cases=(structs.replace(record, variants=(structs.replace(variant, outcomes=damaged),)),)
-    )
+    runs[1] = with_times(runs[1], execution_s=(value,) * 5)
 
     (series,) = series_of(runs)
 

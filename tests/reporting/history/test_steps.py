@@ -6,7 +6,7 @@ from jaxmeter.reporting.history.change_points import THE_MACHINE, find_change_po
 from jaxmeter.reporting.history.known import KnownChangePoint
 from jaxmeter.reporting.history.series import gather_series
 from tests import samples
-from tests.reporting.history.runs import case_of_night, environment_of, night, nights, snapshots
+from tests.reporting.history.runs import environment_of, night, nights, snapshots
 
 AT = 10
 
@@ -18,10 +18,6 @@ def slower_from(at, factor=1.2):
 def change_points_of(runs, *known, metric=None, effect=0.03):
     found = find_change_points(gather_series(snapshots(runs)), known, effect)
     return [one for one in found if metric in (None, one.metric)]
-
-
-def test_nights_that_are_alike_have_no_step():
-    assert change_points_of(nights(20, lambda number: 1e-3)) == []
 
 
 def test_a_step_names_both_levels_the_runs_and_the_commits():
@@ -65,14 +61,18 @@ def test_of_what_was_nothing_before_there_is_no_effect():
     assert (change_point.before, change_point.after, change_point.effect) == (0, 1200, None)
 
 
-def test_as_few_runs_as_can_be_tell_a_step():
-    assert len(change_points_of(nights(14, slower_from(7, 2.0)))) == 1
-
-
-def test_what_is_faster_is_told_as_well():
-    (change_point,) = change_points_of(nights(20, slower_from(AT, 0.8)))
-
-    assert change_point.finding is Finding.SUSPECTED_FASTER
+@pytest.mark.parametrize(
+    ("runs", "findings"),
+    [
+        (nights(20, lambda number: 1e-3), []),
+        (nights(13, slower_from(7, 2.0)), []),
+        (nights(14, slower_from(7, 2.0)), [Finding.SUSPECTED_SLOWER]),
+        (nights(20, slower_from(AT, 0.8)), [Finding.SUSPECTED_FASTER]),
+    ],
+    ids=["alike", "too few", "as few as can be", "faster"],
+)
+def test_enough_nights_that_are_not_alike_have_a_step(runs, findings):
+    assert [one.finding for one in change_points_of(runs)] == findings
 
 
 def test_a_step_below_the_minimum_effect_is_none():
@@ -129,10 +129,6 @@ def test_between_two_steps_a_level_is_that_of_its_own_runs():
     assert (earlier.runs, later.runs) == ((12, 12), (12, 12))
 
 
-def test_too_few_nights_tell_no_step_of_times():
-    assert change_points_of(nights(13, slower_from(7, 2.0))) == []
-
-
 def test_a_gap_is_between_the_last_run_that_has_it_and_the_first_again():
     runs = nights(21, slower_from(AT))
     runs[AT] = night(AT, 1e-3, case=samples.planned_case("mlp", variants=("selu:jit",)))
@@ -142,53 +138,50 @@ def test_a_gap_is_between_the_last_run_that_has_it_and_the_first_again():
     assert (change_point.last, change_point.first) == ("run-009", "run-011")
 
 
-@pytest.mark.parametrize("run", ["run-007", "run-010", "run-013"])
-def test_a_known_step_of_times_may_be_some_runs_away(run):
-    (change_point,) = change_points_of(nights(20, slower_from(AT)), KnownChangePoint(run, "on purpose"))
-
-    assert change_point.known == "on purpose"
+SLOWER = nights(20, slower_from(AT))
+LARGER = nights(3, lambda number: 1e-3, peak=lambda number: 1200 if number >= 2 else 1000)
 
 
 @pytest.mark.parametrize(
-    "known",
+    ("runs", "known", "is_known"),
     [
-        KnownChangePoint("run-006", "x"),
-        KnownChangePoint("run-014", "x"),
-        KnownChangePoint("run-010", "x", case="mlp"),
-        KnownChangePoint("run-010", "x", variant="selu:eager"),
+        *((SLOWER, KnownChangePoint(f"run-{number:03}", "why"), True) for number in (7, 10, 13)),
+        *((SLOWER, KnownChangePoint(f"run-{number:03}", "why"), False) for number in (6, 14)),
+        (SLOWER, KnownChangePoint("run-010", "why", case="mlp"), False),
+        (SLOWER, KnownChangePoint("run-010", "why", variant="selu:eager"), False),
+        (LARGER, KnownChangePoint("run-002", "why"), True),
+        (LARGER, KnownChangePoint("run-001", "why"), False),
+    ],
+    ids=[
+        *("before", "the same", "after", "too early", "too late", "another case", "another variant"),
+        *("the very run of an exact number", "another run of an exact number"),
     ],
 )
-def test_a_step_is_news_where_a_known_one_is_of_another_run_case_or_variant(known):
-    (change_point,) = change_points_of(nights(20, slower_from(AT)), known)
+def test_a_known_step_of_times_may_be_some_runs_away_and_one_of_an_exact_number_not(runs, known, is_known):
+    (change_point,) = change_points_of(runs, known)
 
-    assert change_point.known == ""
-
-
-@pytest.mark.parametrize(("run", "expected"), [("run-002", "on purpose"), ("run-001", "")])
-def test_a_known_step_of_an_exact_number_is_of_the_very_run(run, expected):
-    runs = nights(3, lambda number: 1e-3, peak=lambda number: 1200 if number >= 2 else 1000)
-
-    (change_point,) = change_points_of(runs, KnownChangePoint(run, "on purpose"))
-
-    assert change_point.known == expected
+    assert change_point.known == ("why" if is_known else "")
 
 
-def together(count, slower, at=AT):
-    """Nightly runs of some cases, the first of which are slower from one on."""
-    cases = [samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in range(count)]
+def of_cases(count, is_slower, *, nights=20, variants=("selu:jit",)):
+    """Nightly runs of some cases; `is_slower(number, index)` of a night and of a case."""
+    cases = [samples.planned_case(params={"n": n}, variants=variants) for n in range(count)]
 
     def make(number):
-        wobble = samples.WOBBLE[number % len(samples.WOBBLE)]
-        pairs = [
-            case_of_night(1e-3 * wobble * (1.2 if number >= at and index < slower else 1), case=case)
-            for index, case in enumerate(cases)
-        ]
-        return structs.replace(
-            samples.run(*pairs, run_id=f"run-{number:03}", started=f"2026-01-{number + 1:02}T02:00:00Z", machine="m"),
-            ended=None,
-        )
+        pairs = []
+        for index, case in enumerate(cases):
+            time_s = 1e-3 * samples.WOBBLE[number % 5] * (1.2 if is_slower(number, index) else 1)
+            outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s, calibration_s=(1e-4,) * 5)}
+            pairs.append((case, samples.record(case, dict.fromkeys(variants, outcomes))))
+        began = f"2026-01-{number + 1:02}T02:00:00Z"
+        return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
 
-    return [make(number) for number in range(20)]
+    return list(map(make, range(nights)))
+
+
+def together(count, slower):
+    """The first of some cases are slower from one night on."""
+    return of_cases(count, lambda number, index: number >= AT and index < slower)
 
 
 @pytest.mark.parametrize(("count", "slower", "blamed"), [(4, 4, True), (6, 3, True), (7, 3, False), (3, 2, False)])
@@ -201,19 +194,7 @@ def test_where_most_cases_change_together_it_may_be_the_machine(count, slower, b
 
 def test_steps_some_runs_apart_are_together_too():
     """Where noise has moved them."""
-    cases = [samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in range(3)]
-
-    def make(number):
-        pairs = [
-            case_of_night(
-                1e-3 * samples.WOBBLE[number % 5] * (1.2 if number >= AT + 3 * (index == 2) else 1), case=case
-            )
-            for index, case in enumerate(cases)
-        ]
-        began = f"2026-01-{number + 1:02}T02:00:00Z"
-        return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
-
-    found = change_points_of([make(number) for number in range(24)])
+    found = change_points_of(of_cases(3, lambda number, index: number >= AT + 3 * (index == 2), nights=24))
 
     assert [(one.index, one.cause) for one in found] == [(13, THE_MACHINE), (10, THE_MACHINE), (10, THE_MACHINE)]
 
@@ -250,17 +231,7 @@ def test_a_commit_near_a_step_of_times_is_told_and_the_machine_not_blamed(at):
 
 def test_variants_of_one_case_are_one_case():
     variants = ("selu:jit", "other:jit", "third:jit")
-    cases = [samples.planned_case(params={"n": n}, variants=variants) for n in range(5)]
 
-    def make(number):
-        pairs = []
-        for index, case in enumerate(cases):
-            time_s = 1e-3 * (samples.WOBBLE[number % 5] + 1e-6 * number) * (1.2 if number >= AT and index == 0 else 1)
-            outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s, calibration_s=(1e-4,) * 5)}
-            pairs.append((case, samples.record(case, dict.fromkeys(variants, outcomes))))
-        began = f"2026-01-{number + 1:02}T02:00:00Z"
-        return samples.run(*pairs, run_id=f"run-{number:03}", started=began, machine="m")
-
-    found = change_points_of([make(number) for number in range(20)])
+    found = change_points_of(of_cases(5, lambda number, index: number >= AT and index == 0, variants=variants))
 
     assert [one.cause for one in found] == ["nothing known"] * 3

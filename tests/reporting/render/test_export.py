@@ -97,11 +97,6 @@ def test_a_variant_that_is_skipped_has_a_row_for_each_number_that_it_was_asked_f
     assert {METRICS[row["metric"]].probe for row in skipped} == {"numerics", "timing"}
 
 
-def test_one_path_is_no_list_of_paths():
-    with pytest.raises(TypeError, match=r"load_frame\(\['results/x'\]\)"):
-        load_frame("results/x")
-
-
 def test_csv_and_json_hold_the_same():
     runs = (samples.run(), samples.troubled_run(), samples.gpu_run(), samples.hostile_run())
 
@@ -109,6 +104,8 @@ def test_csv_and_json_hold_the_same():
     of_json = rows_of(*runs)
 
     assert len(of_csv) == len(of_json) > 50
+    for write in (to_csv, to_json, to_google_benchmark):  # equal runs give equal bytes
+        assert write(loaded(samples.run())) == write(loaded(samples.run()))
     for one, other in zip(of_csv, of_json, strict=True):
         for name in COLUMNS:
             text, value = one[name], other[name]
@@ -120,11 +117,6 @@ def test_csv_and_json_hold_the_same():
                 assert float(text) == value
             else:
                 assert text == value
-
-
-def test_equal_runs_give_equal_bytes():
-    for write in (to_csv, to_json, to_google_benchmark):
-        assert write(loaded(samples.run())) == write(loaded(samples.run()))
 
 
 def test_google_benchmark_has_a_repetition_for_each_process_and_their_summaries():
@@ -206,20 +198,14 @@ def test_what_is_left_out_is_named(folders, tmp_path):
     [
         (("--to", "xml"), "error: no format 'xml'; formats are csv, json, parquet, google-benchmark"),
         (("--out", "/dev/null/table"), "cannot be written"),
+        (None, "error: no usable run; give folders"),
     ],
 )
 def test_what_cannot_be_written_is_an_error_that_says_what_to_do(words, message, folders):
-    ended = call(*folders, *words)
+    ended = call("/none") if words is None else call(*folders, *words)
 
     assert ended.exit_code == UNUSABLE
     assert message in ended.output
-
-
-def test_without_a_run_there_is_nothing_to_export(tmp_path):
-    ended = call(tmp_path / "gone")
-
-    assert ended.exit_code == UNUSABLE
-    assert "error: no usable run; give folders" in ended.output
 
 
 def test_without_pyarrow_parquet_says_what_it_needs(folders, tmp_path, monkeypatch):
@@ -244,6 +230,8 @@ def test_parquet_holds_the_table(folders, tmp_path):
 def test_a_notebook_reads_runs_as_a_table(folders):
     frame = load_frame(map(str, folders))
 
+    with pytest.raises(TypeError, match=r"load_frame\(\['results/x'\]\)"):
+        load_frame("results/x")
     times = frame[(frame["metric"] == "execution_s") & (frame["variant"] == "selu:jit")]
     assert list(times["backend"]) == ["cpu", "gpu", "gpu"]
     assert times["value"].iloc[0] == pytest.approx(5e-5, rel=1e-2)

@@ -43,19 +43,10 @@ def test_the_passes_of_a_suite_are_unpacked_with_it():
 
 
 def test_a_suite_that_was_not_timed_shows_its_pass():
-    run = samples.sweep_run()
-    untimed = tuple(
-        msgspec.structs.replace(
-            case,
-            variants=tuple(
-                msgspec.structs.replace(one, outcomes={k: v for k, v in one.outcomes.items() if k != "timing"})
-                for one in case.variants
-            ),
-        )
-        for case in run.cases
-    )
+    def change(outcomes, name, params):
+        return {probe: one for probe, one in outcomes.items() if probe != "timing"}
 
-    (suite,) = page_of(msgspec.structs.replace(run, cases=untimed)).suites
+    (suite,) = page_of(samples.change_outcomes(samples.sweep_run(), change)).suites
 
     assert isinstance(suite.parts[0].plot, Plot)
 

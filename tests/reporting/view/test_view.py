@@ -1,14 +1,13 @@
-import re
-
 import msgspec
 import pytest
 
 from jaxmeter.harness.metrics.aa_text import describe_in_short, describe_self_test
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
-from jaxmeter.reporting.view.page_model import Tone
 from tests import samples
-from tests.reporting.views import by_variant, page_of, section, tables, texts
+from tests.golden_texts import check_golden_scenes
+from tests.reporting.page_text import write_row
+from tests.reporting.views import page_of, section, tables, texts
 
 
 def test_a_case_of_which_nothing_was_to_be_run_here_is_skipped_and_not_measured():
@@ -69,16 +68,6 @@ def test_jit_is_compared_with_eager_pair_by_pair_when_the_baseline_is_another():
     assert (pair.low, pair.estimate, pair.high) == pytest.approx((5, 5, 5))
 
 
-def test_variants_alike_in_case_and_reason_share_an_item():
-    planned = samples.planned_case(variants=("f:eager", "f:jit", "f:aot", "g:jit"))
-    failed = samples.Outcome(status=Status.FAILED, reason="exited with code 1")
-    outcomes = {variant.name: {"numerics": failed, "memory": failed} for variant in planned.variants}
-
-    (item,) = page_of(samples.run((planned, samples.record(planned, outcomes)))).attention
-
-    assert item.label == "failed"
-
-
 def test_every_link_of_the_attention_list_leads_to_a_row():
     page = page_of(samples.troubled_run(), samples.run(ended=None))
 
@@ -96,106 +85,83 @@ def test_data_warnings_name_files_contention_versions_and_uncommitted_changes():
     assert [item.label for item in page.warnings] == ["file", "contended", "versions", "git"]
 
 
-def test_contention_is_told_of_the_variants_that_have_it_as_the_table_marks_them():
-    planned = samples.planned_case(variants=("selu:eager", "selu:jit", "numpy:native"))
-    timings = {
-        "selu:eager": samples.timing(1e-3, contended=3),
-        "selu:jit": samples.timing(1e-4, baseline_s=1e-3),
-        "numpy:native": samples.timing(1e-4, baseline_s=1e-3),
+def run_of(outcomes, *, planned=None, **changes):
+    """A run of one case; a timing alone is the variant's only outcome."""
+    planned = planned or samples.planned_case(variants=tuple(outcomes))
+    probes = {name: one if isinstance(one, dict) else {"timing": one} for name, one in outcomes.items()}
+    return samples.run((planned, samples.record(planned, probes)), **changes)
+
+
+def both(outcome):
+    return dict.fromkeys(("selu:eager", "selu:jit"), outcome)
+
+
+def rows_of_speeds():
+    """Runs of one case each, by what is odd about them."""
+    usual, peer = samples.planned_case(), ("selu:eager", "selu:jit", "numpy:native")
+    fast = samples.fast_case(usual)
+    wrong = {one.name: {**one.outcomes} for one in fast.variants}
+    wrong["selu:eager"]["numerics"] = Outcome(status=Status.WRONG, reason="nan", values={})
+    contended = (samples.timing(1e-3, contended=3), *[samples.timing(1e-4, baseline_s=1e-3)] * 2)
+    on_one_device = samples.planned_case(cost=samples.Cost(message_bytes=4_000_000, bus_bytes=0))
+    none = {"execution_s": (None, None), "log_ratio": (None, None)}
+    impossible = {"execution_s": (0.0, -1.0, 10**400, 1e300), "log_ratio": (1e9, -1e9, 10**400, 0)}
+    paying = {
+        "selu:eager": {"timing": samples.timing(2e-3), "compilation": samples.compilation(0.01)},
+        "selu:jit": {
+            "timing": samples.timing(1e-3, baseline_s=2e-3),
+            "compilation": samples.compilation(0.01, 0.01, 0.08, 0.01),
+        },
     }
-    outcomes = {name: {"numerics": samples.numerics(), "timing": timing} for name, timing in timings.items()}
-
-    page = page_of(samples.run((planned, samples.record(planned, outcomes))))
-
-    (warning,) = page.warnings
-    rows = by_variant(page)
-    assert [name for name in rows if name in warning.text] == ["selu:eager"]
-    assert [name for name, row in rows.items() if row["Time"].startswith("! ")] == ["selu:eager"]
-    assert [name for name, row in rows.items() if row["Speedup"].startswith("! ")] == ["numpy:native"]
-
-
-def test_the_baseline_variant_is_the_first_row_and_has_no_speedup():
-    planned = samples.planned_case(baseline="selu:jit")
-    rows = by_variant(page_of(samples.run((planned, samples.fast_case(planned)))))
-
-    assert list(rows) == ["selu:jit", "selu:eager"]
-    assert rows["selu:jit"]["Speedup"] == "baseline"
-
-
-def test_jit_pays_after_the_calls_that_earn_its_compilation_back():
-    planned = samples.planned_case()
-    record = samples.record(
-        planned,
-        {
-            "selu:eager": {"timing": samples.timing(2e-3), "compilation": samples.compilation(0.01)},
-            "selu:jit": {
-                "timing": samples.timing(1e-3, baseline_s=2e-3),
-                "compilation": samples.compilation(0.01, 0.01, 0.08, 0.01),
-            },
-        },
-    )
-
-    assert by_variant(page_of(samples.run((planned, record))))["selu:jit"]["jit pays"] == "102 calls no interval"
+    alone = {
+        "selu:eager": samples.timing(1e-3, processes=1),
+        "selu:jit": samples.timing(1e-4, baseline_s=1e-3, processes=1),
+    }
+    return {
+        "another baseline": samples.run((samples.planned_case(baseline="selu:jit"), fast)),
+        "jit pays": run_of(paying),
+        "jit is slower": samples.run((usual, samples.fast_case(usual, eager_s=1e-5, jit_s=1e-4))),
+        "jit is as fast": samples.run((usual, samples.fast_case(usual, eager_s=1e-4, jit_s=0.99e-4))),
+        "a contended variant": run_of(dict(zip(peer, contended, strict=True))),
+        "one device": samples.run((on_one_device, samples.fast_case(on_one_device))),
+        "a wrong baseline": run_of(wrong, planned=usual),
+        "a half-width just beyond the target": run_of({"f:jit": samples.timing(1e-3, spread=1.24)}),
+        "not timed": run_of(both({"numerics": samples.numerics()})),
+        "not to be timed": run_of(
+            both({"numerics": samples.numerics()}), settings=samples.settings(probes=("numerics",))
+        ),
+        "processes without values": run_of(both(Outcome(status=Status.OK, values=none))),
+        "values that nothing can have measured": run_of(both(Outcome(status=Status.OK, values=impossible))),
+        "one process": run_of(alone),
+    }
 
 
-@pytest.mark.parametrize(("eager_s", "jit_s", "pays"), [(1e-5, 1e-4, "never"), (1e-4, 0.99e-4, "no difference")])
-def test_jit_that_is_not_faster_pays_never_or_is_not_told_apart(eager_s, jit_s, pays):
-    planned = samples.planned_case()
-    run = samples.run((planned, samples.fast_case(planned, eager_s=eager_s, jit_s=jit_s)))
+def test_speeds_read_as_their_golden_text():
+    def lines(page):
+        yield from (f"{group.title} {group.detail}" for group in tables(page, "speed")[0].groups)
+        yield from map(write_row, tables(page, "speed")[0].rows)
+        yield from (f"warning: {item.label}: {item.text}" for item in page.warnings)
 
-    assert by_variant(page_of(run))["selu:jit"]["jit pays"] == pays
-
-
-def test_a_peer_s_speedup_over_a_contended_baseline_is_marked_and_leads_nothing():
-    planned = samples.planned_case(variants=("selu:eager", "numpy:native"))
-    record = samples.record(
-        planned,
-        {
-            "selu:eager": {"numerics": samples.numerics(), "timing": samples.timing(1e-3, contended=3)},
-            "numpy:native": {"numerics": samples.numerics(), "timing": samples.timing(1e-4, baseline_s=1e-3)},
-        },
-    )
-
-    page = page_of(samples.run((planned, record)))
-
-    assert by_variant(page)["numpy:native"]["Speedup"].startswith("! 10×")
-    assert "Largest speedup" not in " ".join(section.answer for section in page.sections)
+    check_golden_scenes("speeds", {rule: list(lines(page_of(run))) for rule, run in rows_of_speeds().items()})
 
 
-def test_one_device_sends_nothing_and_has_no_bus_bandwidth():
-    planned = samples.planned_case(cost=samples.Cost(message_bytes=4_000_000, bus_bytes=0))
+def test_the_matrix_of_many_runs_and_places_reads_as_its_golden_text():
+    failed = {"numerics": Outcome(status=Status.FAILED, reason="exited with code 1")}
+    pages = {
+        "two devices that ran different cases": page_of(samples.troubled_run(), samples.gpu_run()),
+        "thirty runs of one place": page_of(*(samples.run(run_id=f"run-{index:02d}") for index in range(30))),
+        "more places than fit": page_of(*(samples.run(run_id=f"r{n}", machine=f"lab {n}") for n in range(9))),
+        "variants that failed alike": page_of(run_of(dict.fromkeys(("f:eager", "f:jit", "f:aot", "g:jit"), failed))),
+    }
 
-    page = page_of(samples.run((planned, samples.fast_case(planned))))
+    def lines(page):
+        yield " | ".join(column.title for column in page.matrix.columns)
+        yield from map(write_row, page.matrix.rows)
+        yield from filter(None, (page.matrix_note,))
+        yield from (f"{item.label}: {item.text}" for item in page.attention)
+        yield f"{len(tables(page, 'speed')[0].groups)} groups of speeds"
 
-    (group,) = tables(page, "speed")[0].groups
-    assert by_variant(page)["selu:jit"]["Rate"] == "80.0 GB/s algorithm"
-    assert "devices" not in group.detail
-
-
-def test_a_wrong_variant_has_no_speed_although_it_was_timed():
-    row = by_variant(page_of(samples.troubled_run()))["wrong:jit"]
-
-    assert (row["Speedup"], row["Time"], row["Rate"]) == ("—", "—", "—")
-
-
-def test_a_wrong_baseline_gives_no_speedup():
-    planned = samples.planned_case()
-    record = samples.fast_case(planned)
-    wrong = samples.Outcome(status=Status.WRONG, reason="nan", values={})
-    outcomes = {variant.name: {**variant.outcomes} for variant in record.variants}
-    outcomes["selu:eager"]["numerics"] = wrong
-
-    row = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["selu:jit"]
-
-    assert row["Speedup"] == "—"
-    assert row["Time"].startswith("50.0 µs")
-
-
-def test_a_half_width_just_beyond_the_target_reads_so():
-    planned = samples.planned_case(variants=("f:jit",))
-    record = samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3, spread=1.24)}})
-
-    assert by_variant(page_of(samples.run((planned, record))))["f:jit"]["Notes"] == ("target ±2 % not reached: ±2.02 %")
+    check_golden_scenes("matrix", {rule: list(lines(page)) for rule, page in pages.items()})
 
 
 def test_every_planned_variant_of_every_case_has_a_row():
@@ -206,54 +172,12 @@ def test_every_planned_variant_of_every_case_has_a_row():
     assert len(rows) == sum(len(case.variants) for case in run.manifest.cases)
 
 
-def test_a_missing_time_says_whether_it_was_asked_for():
-    planned = samples.planned_case()
-    record = samples.record(planned, {name: {"numerics": samples.numerics()} for name in ("selu:eager", "selu:jit")})
-    asked = samples.run((planned, record))
-    not_asked = samples.run((planned, record), settings=samples.settings(probes=("numerics",)))
-
-    assert by_variant(page_of(asked))["selu:jit"]["Notes"] == "no time recorded"
-    assert by_variant(page_of(not_asked))["selu:jit"]["Notes"].startswith("not timed: ")
-
-
-def test_the_matrix_says_what_has_no_time():
-    matrix = page_of(samples.troubled_run(), samples.gpu_run()).matrix
-
-    assert {row.cells[0].text: [cell.text.split(" ·")[0] for cell in row.cells[1:]] for row in matrix.rows} == {
-        "odd": ["not run", "900\u202fµs"],
-        "lost": ["not run", "lost"],
-        "selu": ["10.0\u202fµs", "not run"],
-    }
-
-
-def test_what_a_device_did_not_run_stands_in_one_line():
-    note = page_of(samples.troubled_run(), samples.gpu_run()).matrix_note
-
-    assert re.findall("(gpu|cpu) did not run .*? of (.*?)[.]", note) == [("gpu", "lost, odd"), ("cpu", "selu")]
-
-
 def test_runs_of_one_machine_are_told_apart_by_their_ids():
     first, second = samples.run(run_id="first"), samples.run(run_id="second", started="2026-02-01T00:00:00Z")
 
     groups = tables(page_of(first, second), "speed")[0].groups
 
     assert [group.title.partition(" · ")[2] for group in groups] == ["● cpu · first", "● cpu · second"]
-
-
-def test_thirty_runs_are_all_in_the_tables_and_the_newest_in_the_matrix():
-    runs = [samples.run(run_id=f"run-{index:02d}") for index in range(30)]
-
-    page = page_of(*runs)
-
-    assert [column.title for column in page.matrix.columns[1:]] == ["● cpu · run-29"]
-    assert len(tables(page, "speed")[0].groups) == 30
-
-
-def test_more_places_than_fit_are_counted():
-    page = page_of(*(samples.run(run_id=f"run-{index:02d}", machine=f"lab {index}") for index in range(9)))
-
-    assert len(page.matrix.columns) == 7
-    assert page.matrix_note.startswith("+ 3 devices more, in the tables below.")
 
 
 def test_every_row_of_the_matrix_names_one_case_and_leads_to_it():
@@ -305,17 +229,11 @@ def test_each_implementation_is_shown_in_the_mode_that_compiles_most_of_it():
 
 def grown(n, **changes):
     """A sweep of which one variant has other outcomes at one n."""
-    run = samples.sweep_run()
-    cases = []
-    for planned, case in zip(run.manifest.cases, run.cases, strict=True):
-        variants = tuple(
-            msgspec.structs.replace(one, outcomes={**one.outcomes, **changes})
-            if (planned.params["n"], one.name) == (n, "scan:jit")
-            else one
-            for one in case.variants
-        )
-        cases.append(msgspec.structs.replace(case, variants=variants))
-    return msgspec.structs.replace(run, cases=tuple(cases))
+
+    def change(outcomes, name, params):
+        return {**outcomes, **changes} if (params["n"], name) == (n, "scan:jit") else outcomes
+
+    return samples.change_outcomes(samples.sweep_run(), change)
 
 
 def scan(run, panel):
@@ -345,21 +263,13 @@ def test_a_point_with_a_wide_interval_is_shown_and_fitted_like_any_other():
 
 
 def test_scaling_leads_with_the_first_measure_of_which_it_can_be_told():
-    run = samples.sweep_run()
-    cases = []
-    for index, case in enumerate(run.cases):
-        erratic = samples.compilation(0.1, 0.1, (1.0, 1000.0)[index % 2], 0.1)
-        variants = tuple(
-            msgspec.structs.replace(one, outcomes={**one.outcomes, "compilation": erratic})
-            if "compilation" in one.outcomes
-            else one
-            for one in case.variants
-        )
-        cases.append(msgspec.structs.replace(case, variants=variants))
+    def change(outcomes, name, params):
+        erratic = samples.compilation(0.1, 0.1, 1000.0 if params["n"] in (64, 1024) else 1.0, 0.1)
+        return {**outcomes, "compilation": erratic} if "compilation" in outcomes else outcomes
 
+    run = samples.sweep_run()
     told, erratic_told = (
-        section(page_of(one), "sweeps").parts[0].notes[0]
-        for one in (run, msgspec.structs.replace(run, cases=tuple(cases)))
+        section(page_of(one), "sweeps").parts[0].notes[0] for one in (run, samples.change_outcomes(run, change))
     )
 
     assert told.startswith("Trace + lower + compile grows as")
@@ -408,50 +318,3 @@ def test_a_run_without_any_record_is_a_page_of_reasons(run):
 
     assert all(section.answer for section in page.sections)
     assert section(page, "memory").answer == "No memory analysis was recorded."
-
-
-def test_processes_without_values_are_missing_not_zero():
-    planned = samples.planned_case()
-    nothing = samples.Outcome(status=Status.OK, values={"execution_s": (None, None), "log_ratio": (None, None)})
-    record = samples.record(planned, {name: {"timing": nothing} for name in ("selu:eager", "selu:jit")})
-
-    row = by_variant(page_of(samples.run((planned, record))))["selu:jit"]
-
-    assert (row["Speedup"], row["Time"], row["n"]) == ("—", "—", "—")
-
-
-def test_one_process_gives_a_number_without_an_interval():
-    planned = samples.planned_case()
-    record = samples.record(
-        planned,
-        {
-            "selu:eager": {"timing": samples.timing(1e-3, processes=1)},
-            "selu:jit": {"timing": samples.timing(1e-4, baseline_s=1e-3, processes=1)},
-        },
-    )
-
-    row = by_variant(page_of(samples.run((planned, record))))["selu:jit"]
-
-    assert (row["Speedup"], row["Time"], row["Notes"]) == ("10× —", "100 µs —", "no interval: 1 process")
-
-
-def test_values_that_nothing_can_have_measured_are_missing():
-    planned = samples.planned_case()
-    odd = samples.Outcome(
-        status=Status.OK, values={"execution_s": (0.0, -1.0, 10**400, 1e300), "log_ratio": (1e9, -1e9, 10**400, 0)}
-    )
-    record = samples.record(planned, {name: {"timing": odd} for name in ("selu:eager", "selu:jit")})
-
-    assert by_variant(page_of(samples.run((planned, record))))["selu:jit"]["Time"] == "—"
-
-
-def test_a_speedup_is_coloured_only_beyond_the_smallest_effect_worth_a_verdict():
-    planned = samples.planned_case()
-    rows = {
-        jit_s: tables(page_of(samples.run((planned, samples.fast_case(planned, eager_s=1e-4, jit_s=jit_s)))), "speed")[
-            0
-        ].rows
-        for jit_s in (1e-5, 0.99e-4, 1e-3)
-    }
-
-    assert [rows[jit_s][1].cells[1].tone for jit_s in rows] == [Tone.GOOD, Tone.MUTED, Tone.WARN]

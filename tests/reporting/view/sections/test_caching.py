@@ -1,11 +1,12 @@
 import msgspec
-import pytest
 
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Status
 from jaxmeter.reporting.view.sections.caching import CACHE_STATES
 from tests import samples
-from tests.reporting.views import by_variant, headings, page_of, section
+from tests.golden_texts import check_golden_scenes
+from tests.reporting.page_text import write_row
+from tests.reporting.views import by_variant, headings, page_of, section, tables
 
 PLANNED = samples.planned_case(variants=("f:jit",))
 ALL = {"cold_s": 0.06, "cached_s": 0.012, "warm_s": 5e-5, "new_shape_s": 0.05, "new_static_s": 0.055}
@@ -15,72 +16,55 @@ def page_with(outcome, planned=PLANNED, **changes):
     return page_of(samples.run((planned, samples.record(planned, {"f:jit": {"caching": outcome}})), **changes))
 
 
-def row_of(page):
-    return by_variant(page, "caching")["f:jit"]
+def ok(**values):
+    return samples.Outcome(status=Status.OK, values=values)
 
 
-def test_a_cache_state_that_failed_has_the_reason_of_the_failure():
+def make_pages():
+    """Pages with the cache states of a variant, by what is odd about them."""
     failed = samples.Outcome(
         status=Status.FAILED, reason="in stage 'cold': ValueError: no", values={"warm_s": (1e-3,) * 3}
     )
-
-    row = row_of(page_with(failed))
-
-    assert (row["Cold"], row["Warm"]) == ("no number", "1.00 ms [1.00, 1.00]")
-    assert row["No number, why"] == "failed: in stage 'cold': ValueError: no"
-
-
-def test_a_cache_state_that_was_proven_in_some_processes_only_has_a_time_and_the_reason():
     unproven = samples.CacheStateCall(cache_state="warm", proven=False, elapsed_s=0.031, traces=1)
-    outcome = samples.caching(calls=(samples.PROVEN_COLD, unproven), cold_s=1.0, cached_s=0.5, warm_s=0.1)
-
-    row = row_of(page_with(outcome))
-
-    assert row["Warm"].startswith("100 ms")
-    assert row["No number, why"].startswith("warm: not proven")
-
-
-def test_cache_states_that_nobody_declared_have_no_column():
-    page = page_with(samples.caching(cold_s=0.06, cached_s=0.012, warm_s=5e-5))
-
-    assert headings(page, "caching") == [
-        "Variant",
-        "Cold",
-        "Filled cache",
-        "Warm",
-        "The cache saves",
-        "Cold / filled",
-        "n",
-    ]
-
-
-def test_a_cache_that_costs_more_than_it_saves_saves_less_than_nothing():
-    row = row_of(page_with(samples.caching(cold_s=0.010, cached_s=0.013, warm_s=5e-5)))
-
-    assert row["The cache saves"] == "−3.0 ms [−3.5, −2.5]"
-    assert row["Cold / filled"].startswith("0.77×")
-
-
-def test_the_largest_saving_is_the_surest():
-    planned = samples.planned_case(variants=("lucky:jit", "sure:jit"))
-    lucky = {"cold_s": (1.0, 2.0, 3.0), "cached_s": (0.01, 0.011, 0.012)}
-    sure = {"cold_s": (1.0, 1.01, 1.02), "cached_s": (0.5, 0.51, 0.52)}
-    outcomes = {
-        name: {"caching": samples.Outcome(status=Status.OK, values=values)}
-        for name, values in (("lucky:jit", lucky), ("sure:jit", sure))
+    usual = samples.caching(processes=3, cold_s=1.0, cached_s=0.5, warm_s=0.1)
+    wide = (1e-12, 1e9, 1.0)
+    two = samples.planned_case(variants=("lucky:jit", "sure:jit"))
+    savings = {
+        "lucky:jit": ok(cold_s=(1.0, 2.0, 3.0), cached_s=(0.01, 0.011, 0.012)),
+        "sure:jit": ok(cold_s=(1.0, 1.01, 1.02), cached_s=(0.5, 0.51, 0.52)),
+    }
+    return {
+        "a cache state that failed": page_with(failed),
+        "one that was proven in some processes": page_with(
+            samples.caching(calls=(samples.PROVEN_COLD, unproven), cold_s=1.0, cached_s=0.5, warm_s=0.1)
+        ),
+        "a cache that costs more than it saves": page_with(samples.caching(cold_s=0.010, cached_s=0.013, warm_s=5e-5)),
+        "different numbers of processes": page_with(
+            msgspec.structs.replace(usual, values={**usual.values, "warm_s": (0.1,)})
+        ),
+        "processes that differ beyond measure": page_with(
+            ok(cold_s=wide, cached_s=wide, warm_s=(1.0,)), settings=samples.settings(confidence=1 - 1e-12)
+        ),
+        **{
+            f"damaged times of {str(damaged)[:8]}": page_with(
+                ok(cold_s=(damaged,) * 3, cached_s=(1.0, damaged, 1.0), warm_s=(1e-3,) * 3)
+            )
+            for damaged in (-1.0, 1e300, 10**400, None)
+        },
+        "a lucky saving and a sure one": page_of(
+            samples.run((two, samples.record(two, {name: {"caching": one} for name, one in savings.items()})))
+        ),
     }
 
-    answer = section(page_of(samples.run((planned, samples.record(planned, outcomes)))), "caching").answer
 
-    assert "sure:jit" in answer
+def test_cache_states_read_as_their_golden_text():
+    def lines(page):
+        yield section(page, "caching").answer
+        yield " | ".join(headings(page, "caching"))
+        for table in tables(page, "caching")[:1]:
+            yield from map(write_row, table.rows)
 
-
-def test_cache_states_of_different_numbers_of_processes_say_so():
-    outcome = samples.caching(processes=3, cold_s=1.0, cached_s=0.5, warm_s=0.1)
-
-    row = row_of(page_with(msgspec.structs.replace(outcome, values={**outcome.values, "warm_s": (0.1,)})))
-
-    assert row["n"] == "1 to 3"
+    check_golden_scenes("caching", {rule: list(lines(page)) for rule, page in make_pages().items()})
 
 
 def test_where_it_was_measured_is_told_unless_everywhere():
@@ -92,26 +76,6 @@ def test_where_it_was_measured_is_told_unless_everywhere():
     assert (len(representative.notes), len(everywhere.notes)) == (1, 0)
 
 
-@pytest.mark.parametrize("damaged", [-1.0, 1e300, 10**400, None])
-def test_damaged_times_are_missing_and_have_no_ratio(damaged):
-    values = {"cold_s": (damaged,) * 3, "cached_s": (1.0, damaged, 1.0), "warm_s": (1e-3,) * 3}
-
-    row = row_of(page_with(samples.Outcome(status=Status.OK, values=values)))
-
-    assert (row["Cold"], row["Filled cache"]) == ("no number", "1.00 s")
-    assert "Cold / filled" not in row
-    assert row["No number, why"] == "no number recorded: cold"
-
-
-def test_processes_that_differ_beyond_measure_have_a_ratio_without_bounds():
-    values = {"cold_s": (1e-12, 1e9, 1.0), "cached_s": (1e-12, 1e9, 1.0), "warm_s": (1.0,)}
-    settings = samples.settings(confidence=1 - 1e-12)
-
-    row = row_of(page_with(samples.Outcome(status=Status.OK, values=values), settings=settings))
-
-    assert row["Cold / filled"] == "1.00× —"
-
-
 def test_every_cache_state_of_the_probe_has_a_column():
     measured = [name for name, metric in METRICS.items() if metric.probe == "caching"]
 
@@ -121,7 +85,7 @@ def test_every_cache_state_of_the_probe_has_a_column():
 def test_a_call_that_took_0_seconds_has_a_number_and_no_ratio():
     values = {"cold_s": (0.1, 0.1, 0.1), "cached_s": (0.0, 0.0, 0.0), "warm_s": (1e-3,) * 3}
 
-    row = row_of(page_with(samples.Outcome(status=Status.OK, values=values)))
+    row = by_variant(page_with(samples.Outcome(status=Status.OK, values=values)), "caching")["f:jit"]
 
     assert row["Filled cache"] == "0 ns [0, 0]"
     assert "Cold / filled" not in row

@@ -1,12 +1,12 @@
-import math
-
 import msgspec
 import pytest
 
 from jaxmeter.harness.record import Status
-from jaxmeter.reporting.view.page_model import StackMark, Tone
+from jaxmeter.reporting.view.page_model import StackMark
 from tests import samples
-from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
+from tests.golden_texts import check_golden_scenes
+from tests.reporting.page_text import write_row
+from tests.reporting.views import page_of, section, tables
 
 
 def run_of(outcome, *, planned=None, **changes):
@@ -32,23 +32,6 @@ def test_the_number_of_cold_processes_is_fixed_so_that_their_interval_is_not_wid
     assert cell_of(once, "compile") == cell_of(often, "compile")
 
 
-def test_the_total_is_the_mean_of_the_sums_of_each_process():
-    outcome = samples.compilation(1.0, 1.0, 1.0, 1.0)
-    values = {"trace_s": (1, 1, 1), "lower_s": (1, 1, 1), "compile_s": (1, 2, 9), "first_call_s": (7, 6, 9)}
-
-    row = by_variant(page_of(run_of(msgspec.structs.replace(outcome, values=values))), "compilation")["f:jit"]
-
-    assert row["Total"].startswith(f"{math.exp((2 * math.log(10) + math.log(20)) / 3):.0f} s")
-
-
-def test_a_process_that_lacks_a_stage_has_no_total():
-    values = {"trace_s": (1, 1), "lower_s": (1, 1), "compile_s": (5, None), "first_call_s": (1, 1)}
-
-    row = by_variant(page_of(run_of(samples.Outcome(status=Status.OK, values=values))), "compilation")["f:jit"]
-
-    assert row["Total"] == "8.00 s"
-
-
 def test_a_bar_is_as_long_as_its_seconds_relative_to_the_slowest_of_all():
     (table, *_) = tables(page_of(samples.watched_run()), "compilation")
     longest_s = 0.54
@@ -61,86 +44,67 @@ def test_a_bar_is_as_long_as_its_seconds_relative_to_the_slowest_of_all():
     assert table.caption.endswith("A bar of full width is 540\u202fms.")
 
 
-def test_a_column_that_no_program_has_is_left_out():
-    run = run_of(samples.compilation(1, 1, 1, 1, counts={"hlo_fusions": 3}))
-
-    _, programs = tables(page_of(run), "compilation")
-
-    assert [column.title for column in programs.columns] == ["Variant", "Equations", "Fusions"]
-
-
-def test_one_process_that_compiles_again_is_enough():
-    outcome = samples.compilation(1, 1, 1, 1)
-    values = {**outcome.values, "compiles": (1, 1, 1), "recompiles": (0, 0, 1)}
-
-    cell = cell_of(run_of(msgspec.structs.replace(outcome, values=values)), "Compiles")
-
-    assert (cell.detail, cell.tone) == ("! 1 again", Tone.WARN)
+def stages(compile_s, first_call_s=1, **more):
+    """Processes of which tracing and lowering take a second each."""
+    known = dict.fromkeys(("trace_s", "lower_s"), (1,) * len(compile_s))
+    values = {**known, "compile_s": compile_s, "first_call_s": (first_call_s,) * len(compile_s), **more}
+    return samples.Outcome(status=Status.OK, values=values)
 
 
-def test_a_variant_within_its_budget_says_so_quietly():
-    planned = samples.planned_case(variants=(msgspec.structs.replace(samples.planned_variant("f:jit"), compiles=4),))
-
-    cell = cell_of(run_of(samples.compilation(1, 1, 1, 1, counts={"compiles": 4}), planned=planned), "Compiles")
-
-    assert (cell.text, cell.detail, cell.tone) == ("4", "4 declared", Tone.PLAIN)
-
-
-@pytest.mark.parametrize("damaged", [-1.0, 1e300, 10**400, None])
-def test_a_damaged_stage_is_a_dash_and_no_part_of_a_bar(damaged):
-    values = {"trace_s": (1, 1), "lower_s": (1, 1), "compile_s": (damaged, damaged), "first_call_s": (1, 1)}
-    run = run_of(samples.Outcome(status=Status.OK, values=values))
-
-    row = by_variant(page_of(run), "compilation")["f:jit"]
-
-    assert (row["trace"], row["compile"]) == ("1.00 s", "—")
-    assert cell_of(run, "Seconds").mark.shares == pytest.approx((1 / 3, 1 / 3, 0, 1 / 3))
-
-
-def test_what_xla_counts_for_one_of_several_devices_is_held_against_its_share():
-    planned = samples.planned_case(variants=("f:jit",), cost=samples.Cost(flops=8_000_000), devices=4)
-    outcome = samples.compilation(1, 1, 1, 1, counts={**samples.PROGRAM, "counted_flops": 2_040_000})
-
-    cell = cell_of(run_of(outcome, planned=planned), "FLOP", table=1)
-
-    assert cell.detail == "1.02× declared"
-
-
-@pytest.mark.parametrize("damaged", [-1, 1e300, 10**400, None])
-def test_damaged_counts_are_dashes(damaged):
-    counts = {**dict.fromkeys(samples.PROGRAM, damaged), "hlo_fusions": 1}
-    planned = samples.planned_case(variants=("f:jit",), cost=samples.Cost(flops=10**400, bytes=-1))
-
-    page = page_of(run_of(samples.compilation(1, 1, 1, 1, equations=-1, counts=counts), planned=planned))
-
-    assert texts(tables(page, "compilation")[1].rows[0]) == ["f:jit", "1"]
-    assert "Compiles" not in headings(page, "compilation")
-
-
-def test_processes_that_differ_beyond_measure_have_a_middle_but_no_bounds():
-    values = {"first_call_s": (1e-12, 1e9, 1e-12)}
-    settings = samples.settings(confidence=1 - 1e-12)
-
-    assert (
-        cell_of(run_of(samples.Outcome(status=Status.OK, values=values), settings=settings), "first call").detail == ""
-    )
-
-
-def test_what_could_not_be_exported_has_no_columns_and_a_note():
+def make_runs():
+    """Runs with the compilation of a variant, by what is odd about it."""
+    second, wide = (1.0,) * 4, {"first_call_s": (1e-12, 1e9, 1e-12)}
+    budget = samples.planned_case(variants=(msgspec.structs.replace(samples.planned_variant("f:jit"), compiles=4),))
+    on_four = samples.planned_case(variants=("f:jit",), cost=samples.Cost(flops=8_000_000), devices=4)
+    impossible = samples.planned_case(variants=("f:jit",), cost=samples.Cost(flops=10**400, bytes=-1))
     note = "the exported program cannot be serialised and loaded: unregistered type State"
-    counts = {"executable_load_s": 0.002, "executable_first_call_s": 0.001}
-    run = run_of(samples.compilation(1, 1, 1, 1, counts=counts, notes=(note,)))
+    exported = {"executable_load_s": 0.002, "executable_first_call_s": 0.001}
+    shared = {**samples.PROGRAM, "counted_flops": 2_040_000}
+    return {
+        # The total is the mean over processes of the sums: the cube root of 10 * 10 * 20.
+        "processes of different totals": run_of(stages((1, 2, 9), first_call_s=6)),
+        "a process that lacks a stage": run_of(stages((5, None))),
+        "a program with one count": run_of(samples.compilation(*second, counts={"hlo_fusions": 3})),
+        "one process that compiles again": run_of(stages((1, 1, 1), compiles=(1, 1, 1), recompiles=(0, 0, 1))),
+        "as many programs as are declared": run_of(
+            samples.compilation(*second, counts={"compiles": 4}), planned=budget
+        ),
+        "a count of one of four devices": run_of(samples.compilation(*second, counts=shared), planned=on_four),
+        "processes that differ beyond measure": run_of(
+            samples.Outcome(status=Status.OK, values=wide), settings=samples.settings(confidence=1 - 1e-12)
+        ),
+        "what could not be exported": run_of(samples.compilation(*second, counts=exported, notes=(note,))),
+        **{
+            f"{entries} entries of the cache for 2 programs": run_of(
+                samples.compilation(
+                    1.0, counts={"compiles": 2} | ({} if entries is None else {"cache_entries": entries})
+                )
+            )
+            for entries in (4, 2, None)
+        },
+        **{
+            f"a damaged stage of {str(damaged)[:8]}": run_of(stages((damaged, damaged)))
+            for damaged in (-1.0, 1e300, 10**400, None)
+        },
+        **{
+            f"damaged counts of {str(damaged)[:8]}": run_of(
+                samples.compilation(
+                    *second, equations=-1, counts={**dict.fromkeys(samples.PROGRAM, damaged), "hlo_fusions": 1}
+                ),
+                planned=impossible,
+            )
+            for damaged in (-1, 1e300, 10**400, None)
+        },
+    }
 
-    _, table = tables(page_of(run), "compilation")
-    (part,) = section(page_of(run), "compilation").parts
 
-    assert [column.title for column in table.columns] == ["Variant", "From Python", "Load", "First call"]
-    assert any(note in one for one in part.notes)
+def test_compilation_reads_as_its_golden_text():
+    def lines(page):
+        for part in section(page, "compilation").parts:
+            for table in part.tables:
+                yield " | ".join(column.title for column in table.columns)
+                yield from map(write_row, table.rows)
+                yield from (line for line in [table.caption] if "entries" in line)
+            yield from part.notes
 
-
-@pytest.mark.parametrize(("entries", "detail"), [(4, "4 cache entries"), (2, ""), (None, "")])
-def test_entries_of_the_cache_are_told_where_they_are_not_the_programs(entries, detail):
-    outcome = samples.compilation(1.0, counts={"compiles": 2} | ({} if entries is None else {"cache_entries": entries}))
-
-    assert cell_of(run_of(outcome), "Compiles").detail == detail
-    assert ("Cache entries" in tables(page_of(run_of(outcome)), "compilation")[0].caption) is bool(detail)
+    check_golden_scenes("compilation", {rule: list(lines(page_of(run))) for rule, run in make_runs().items()})

@@ -6,7 +6,9 @@ from jaxmeter.reporting.view.page_model import StackMark
 from jaxmeter.reporting.view.reasons import MOST_NOTES
 from jaxmeter.reporting.view.sections.memory import MOST_BUFFERS, MOST_PROGRAMS
 from tests import samples
-from tests.reporting.views import by_variant, headings, page_of, section, tables, texts
+from tests.golden_texts import check_golden_scenes
+from tests.reporting.page_text import write_row
+from tests.reporting.views import by_variant, page_of, section, tables, texts
 
 MIB = 2**20
 
@@ -19,14 +21,6 @@ def page_with(outcome, *, held=None, capacity=None, devices=1, **changes):
         **{"environment": samples.environment(device_memory_bytes=capacity), **changes},
     )
     return page_of(run)
-
-
-def row_of(page):
-    return by_variant(page, "memory")["f:jit"]
-
-
-def test_what_is_planned_is_the_compiler_s_peak_and_no_sum_of_the_parts():
-    assert row_of(page_with(samples.memory(4, 4, 4, more={"planned_peak_bytes": 10})))["Planned"] == "10 B"
 
 
 def test_bars_are_bytes_relative_to_the_longest_of_all():
@@ -46,29 +40,8 @@ def test_bars_are_bytes_relative_to_the_longest_of_all():
     assert "one of full width is 10.5\u202fGiB" in table.caption
 
 
-@pytest.mark.parametrize(("devices", "told"), [(1, "4.0× the plan"), (8, "4.0× one device's plan")])
-def test_a_call_on_several_devices_is_set_against_the_plan_of_one(devices, told):
-    outcome = samples.memory(4, 4, 4, more={"planned_peak_bytes": 10})
-
-    assert row_of(page_with(outcome, held=40, devices=devices))["A call"] == f"40 B {told}"
-
-
-@pytest.mark.parametrize(
-    ("capacity", "text"),
-    [(1000, "100 %"), (2000, "50 %"), (10**6, "0.1 %"), (2 * 10**6, "below 0.1 %"), (999, "100 %")],
-)
-def test_the_share_of_the_device_is_coarse_where_it_is_small(capacity, text):
-    share = row_of(page_with(samples.memory(1000, 0, 0), capacity=capacity))["Of the device"]
-
-    assert share.split(" needs ")[0] == text
-    assert ("needs" in share) == (capacity < 1000)
-
-
-def test_donation_that_saves_nothing_says_so():
-    assert row_of(page_with(samples.memory(4, 4, 4, more={"donation_saves_bytes": 0})))["Donation saves"] == "nothing"
-
-
-def test_why_a_number_of_memory_is_missing_is_told_once_with_who_lacks_it():
+def page_of_three():
+    """Each variant lacks another number, for a reason."""
     planned = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
     little = samples.measured_memory(notes=("too little to tell",))
     outcomes = {
@@ -76,20 +49,50 @@ def test_why_a_number_of_memory_is_missing_is_told_once_with_who_lacks_it():
         "f:jit": {"memory": samples.memory(1, 1, 1, notes=("slow to compile",))},
         "g:jit": {"memory": samples.memory(1, 1, 1), "measured_memory": little},
     }
-
-    (part,) = section(page_of(samples.run((planned, samples.record(planned, outcomes)))), "memory").parts
-
-    told = ("too little to tell", "slow to compile", "Not listed: 1 variant")
-    assert all(words in note for words, note in zip(told, part.notes, strict=True))
+    return page_of(samples.run((planned, samples.record(planned, outcomes))))
 
 
-def test_many_different_notes_are_cut_with_their_number():
+def make_pages():
+    """Pages with the memory of one variant, by what is odd about it."""
+    plan, huge = {"planned_peak_bytes": 10}, (10**400, -(10**400), 1e300, None)
     notes = tuple(f"compiling took {seconds} s" for seconds in range(MOST_NOTES + 3))
+    damaged = samples.buffer(-1, values=-1, shape="", instruction="", operation=None, source=None, kind="")
+    return {
+        **{
+            f"a call on {devices} devices": page_with(samples.memory(4, 4, 4, more=plan), held=40, devices=devices)
+            for devices in (1, 8)
+        },
+        **{
+            f"a device of {str(capacity)[:8]} bytes": page_with(samples.memory(1000, 0, 0), capacity=capacity)
+            for capacity in (1000, 2000, 10**6, 2 * 10**6, 999, -1, 10**400, 0)
+        },
+        **{
+            f"donation that saves {str(saves)[:8]}": page_with(
+                samples.memory(4, 4, 4, more={"donation_saves_bytes": saves})
+            )
+            for saves in (0, *huge)
+        },
+        **{
+            f"a planned peak of {str(peak)[:8]}": page_with(
+                samples.memory(4, 4, 4, more={"planned_peak_bytes": peak}), held=5, capacity=8
+            )
+            for peak in (-1, 10**400, 1e300, None)
+        },
+        "numbers that are missing for a reason": page_of_three(),
+        "many notes": page_with(samples.memory(1, 1, 1, notes=notes)),
+        "a damaged buffer": page_with(samples.memory(4, 4, 4, buffers=(damaged, samples.buffer(2048)))),
+    }
 
-    (part,) = section(page_with(samples.memory(1, 1, 1, notes=notes)), "memory").parts
 
-    assert len(part.notes) == MOST_NOTES + 1
-    assert part.notes[-1] == "3 notes more, in the record."
+def test_memory_reads_as_its_golden_text():
+    def lines(page):
+        for part in section(page, "memory").parts:
+            for table in part.tables:
+                yield " | ".join(column.title for column in table.columns)
+                yield from map(write_row, table.rows)
+            yield from part.notes
+
+    check_golden_scenes("memory", {rule: list(lines(page)) for rule, page in make_pages().items()})
 
 
 def test_buffers_are_few_and_of_the_programs_that_hold_most():
@@ -107,39 +110,6 @@ def test_buffers_are_few_and_of_the_programs_that_hold_most():
     assert [texts(row)[1] for row in table.groups[0].rows] == [f"{size}.00 KiB" for size in (8, 7, 6, 5, 4)]
     assert len(table.groups[0].rows) == MOST_BUFFERS
     assert table.caption.endswith("2 programs with less left out.")
-
-
-@pytest.mark.parametrize("damaged", [-1, 10**400, 1e300, None])
-def test_damaged_sizes_are_dashes(damaged):
-    page = page_with(samples.memory(4, 4, 4, more={"planned_peak_bytes": damaged}), held=5, capacity=8)
-
-    assert row_of(page)["Planned"] == "—"
-    assert "Of the device" not in headings(page, "memory")
-
-
-@pytest.mark.parametrize("damaged", [10**400, -(10**400), 1e300, None])
-def test_a_damaged_saving_is_not_shown(damaged):
-    page = page_with(samples.memory(4, 4, 4, more={"donation_saves_bytes": damaged}))
-
-    assert "Donation saves" not in headings(page, "memory")
-
-
-@pytest.mark.parametrize("damaged", [-1, 10**400, 0])
-def test_a_damaged_capacity_gives_no_share(damaged):
-    planned = samples.memory(4, 4, 4)
-    environment = samples.environment(device_memory_bytes=damaged)
-
-    assert "Of the device" not in headings(page_with(planned, environment=environment), "memory")
-
-
-def test_damaged_buffers_are_last_and_have_dashes():
-    damaged = samples.buffer(-1, values=-1, shape="", instruction="", operation=None, source=None, kind="")
-    outcome = samples.memory(4, 4, 4, buffers=(damaged, samples.buffer(2048)))
-
-    _, table = tables(page_with(outcome), "memory")
-
-    assert [texts(row)[1] for row in table.rows] == ["2.00 KiB", "—"]
-    assert texts(table.rows[1]) == ["—"] * 5
 
 
 def test_the_environment_shows_the_device_s_memory_as_a_size():
