@@ -21,7 +21,7 @@ CAPTURES = CHECKOUT / "tests" / "harness" / "traces" / "captures"
 MATMUL, EAGER, SHARDED = (
     CAPTURES / f"cpu_{name}.xplane.pb" for name in ("matmul_jit", "fusion_eager", "shard_map_two_devices")
 )
-H200 = CHECKOUT / "tests" / "harness" / "probes" / "nvidia_h200_selu.xplane.pb"
+H200 = CHECKOUT / "tests" / "harness" / "traces" / "captures" / "nvidia_h200_selu.xplane.pb"
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_catalogues_and_plans_read_as_their_golden_text():
         "a plan, and what is skipped": plan_of(cases, **rounds),
         "a number of processes that nobody limited": plan_of([selu], **counted, finishes_fewest=True),
         "a number of processes within a budget": plan_of([selu], **counted),
-        "a fixed count of processes, and longer blocks": plan_of([], looks=(4,), processes=4, block_s=0.002),
+        "a fixed count of processes, and longer blocks": plan_of([], processes=4, block_s=0.002),
         "a budget that one round does not fit into": plan_of(cases, **rounds, budget_s=1.0),
     }
 
