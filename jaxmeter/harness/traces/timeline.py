@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy
 from numpy.typing import NDArray
 
+from jaxmeter.harness.traces.host_operations import HostColumns
 from jaxmeter.harness.traces.intervals import Intervals, Times
 from jaxmeter.harness.traces.programs import Programs
 from jaxmeter.harness.traces.xplane import PS_PER_NS, CaptureError, Metadata, Plane, Space, Value
@@ -134,7 +134,7 @@ class Operations:
         return self.starts, self.ends
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution of a program on one device: from its first operation to its completion."""
 
@@ -236,18 +236,6 @@ class _Columns:
         return Operations(tuple(self.kinds), device, kind, run, starts, ends)
 
 
-@dataclass(slots=True)
-class _HostOperation:
-    """An operation of the host's processor, whose end is not known yet."""
-
-    kind: Kind
-    run: tuple[str, Value, Value]
-    start: int
-    end: int
-    thread: int
-    flow: tuple[Value | None, Value | None]
-
-
 class _Reader:
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -257,12 +245,10 @@ class _Reader:
         self.runs: list[Run] = []
         self.host: dict[str, tuple[array[int], array[int]]] = defaultdict(lambda: (array("q"), array("q")))
         self.pending: list[tuple[int, int, int]] = []
+        self.pending_of: dict[int, Intervals] = {}
         self.annotated: list[Step] = []
-        self.on_host: list[_HostOperation] = []
-        self.kinds: dict[tuple[str, str, str], Kind] = {}
-        self.known_runs: dict[tuple[str, Value, Value], tuple[str, Value, Value]] = {}
-        self.ends: dict[tuple[Value, Value], tuple[int, int]] = {}
-        self.run_ends: dict[tuple[Value, Value], int] = {}
+        self.on_host = HostColumns()
+        self.host_kinds: dict[tuple[str, str, str], int] = {}
         self.begun_waiting: dict[tuple[Value, Value], int] = {}
         self.launches: dict[Value, int] = {}
         self.kernels: list[tuple[Value, int]] = []
@@ -288,9 +274,10 @@ class _Reader:
             self._read_host(host)
         if max(-(self.first or 0), self.end) > FARTHEST_PS:
             raise OverflowError
-        if layout is None and self.on_host:
+        on_host: Operations | None = None
+        if layout is None and len(self.on_host):
             layout = CPU
-            self._finish_host_operations(programs)
+            on_host = self._finish_host_operations(programs)
         delays = [
             start - self.launches[identifier] for identifier, start in self.kernels if identifier in self.launches
         ]
@@ -298,11 +285,11 @@ class _Reader:
             layout=layout,
             devices=tuple(self.devices),
             device_stats=tuple(self.device_stats),
-            operations=self.columns.finish(),
+            operations=self.columns.finish() if on_host is None else on_host,
             runs=tuple(self.runs),
             annotated=tuple(sorted(self.annotated, key=lambda step: step.start)),
             host={part: (_times(starts), _times(ends)) for part, (starts, ends) in self.host.items()},
-            pending=self._find_pending() if layout is CPU else {},
+            pending=self.pending_of,
             launch_delays=numpy.array(delays, numpy.int64),
             unmatched=sum(identifier not in self.launches for identifier, _ in self.kernels),
             before_launch=sum(delay < 0 for delay in delays),
@@ -431,9 +418,9 @@ class _Reader:
     ) -> None:
         start, end = span
         if part == _END:
-            self.ends[stats.get("_ct", 0), stats.get("_c", 0)] = (start, thread)
+            self.on_host.add_mark(thread, start, stats)
         elif part == _RUN_END:
-            self.run_ends[stats.get("run_id", 0), stats.get("device_ordinal", 0)] = end
+            self.on_host.add_completion(end, stats)
         elif part == _AWAIT:
             if "_p" in stats:
                 self.begun_waiting[stats.get("_pt", 0), stats["_p"]] = start
@@ -447,91 +434,38 @@ class _Reader:
             known = self.launches.get(stats["correlation_id"])
             self.launches[stats["correlation_id"]] = start if known is None else max(known, start)
         elif "hlo_op" in stats and "run_id" in stats:
-            program = str(stats.get("program_id", ""))
-            key = (program, str(stats.get("hlo_module", "")), str(stats["hlo_op"]))
-            kind = self.kinds.get(key)
-            if kind is None:
-                kind = self.kinds[key] = Kind(*key)
-            run = (program, stats["run_id"], stats.get("device_ordinal", 0))
-            run = self.known_runs.setdefault(run, run)
-            flow = (stats.get("_pt"), stats.get("_p"))
-            self.on_host.append(_HostOperation(kind, run, start, end, thread, flow))
+            key = (str(stats.get("program_id", "")), str(stats.get("hlo_module", "")), str(stats["hlo_op"]))
+            self.on_host.add(self.host_kinds.setdefault(key, len(self.host_kinds)), thread, span, stats)
         elif "_r" in stats or "step_num" in stats:
             number = stats.get("step_num")
             name = _name(plane, identifier)
             self.annotated.append(Step(name.name, start, end, number if isinstance(number, int) else None))
 
-    def _finish_host_operations(self, programs: Programs) -> None:
-        """Put the ends of asynchronous operations where they are, and collect the operations by run."""
-        by_run: dict[tuple[str, Value, Value], list[_HostOperation]] = defaultdict(list)
-        for operation in self.on_host:
-            by_run[operation.run].append(operation)
-        for ordinal in sorted({run[2] for run in by_run}, key=str):
-            self.devices[str(ordinal)] = len(self.devices)
-            self.device_stats.append({})
-        for (program, run_id, ordinal), operations in sorted(by_run.items(), key=lambda item: item[1][0].start):
-            module = operations[0].kind.module
-            bodies = programs.find_bodies(module, program, {operation.kind.name for operation in operations})
-            completed = self.run_ends.get((run_id, ordinal))
-            begun: dict[int, list[_HostOperation]] = defaultdict(list)
-            for operation in sorted(operations, key=lambda operation: operation.start):
-                begun[operation.thread].append(operation)
-            starts = {thread: [operation.start for operation in there] for thread, there in begun.items()}
-            ends = [self._find_end(one, begun, starts, completed, bodies) for one in operations]
-            for operation, end in zip(operations, ends, strict=True):
-                operation.end = end
-            device = self.devices[str(ordinal)]
-            last = max(operation.end for operation in operations)
-            first = min(operation.start for operation in operations)
-            for operation in operations:
-                self.columns.add(device, operation.kind, len(self.runs), operation.start, operation.end)
-            self.runs.append(Run(device, program, module, first, max(last, completed or 0)))
-
-    def _find_pending(self) -> dict[int, Intervals]:
-        """By device, when it waited for others: a wait belongs to the operation last begun on its thread."""
-        begun: dict[int, list[_HostOperation]] = defaultdict(list)
-        for operation in sorted(self.on_host, key=lambda operation: operation.start):
-            begun[operation.thread].append(operation)
-        starts = {thread: [operation.start for operation in there] for thread, there in begun.items()}
-        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for thread, start, end in self.pending:
-            place = bisect_right(starts.get(thread, ()), start) - 1
-            if place >= 0:
-                found[self.devices[str(begun[thread][place].run[2])]].append((start, end))
-        return {
-            device: (_times(start for start, _ in waits), _times(end for _, end in waits))
-            for device, waits in found.items()
+    def _finish_host_operations(self, programs: Programs) -> Operations:
+        """Return the host's own operations, with their runs and devices as those of the capture."""
+        keys = list(self.host_kinds)
+        found = self.on_host.finish(programs, keys)
+        places = {ordinal: place for place, ordinal in enumerate(found.list_ordinals())}
+        self.devices = {str(ordinal): place for ordinal, place in places.items()}
+        self.device_stats = [{} for _ in places]
+        to_place = numpy.vectorize(places.get, otypes=[numpy.int32])
+        columns = (found.run_ordinals, found.run_kinds, found.run_starts, found.run_ends)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        self.runs = [
+            Run(places[ordinal], keys[kind][0], keys[kind][1], start, end) for ordinal, kind, start, end in rows
+        ]
+        threads, starts, ends = zip(*self.pending, strict=True) if self.pending else ((), (), ())
+        ordinals = found.find_devices_of(threads, starts)
+        self.pending_of = {
+            place: (
+                _times(start for start, one in zip(starts, ordinals, strict=True) if one == ordinal),
+                _times(end for end, one in zip(ends, ordinals, strict=True) if one == ordinal),
+            )
+            for ordinal, place in places.items()
+            if ordinal in ordinals
         }
-
-    def _find_end(
-        self,
-        operation: _HostOperation,
-        begun: Mapping[int, Sequence[_HostOperation]],
-        starts: Mapping[int, Sequence[int]],
-        completed: int | None,
-        bodies: Mapping[str, frozenset[str]],
-    ) -> int:
-        """When an operation ended: the recorded end of an asynchronous one is that of its beginning.
-
-        Its event `end: …` comes after what continues behind it, so the next operation begun on that thread ends it.
-        """
-        task, identifier = operation.flow
-        ended = None if identifier is None else self.ends.get((task or 0, identifier))
-        if ended is None:
-            return operation.end
-        end, thread = ended
-        if completed is not None:
-            end = min(end, completed)
-        own = bodies.get(operation.kind.name, frozenset())
-        there = begun.get(thread, ())
-        for place in range(bisect_left(starts.get(thread, ()), operation.end), len(there)):
-            other = there[place]
-            if other.start >= end:
-                break
-            if other is not operation and other.kind.name not in own:
-                end = other.start
-                break
-        return max(operation.end, end)
+        kinds = tuple(Kind(*key) for key in keys)
+        return Operations(kinds, to_place(found.ordinal), found.kind, found.run, found.starts, found.ends)
 
 
 _COPYING = re.compile(r"(?i)memcpy|copyBuffer|Memset")

@@ -195,13 +195,13 @@ def test_any_made_up_step_is_divided_as_a_clock_would_count_it(lengths, on_devic
     assert ledger is not None
 
     run = (min(starts), max(*(start + length for _, (start, length) in on_device), sum(completion)))
-    counted = [start < bounds[-1][1] for start in starts]  # one that begins after the last step is in none
+    windows = [(one.start // PS_PER_US, one.end // PS_PER_US) for one in analysis.steps.steps]
+    counted = [any(low <= start < high for low, high in windows) for start in starts]
     ops = [(OF_DEVICE[name], start, start + length) for name, (start, length) in on_device]
     claims = [op for op, is_counted in zip(ops, counted, strict=True) if is_counted]
     claims += [(OF_HOST[name], start, start + length) for name, (start, length) in on_host]
     claims += [("waiting", start, start + length) for start, length in waits] + [("between operations", *run)]
 
-    windows = [(one.start // PS_PER_US, one.end // PS_PER_US) for one in analysis.steps.steps]
     divided = [divide(start, end, claims, [op[1:] for op in ops]) for start, end in windows]
     for part in PARTS:
         assert ledger.medians[part] == pytest.approx(

@@ -1,0 +1,228 @@
+"""Operations of the host's own processor: collected in columns, grouped into runs, and ended where they ended.
+
+A capture of a CPU records the end of an asynchronous operation too early: that of its beginning. Its event `end: …`
+comes too late, after what continues behind it. It ended at the earliest of that event, the next operation of its run
+begun on the thread of that event, which a loop's own operations are not, and the end of its run.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy
+from numpy.typing import NDArray
+
+from jaxmeter.harness.traces.intervals import Times
+from jaxmeter.harness.traces.programs import Programs
+from jaxmeter.harness.traces.xplane import Value
+
+_MASK = (1 << 63) - 1
+_TASK_BITS = 6
+"""Of a flow's kind, below its identifier: kinds are small numbers."""
+
+
+@dataclass(frozen=True)
+class HostOperations:
+    """Operations by run, in order of their start; columns of one element each.
+
+    Args:
+      kind: Place among the kinds that were collected.
+      run: Place among the runs.
+      ordinal: Of the device.
+      run_kinds, run_ordinals, run_starts, run_ends: By run: a kind of its, its device, and how long it lasted.
+    """
+
+    kind: NDArray[numpy.int32]
+    run: NDArray[numpy.int32]
+    ordinal: NDArray[numpy.int32]
+    thread: NDArray[numpy.int32]
+    starts: Times
+    ends: Times
+    run_kinds: NDArray[numpy.int32]
+    run_ordinals: NDArray[numpy.int32]
+    run_starts: Times
+    run_ends: Times
+
+    def list_ordinals(self) -> list[int]:
+        """Return the devices' ordinals."""
+        return sorted(set(self.ordinal.tolist()))
+
+    def find_devices_of(self, thread: Sequence[int], starts: Sequence[int]) -> list[int | None]:
+        """Return the ordinal of the operation last begun on a thread before each moment; None where there is none."""
+        order = numpy.lexsort((self.starts, self.thread))
+        threads, begun = self.thread[order], self.starts[order]
+        found: list[int | None] = []
+        for own, start in zip(thread, starts, strict=True):
+            low, high = (int(numpy.searchsorted(threads, own, side=side)) for side in ("left", "right"))
+            place = low + int(numpy.searchsorted(begun[low:high], start, side="right")) - 1
+            found.append(int(self.ordinal[order[place]]) if place >= low else None)
+        return found
+
+
+class HostColumns:
+    """Operations while they are collected."""
+
+    def __init__(self) -> None:
+        self.kind, self.ordinal, self.thread = array("i"), array("i"), array("i")
+        self.run_id, self.flow = array("q"), array("q")
+        self.starts, self.ends = array("q"), array("q")
+        self._marks = (array("q"), array("q"), array("i"))
+        self._completions = (array("q"), array("q"))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def add(self, kind: int, thread: int, span: tuple[int, int], stats: Mapping[str, Value]) -> None:
+        """Add an operation, by the statistics of its event."""
+        self.kind.append(kind)
+        self.thread.append(thread)
+        self.ordinal.append(_whole(stats.get("device_ordinal", 0)) & 0x7FFFFFFF)
+        self.run_id.append(_whole(stats.get("run_id", 0)) & _MASK)
+        self.flow.append(_join_flow(stats.get("_pt", 0), stats["_p"]) if "_p" in stats else -1)
+        self.starts.append(span[0])
+        self.ends.append(span[1])
+
+    def add_mark(self, thread: int, start: int, stats: Mapping[str, Value]) -> None:
+        """Add the event `end: …` of an operation."""
+        self._marks[0].append(_join_flow(stats.get("_ct", 0), stats.get("_c", 0)))
+        self._marks[1].append(start)
+        self._marks[2].append(thread)
+
+    def add_completion(self, end: int, stats: Mapping[str, Value]) -> None:
+        """Add the end of a run."""
+        self._completions[0].append(_join_run(stats.get("run_id", 0), stats.get("device_ordinal", 0)))
+        self._completions[1].append(end)
+
+    def finish(self, programs: Programs, kinds: Sequence[tuple[str, str, str]]) -> HostOperations:
+        """Return the operations by run, each with its end.
+
+        Args:
+          kinds: Program, module and name of each kind.
+        """
+        programs_of = {program: place for place, program in enumerate(dict.fromkeys(one[:2] for one in kinds))}
+        program_of_kind = numpy.array([programs_of[one[:2]] for one in kinds], numpy.int32)
+        kind, ordinal, thread = (numpy.array(one, numpy.int32) for one in (self.kind, self.ordinal, self.thread))
+        run_id, flow = (numpy.array(one, numpy.int64) for one in (self.run_id, self.flow))
+        starts, ends = (numpy.array(one, numpy.int64) for one in (self.starts, self.ends))
+        order = numpy.lexsort((starts, ordinal, run_id, program_of_kind[kind]))
+        kind, ordinal, thread = kind[order], ordinal[order], thread[order]
+        run_id, flow, starts, ends = run_id[order], flow[order], starts[order], ends[order]
+        program = program_of_kind[kind]
+        is_first = numpy.ones(len(kind), bool)
+        is_first[1:] = (program[1:] != program[:-1]) | (run_id[1:] != run_id[:-1]) | (ordinal[1:] != ordinal[:-1])
+        firsts = numpy.flatnonzero(is_first)
+        run = (numpy.cumsum(is_first) - 1).astype(numpy.int32)
+        completed = _look_up(_join_runs(run_id[firsts], ordinal[firsts]), *self._completions)
+        marked, mark_threads = self._find_marks(flow)
+        # The end of a run comes before what was marked later; without one the mark alone decides.
+        limits = numpy.where(completed[run] >= 0, numpy.minimum(marked, completed[run]), marked)
+        late = numpy.flatnonzero((marked >= 0) & (limits > ends))
+        finder = _Finder(kind, thread, starts, ends, numpy.append(firsts, len(kind)), programs, kinds)
+        for place in late.tolist():
+            ends[place] = finder.find_end(place, int(run[place]), int(limits[place]), int(mark_threads[place]))
+        last = numpy.maximum.reduceat(ends, firsts) if len(firsts) else ends
+        return HostOperations(
+            kind=kind,
+            run=run,
+            ordinal=ordinal,
+            thread=thread,
+            starts=starts,
+            ends=ends,
+            run_kinds=kind[firsts],
+            run_ordinals=ordinal[firsts],
+            run_starts=starts[firsts],
+            run_ends=numpy.maximum(last, completed),
+        )
+
+    def _find_marks(self, flow: Times) -> tuple[Times, NDArray[numpy.int32]]:
+        """By operation, when its event `end: …` began, -1 without one, and on which thread."""
+        keys, moments, threads = self._marks
+        places = _look_up(flow, keys, range(len(keys)))
+        known = (flow >= 0) & (places >= 0)
+        begun, own = numpy.array(moments, numpy.int64), numpy.array(threads, numpy.int32)
+        if not len(begun):
+            return numpy.full(len(flow), -1, numpy.int64), numpy.zeros(len(flow), numpy.int32)
+        return numpy.where(known, begun[places], -1), numpy.where(known, own[places], 0).astype(numpy.int32)
+
+
+class _Finder:
+    """Looks for the next operation of a run on a thread; one run at a time is unpacked."""
+
+    def __init__(
+        self,
+        kind: NDArray[numpy.int32],
+        thread: NDArray[numpy.int32],
+        starts: Times,
+        ends: Times,
+        bounds: NDArray[numpy.int64],
+        programs: Programs,
+        kinds: Sequence[tuple[str, str, str]],
+    ) -> None:
+        self._columns = kind, thread, starts
+        self._recorded = ends.copy()
+        self._bounds, self._programs, self._kinds = bounds, programs, kinds
+        self._run = -1
+        self._by_thread: dict[int, tuple[list[int], list[int]]] = {}
+        self._bodies: Mapping[str, frozenset[str]] = {}
+
+    def find_end(self, place: int, run: int, limit: int, thread: int) -> int:
+        """When an operation ended whose event `end: …`, or whose run's end, is at the limit."""
+        if run != self._run:
+            self._unpack(run)
+        kind = self._columns[0]
+        recorded = int(self._recorded[place])
+        own = self._bodies.get(self._kinds[kind[place]][2], frozenset())
+        for start, other in self._follow(thread, recorded):
+            if start >= limit:
+                break
+            if other != place and self._kinds[kind[other]][2] not in own:
+                return max(recorded, start)
+        return max(recorded, limit)
+
+    def _follow(self, thread: int, moment: int) -> Iterator[tuple[int, int]]:
+        starts, places = self._by_thread.get(thread, ([], []))
+        for index in range(bisect_left(starts, moment), len(starts)):
+            yield starts[index], places[index]
+
+    def _unpack(self, run: int) -> None:
+        low, high = int(self._bounds[run]), int(self._bounds[run + 1])
+        kind, thread, starts = (column[low:high].tolist() for column in self._columns)
+        self._run, self._by_thread = run, {}
+        for offset, (own, start) in enumerate(zip(thread, starts, strict=True)):
+            there = self._by_thread.setdefault(own, ([], []))
+            there[0].append(start)
+            there[1].append(low + offset)
+        program, module, _ = self._kinds[kind[0]]
+        self._bodies = self._programs.find_bodies(module, program, {self._kinds[one][2] for one in set(kind)})
+
+
+def _look_up(wanted: Times, keys: Sequence[int], values: Sequence[int]) -> Times:
+    """For each wanted key the value of the last of its kind; -1 where there is none."""
+    known, found = numpy.array(keys, numpy.int64), numpy.array(values, numpy.int64)
+    if not len(known):
+        return numpy.full(len(wanted), -1, numpy.int64)
+    order = numpy.argsort(known, kind="stable")
+    known, found = known[order], found[order]
+    place = numpy.searchsorted(known, wanted, side="right") - 1
+    return numpy.where((place >= 0) & (known[place] == wanted), found[place], -1)
+
+
+def _join_flow(task: Value, identifier: Value) -> int:
+    return ((_whole(identifier) << _TASK_BITS) ^ _whole(task)) & _MASK
+
+
+def _join_run(run_id: Value, ordinal: Value) -> int:
+    return int(_join_runs(numpy.array([_whole(run_id) & _MASK]), numpy.array([_whole(ordinal) & 0x7FFFFFFF]))[0])
+
+
+def _join_runs(run_id: Times, ordinal: NDArray[numpy.int32] | Times) -> Times:
+    """One key of a run and a device. Identifiers are random numbers, so a device's small one changes their low bits."""
+    joined: Times = run_id ^ (ordinal.astype(numpy.int64) << 40)
+    return joined
+
+
+def _whole(value: Value) -> int:
+    return value if isinstance(value, int) else 0
