@@ -24,7 +24,6 @@ class Problem(StrEnum):
     UNEQUAL_STEPS = "unequal steps"
     UNFINISHED = "unfinished"
     CUT_JSON = "cut JSON"
-    TRACING_DOMINATES = "tracing dominates"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +99,7 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
       traced_s: Wall time of each step while it was traced, which is no time of the program: tracing slows it down.
       devices: Those with operations.
       operations: In order of their shares, the largest first.
+      executions: How often operations were executed in all steps, on all devices.
       others, others_share: How many more there are, and their share.
       by_category: Share of the busy time by category.
       by_source: Share of the busy time by line of the user's code, the largest first; the empty text is what has none.
@@ -120,6 +120,7 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     traced_s: tuple[float, ...] = ()
     devices: tuple[TracedDevice, ...] = ()
     operations: tuple[TracedOperation, ...] = ()
+    executions: int = 0
     others: int = 0
     others_share: float = 0.0
     by_category: dict[str, float] = {}

@@ -21,6 +21,9 @@ HIDDEN_KERNELS = 0.01
 JSON_EVENTS = 1_000_000
 """Events from which on `*.trace.json.gz` is cut. Source: jax issue 21295."""
 
+MOST_NAMED = 5
+"""Programs that a finding names."""
+
 PS_PER_S = 1e12
 
 _NOT_PERMITTED = re.compile(r"(?i)insufficient privilege|CUPTI_ERROR_INSUFFICIENT_PRIVILEGES|not permitted")
@@ -28,10 +31,17 @@ _NO_CUPTI = re.compile(r"(?i)failed to load libcupti|cupti.*(could not|failed|un
 _DROPPED = re.compile(r"(?i)dropped")
 
 
-def find_problems(analysis: Analysis, *, has_device: bool | None = None, steps: int | None = None) -> Iterator[Finding]:
+def find_problems(
+    analysis: Analysis,
+    *,
+    modules: frozenset[str] = frozenset(),
+    has_device: bool | None = None,
+    steps: int | None = None,
+) -> Iterator[Finding]:
     """Yield what is wrong with a capture.
 
     Args:
+      modules: Names of programs of which one ought to have run; empty where that is not known.
       has_device: Whether it ought to hold a device of its own (a GPU, a TPU); None where that is not known.
       steps: How many annotated steps it ought to hold; None where that is not known.
     """
@@ -51,6 +61,13 @@ def find_problems(analysis: Analysis, *, has_device: bool | None = None, steps: 
             problem=Problem.NO_OPERATIONS,
             text="none of its operations begins in a step",
             remedy="wait for the results inside the annotated code",
+        )
+    ran = {one.kind.module for one in analysis.operations if one.kind.module}
+    if modules and ran and not modules & ran:
+        yield Finding(
+            problem=Problem.FOREIGN_PROGRAM,
+            text=f"other programs ran than {', '.join(sorted(modules))}: {', '.join(sorted(ran)[:MOST_NAMED])}",
+            remedy="capture the program that is measured",
         )
     yield from _find_missing_steps(analysis, steps)
     yield from _find_clocks(analysis)

@@ -29,6 +29,7 @@ MOST_RECORDED = 8
 """Operations and lines that a record keeps; the capture next to it has all."""
 
 _ROUNDING = 1e-9
+_MODULE = re.compile(r"\s*HloModule ([^\s,]+)")
 _HIDDEN = re.compile(r"^/?~+/")
 
 NEGLIGIBLE = 0.01
@@ -78,8 +79,13 @@ def summarise(
     Raises:
       CaptureError: It is damaged.
     """
+    texts = tuple(texts)
     return summarise_analysis(
-        analyse_space(space, texts), has_device=has_device, steps=steps, most_operations=most_operations
+        analyse_space(space, texts),
+        modules=frozenset(match[1] for text in texts if (match := _MODULE.match(text))),
+        has_device=has_device,
+        steps=steps,
+        most_operations=most_operations,
     )
 
 
@@ -96,11 +102,16 @@ def analyse_space(space: Space, texts: Iterable[str] = ()) -> Analysis:
 def summarise_analysis(
     analysis: Analysis,
     *,
+    modules: frozenset[str] = frozenset(),
     has_device: bool | None = None,
     steps: int | None = None,
     most_operations: int = MOST_OPERATIONS,
 ) -> TraceSummary:
-    """Return the table that a run keeps of what a capture shows."""
+    """Return the table that a run keeps of what a capture shows.
+
+    Args:
+      modules: Names of programs of which one ought to have run; empty where that is not known.
+    """
     timeline = analysis.timeline
     ledger = make_ledger(analysis)
     delays = timeline.launch_delays
@@ -114,6 +125,7 @@ def summarise_analysis(
         traced_s=_seconds(analysis.wall),
         devices=tuple(_summarise_devices(analysis)),
         operations=tuple(_summarise_operation(one, busy) for one in named),
+        executions=sum(one.count for one in analysis.operations),
         others=len(analysis.operations) - len(named),
         others_share=sum(one.share_ps for one in analysis.operations[most_operations:]) / busy if busy else 0.0,
         by_category=_share_by(analysis, busy, lambda one: one.about.category),
@@ -126,7 +138,7 @@ def summarise_analysis(
         else None,
         flops=_total_cost(analysis, busy, lambda one: 0.0 if one.about.category == TRANSFER else one.about.cost.flops),
         bytes=_total_cost(analysis, busy, lambda one: one.about.cost.bytes),
-        findings=tuple(find_problems(analysis, has_device=has_device, steps=steps)),
+        findings=tuple(find_problems(analysis, modules=modules, has_device=has_device, steps=steps)),
         events=timeline.events,
         peak_flops=_scaled(stats.get("peak_teraflops_per_second"), 1e12),
         peak_bytes_per_s=_scaled(stats.get("peak_hbm_bw_gigabytes_per_second"), 1e9)

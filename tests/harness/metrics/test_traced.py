@@ -6,6 +6,7 @@ from jaxmeter.harness.metrics.metric import Lack
 from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.metrics.traced import (
     describe_bound_of,
+    describe_tracing,
     find_bound_of,
     find_busy_share,
     find_trace,
@@ -97,6 +98,16 @@ def test_a_step_that_tracing_slows_down_is_bound_by_something_only_where_that_ca
     bound = find_bound_of(variant_with(samples.traced(traced_s, traced_s, traced_s, busy=busy)))
 
     assert (None if bound is None else bound.kind) is kind
+
+
+@pytest.mark.parametrize(
+    ("traced_s", "executions", "is_warned"),
+    [(1e-3, 3 * 249, False), (1e-3, 3 * 251, True), (1.3e-3, 3, True), (1.2e-3, 3, False)],
+)
+def test_a_reader_is_warned_where_recording_takes_a_tenth_of_the_step_or_slows_it_down(traced_s, executions, is_warned):
+    variant = variant_with(samples.traced(traced_s, traced_s, traced_s, executions=executions))
+
+    assert ("tracing dominates" in describe_tracing(variant)) is is_warned
 
 
 def test_peaks_of_the_environment_tell_compute_from_memory():

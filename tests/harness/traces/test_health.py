@@ -185,3 +185,15 @@ def test_a_capture_whose_other_file_is_cut_says_so(monkeypatch):
 
     assert JSON_EVENTS == 1_000_000
     assert problems(encode_host(*HEALTHY), steps=2) == [(Problem.CUT_JSON, False)]
+
+
+def test_a_capture_of_another_program_gives_no_numbers():
+    path = find_capture("cpu_matmul_jit")
+    text = path.with_name("cpu_matmul_jit.hlo.txt").read_text()
+
+    own = summarise_capture(path, [text])
+    foreign = summarise_capture(path, [text.replace("jit_matmul", "jit_step")])
+
+    assert own.findings == ()
+    assert [finding.problem for finding in foreign.findings] == [Problem.FOREIGN_PROGRAM]
+    assert not foreign.is_healthy

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from jaxmeter.harness.metrics.details_text import describe_finding
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.traced import describe_bound_of, find_bound_of, find_trace, is_slowed_down
+from jaxmeter.harness.metrics.traced import (
+    describe_bound_of,
+    describe_tracing,
+    find_bound_of,
+    find_trace,
+    is_slowed_down,
+)
 from jaxmeter.harness.record import TraceDetails
 from jaxmeter.harness.record.trace_summary import TracedOperation, TraceSummary
 from jaxmeter.harness.traces.bound import BoundKind
@@ -158,4 +164,6 @@ def _list_notes(cases: Sequence[Case]) -> Iterator[str]:
             summary = details.summary if isinstance(details, TraceDetails) else None
             for finding in () if summary is None else summary.findings:
                 alike.setdefault(describe_finding(finding), []).append(variant.planned.name)
+            if warning := describe_tracing(variant):
+                alike.setdefault(warning, []).append(variant.planned.name)
     yield from (f"{', '.join(dict.fromkeys(names))}: {visible(text)}" for text, names in alike.items())
