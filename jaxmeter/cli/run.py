@@ -256,8 +256,8 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         environment = description.environment
         machine = choose_machine(request, environment)
         warn(_find_other_machine(machine, against))
-        if platform.measures and platform.is_host and request.processes is None:
-            peaks = _find_or_measure_peaks(machine, request.out, server, platform, settings.cores)
+        if platform.measures and platform.is_host:
+            peaks = _find_or_measure_peaks(machine, request, server, platform)
             environment = _add_peaks(environment, peaks)
         manifest = make_manifest(
             run_id,
@@ -359,22 +359,22 @@ def _self_test_of(machine: str, out: Path) -> SelfTest | None:
         return None
 
 
-def _find_or_measure_peaks(
-    machine: str, out: Path, server: ForkServer, platform: Platform, cores: int | None
-) -> Peaks | None:
+def _find_or_measure_peaks(machine: str, request: RunRequest, server: ForkServer, platform: Platform) -> Peaks | None:
     """Return how fast the machine's processor is, measured in its first run.
 
-    A run on some of the cores measures those anew.
+    A run of few processes (`--processes`) measures nothing else than it was asked for; one on some of the cores, whose
+    speed is another, measures those anew.
     """
-    if cores is not None:
-        return measure_peaks(server, platform, cores)
+    is_measured = request.processes is None
+    if request.cores is not None:
+        return measure_peaks(server, platform, request.cores) if is_measured else None
     try:
-        found = find_peaks(out, machine)
+        found = find_peaks(request.out, machine)
     except RecordError as error:
-        warn([f"{error}; it is measured anew"])
-        found = None
-    if found is None and (found := measure_peaks(server, platform, None)) is not None:
-        keep_peaks(out, machine, found)
+        warn([f"{error}; remove it, and the next run measures it anew"])
+        return None
+    if found is None and is_measured and (found := measure_peaks(server, platform, None)) is not None:
+        keep_peaks(request.out, machine, found)
     return found
 
 
