@@ -238,7 +238,7 @@ def test_without_a_script_every_answer_suite_table_and_figure_is_there(chromium,
 def test_the_example_is_small_and_few_screens_high(chromium, example_page):
     page = Visit(chromium, example_page).page
 
-    assert example_page.stat().st_size <= 300_000
+    assert example_page.stat().st_size <= 310_000
     assert page.evaluate("document.querySelectorAll('*').length") <= 3_000
     assert page.evaluate("document.documentElement.scrollHeight") <= 6 * 800
 

@@ -91,7 +91,7 @@ def test_a_case_view_has_every_section_or_says_why_it_is_empty():
     view = case_view(page_of(samples.run()), "selu[dtype=float32,n=10000]")
 
     sections = {section.id: section for section in view.sections}
-    assert list(sections) == ["speed", "traces", "compilation", "memory", "caching", "problems"]
+    assert list(sections) == ["speed", "compilation", "memory", "caching", "problems"]
     assert sections["caching"].answer == "Caching was not measured."
     assert [row.cells[0].text for row in sections["speed"].parts[0].tables[0].rows] == ["selu:eager", "selu:jit"]
 

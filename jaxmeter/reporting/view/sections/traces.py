@@ -41,8 +41,13 @@ OPERATIONS_CAPTION = (
 )
 
 
-def make_traces_section(cases: Sequence[Case]) -> Section:
-    """The section: a row for each variant with a capture, then the largest operations of each."""
+def make_traces_section(cases: Sequence[Case]) -> Section | None:
+    """The section: a row for each variant with a capture, then the largest operations of each.
+
+    None where nothing was to be captured, as in most cases: one of each workload stands for it.
+    """
+    if not any("trace" in variant.outcomes for case in cases for variant in case.shown):
+        return None
     listed = [variant for case in cases for variant in case.shown if find_trace(variant) is not None]
     answer = describe_traces(cases)
     notes = tuple(_list_notes(cases))
