@@ -12,6 +12,8 @@ from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable, Read
 from jaxmeter.harness.metrics.traced import find_trace
 from jaxmeter.harness.record.outcomes import NumericsDetails
 
+DECLARED = "declared"
+
 HIGHEST_SHARE = 1.1
 """Of a peak. A higher one is a wrong cost, a wrong peak, or data that a cache holds."""
 
@@ -28,21 +30,27 @@ def find_cost(source: Readable, what: str) -> tuple[float, str] | None:
     cost = source.planned_case.cost
     declared = None if cost is None else getattr(cost, what)
     if declared:
-        return float(declared), "declared"
+        return float(declared), DECLARED
     summary = find_trace(source)
     counted = None if summary is None else getattr(summary, what)
-    return (float(counted) * source.planned_case.devices, "counted from the program") if counted else None
+    if summary is None or not counted:
+        return None
+    return float(counted) * len(summary.devices), "counted from the program"
 
 
 def find_peak_flops(source: Readable) -> float | None:
     """Return the peak of one device in the format that the case's products are computed in; None without one."""
     peaks: Mapping[str, float] = source.environment.peak_flops
+    summary = find_trace(source)
+    formats = () if summary is None else summary.product_formats
+    # Of several formats nobody can say which peak holds; of a program without products the declared one does.
+    name = formats[0] if len(formats) == 1 else None if formats else source.planned_case.params.get("dtype")
+    if name != "float32":
+        return None if name is None else peaks.get(str(name))
     numerics = source.outcomes.get("numerics")
     details = None if numerics is None else numerics.details
     products = details.products if isinstance(details, NumericsDetails) else None
-    dtype = source.planned_case.params.get("dtype", "float32")
-    name = str(dtype) if dtype != "float32" or products is None else products
-    return peaks.get(name)
+    return peaks.get(products or "float32")
 
 
 def derive_flops_share(source: Readable) -> Derived:
@@ -69,12 +77,18 @@ def _derive(source: Readable, what: str, peak: float | None, above: str) -> Deri
     if cost is None or not peak:
         return Derived(fault=Fault(Lack.NOT_DEFINED, name))
     time = _find_time(source)
-    devices = 1 if source.environment.device_kind == "cpu" else source.planned_case.devices
+    devices = 1 if source.environment.device_kind == "cpu" else _count_devices(source, cost[1])
     values = tuple(None if value is None else cost[0] / value / (peak * devices) for value in time.values)
     derived = Derived(values, time.contended, time.fault)
     known = [value for value in values if value is not None]
     is_above = bool(known) and max(known) > HIGHEST_SHARE
     return replace(derived, doubt=above) if is_above else derived
+
+
+def _count_devices(source: Readable, said_by: str) -> int:
+    """How many devices' peaks a cost is held against: those that the case asks for, or that the program ran on."""
+    summary = find_trace(source)
+    return source.planned_case.devices if said_by == DECLARED or summary is None else len(summary.devices)
 
 
 def _find_time(source: Readable) -> Reading:

@@ -559,7 +559,7 @@ _DERIVED = (
         definition=(
             "Union of the operations of the busiest device in a step, the median over the captured steps. Of a GPU or "
             "TPU by the device's own clock. Of a CPU busy_share times execution_s, and none where traced_over_timed is "
-            f"above {traced.SLOWED_DOWN:g}."
+            f"not between {traced.SPED_UP:g} and {traced.SLOWED_DOWN:g}."
         ),
     ),
     Metric(
@@ -569,9 +569,7 @@ _DERIVED = (
         direction=Direction.NEITHER,
         derive=traced.derive_busy_share,
         summary=Summary.STEPS,
-        definition=(
-            "Share of a captured step in which the busiest device ran an operation, the median over the captured steps."
-        ),
+        definition=("Share of the captured steps' time in which the busiest device ran an operation."),
     ),
     Metric(
         name="traced_over_timed",

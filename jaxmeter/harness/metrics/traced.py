@@ -14,8 +14,9 @@ from jaxmeter.harness.record.trace_summary import TraceSummary
 from jaxmeter.harness.traces.bound import Bound, BoundKind, find_bound
 from jaxmeter.harness.traces.typical import find_busy_share
 
-SLOWED_DOWN = 1.25
-"""Traced step over timed step from which on shares are of the traced step alone, and the timed one is not divided."""
+SLOWED_DOWN, SPED_UP = 1.25, 0.8
+"""Traced step over timed step beyond which shares are of the traced step alone, and the timed one is not divided. A
+traced step that is much shorter than the timed one is another, as of code that compiles in some calls only."""
 
 TRACED_OPERATION_S = 0.4e-6
 """What recording one operation takes. Source: 504 operations a step made a step of 16 µs one of 190."""
@@ -24,7 +25,7 @@ MOST_TRACING = 0.1
 """Share of the timed step that recording may take before a reader is warned."""
 
 MOSTLY_BUSY, MOSTLY_IDLE = 0.7, 0.3
-"""Shares of a traced step in which the device is busy, beyond which tracing cannot have turned the answer round."""
+"""Shares of a traced step in which the device is busy, beyond which a bound is named although tracing slows it down."""
 
 
 def find_trace(source: Readable) -> TraceSummary | None:
@@ -42,9 +43,9 @@ def find_slowdown(source: Readable) -> float | None:
 
 
 def is_slowed_down(source: Readable) -> bool:
-    """Whether tracing made the step so slow that its shares are of the traced step alone."""
+    """Whether the traced step is so unlike the timed one that its shares are of the traced step alone."""
     slowdown = find_slowdown(source)
-    return slowdown is not None and slowdown > SLOWED_DOWN
+    return slowdown is not None and not SPED_UP <= slowdown <= SLOWED_DOWN
 
 
 def describe_tracing(source: Readable) -> str:
@@ -54,14 +55,15 @@ def describe_tracing(source: Readable) -> str:
         return ""
     executions = summary.executions / len(summary.traced_s)
     share = executions * TRACED_OPERATION_S / timed_s
-    if share <= MOST_TRACING and not is_slowed_down(source):
-        return ""
+    if share > MOST_TRACING:
+        return (
+            f"tracing dominates: recording {executions:.0f} operations a step takes some {100 * share:.0f} % of "
+            "the timed step"
+        )
     slowdown = find_slowdown(source)
-    longer = "" if slowdown is None else f"a traced step takes {slowdown:.2g}× as long as a timed one, "
-    return (
-        f"tracing dominates: {longer}and recording {executions:.0f} operations a step takes some {100 * share:.0f} % "
-        "of the timed one"
-    )
+    if slowdown is None or not is_slowed_down(source):
+        return ""
+    return f"a traced step takes {slowdown:.2g}× as long as a timed one: shares are of the traced step"
 
 
 def find_bound_of(source: Readable) -> Bound | None:
@@ -74,6 +76,9 @@ def find_bound_of(source: Readable) -> Bound | None:
     if summary is None:
         return None
     share = find_busy_share(summary)
+    slowdown = find_slowdown(source)
+    if slowdown is not None and slowdown < SPED_UP:
+        return None
     if is_slowed_down(source) and share is not None and MOSTLY_IDLE <= share <= MOSTLY_BUSY:
         return None
     environment = source.environment
@@ -84,7 +89,7 @@ def describe_bound_of(source: Readable) -> str:
     """Return `bound by dispatch (58 % of the step)`; empty without a capture."""
     bound = find_bound_of(source)
     if bound is None:
-        return "" if find_trace(source) is None else "not known (tracing slows the step down too much)"
+        return "" if find_trace(source) is None else "not known (the traced step is not like the timed one)"
     if bound.kind is BoundKind.NOTHING:
         return f"no part dominates (largest: {bound.largest.value}, {100 * bound.share:.0f} %)"
     of_step = "of the traced step" if is_slowed_down(source) else "of the step"
@@ -115,8 +120,8 @@ def derive_device_time(source: Readable) -> Derived:
     slowdown, time = find_slowdown(source), source.read("execution_s")
     if slowdown is None or time.estimate is None:
         return Derived(fault=time.fault or Fault(Lack.NO_VALUE, "device_busy_s"))
-    if slowdown > SLOWED_DOWN:
-        reason = f"tracing makes its step {slowdown:.2g}× as long: the shares are of the traced step"
+    if is_slowed_down(source):
+        reason = f"a traced step takes {slowdown:.2g}× as long as a timed one: the shares are of the traced step"
         return Derived(fault=Fault(Lack.WITHHELD, "device_busy_s", reason=reason))
     return Derived((share * time.estimate,), time.contended)
 

@@ -22,6 +22,7 @@ class Problem(StrEnum):
     CLOCKS_DISAGREE = "clocks disagree"
     COMMAND_BUFFERS = "command buffers"
     UNEQUAL_STEPS = "unequal steps"
+    PYTHON_TRACER = "Python tracer"
     UNFINISHED = "unfinished"
     CUT_JSON = "cut JSON"
 
@@ -100,10 +101,13 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
       devices: Those with operations.
       operations: In order of their shares, the largest first.
       executions: How often operations were executed in all steps, on all devices.
+      outside_share: Share of the devices' busy time that lies in no step.
+      between_share: Share of the time from the first step to the last one that lies between two of them.
+      product_formats: Of the operands of its products and convolutions, such as float32.
       others, others_share: How many more there are, and their share.
       by_category: Share of the busy time by category.
       by_source: Share of the busy time by line of the user's code, the largest first; the empty text is what has none.
-      ledger: Share of a typical step's wall time by part; the parts exclude each other and add up to 1.
+      ledger: Share of all steps' wall time by part; the parts exclude each other and add up to 1.
       hidden: Parts that the platform's captures cannot show.
       ledger_device: The device that the ledger is of.
       launch_delay_s: Median time from the beginning of a kernel's launch to its start; None where it is not seen.
@@ -121,6 +125,9 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     devices: tuple[TracedDevice, ...] = ()
     operations: tuple[TracedOperation, ...] = ()
     executions: int = 0
+    outside_share: float = 0.0
+    between_share: float = 0.0
+    product_formats: tuple[str, ...] = ()
     others: int = 0
     others_share: float = 0.0
     by_category: dict[str, float] = {}

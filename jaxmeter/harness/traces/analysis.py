@@ -21,13 +21,9 @@ from jaxmeter.harness.traces.timeline import Kind, Operations, Step, Timeline
 ANNOTATIONS, MODULE_RUNS, WHOLE = "step annotations", "runs of the longest program", "first to last operation"
 """What the steps of a capture are."""
 
-OUTSIDE = 0.01
-"""Share of the devices' busy time outside the annotations from which on a step lasts until the next one begins: the
-annotated code does not wait for its results."""
-
-
 HELD = 0.5
-"""Share of the devices' busy time that steps must hold: the work of calls queued far ahead lies behind them."""
+"""Share of the devices' busy time, until the last step ends, that steps must hold. Where annotations hold less, their
+code does not wait for its results, and a step lasts until the next one begins. Calls queued far ahead lie behind it."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +99,27 @@ class Analysis:
     by_category: tuple[Mapping[str, Intervals], ...]
 
     @property
+    def outside_share(self) -> float:
+        """Share of the devices' busy time that lies in no step."""
+        everything = sum(measure(unite(self._of(place).intervals)) for place in range(len(self.devices)))
+        inside = sum(float(device.busy.sum()) for device in self.devices)
+        return max(0.0, 1.0 - inside / everything) if everything else 0.0
+
+    @property
+    def between_share(self) -> float:
+        """Share of the time from the first step's beginning to the last one's end that lies between two steps."""
+        steps = [step for step in self.steps.steps if step.device in (None, self.busiest)]
+        if len(steps) < 2:
+            return 0.0
+        united = unite((_times(steps, "start"), _times(steps, "end")))
+        whole = max(step.end for step in steps) - min(step.start for step in steps)
+        return 1.0 - measure(united) / whole if whole > 0 else 0.0
+
+    def _of(self, place: int) -> Operations:
+        operations = self.timeline.operations
+        return operations.take(operations.device == place)
+
+    @property
     def busiest(self) -> int:
         """Place of the device that was busy for longest."""
         return max(range(len(self.devices)), key=lambda place: int(self.devices[place].busy.sum()), default=0)
@@ -161,6 +178,8 @@ def find_steps(timeline: Timeline) -> Steps:
             return by_annotation
     if layout is not None and layout.has_runs and timeline.runs:
         runs = [run for run in timeline.runs if run.end > run.start]
+        # A run that the capture cuts off is none; runtimes that report no completion cut off nothing.
+        runs = [run for run in runs if run.is_finished] or runs
         lasting: dict[tuple[int, str, str], int] = defaultdict(int)
         for run in runs:
             lasting[run.device, run.module, run.program] += run.end - run.start
@@ -185,13 +204,21 @@ def _annotated_steps(timeline: Timeline, annotated: Sequence[Step]) -> Steps | N
         if not outermost or step.start >= outermost[-1].end:
             outermost.append(step)
     busy = unite(timeline.operations.intervals)
-    inside = int(covered(busy, _times(outermost, "start"), _times(outermost, "end")).sum())
-    window = clip(busy, outermost[0].start, int(max(timeline.end, outermost[-1].end)))
-    if len(outermost) > 1 and measure(window) - inside > OUTSIDE * max(1, measure(window)):
-        following = [replace(step, end=after.start) for step, after in pairwise(outermost)]
-        held = int(covered(busy, _times(following, "start"), _times(following, "end")).sum())
-        return Steps(ANNOTATIONS, tuple(following), until_next=True) if held >= HELD * measure(window) else None
-    return Steps(ANNOTATIONS, tuple(outermost))
+    inside = _hold(busy, outermost)
+    until_last = measure(clip(busy, outermost[0].start, outermost[-1].end))
+    # Work of other code, before, between and behind the steps, does not mean that they do not wait.
+    if not measure(clip(busy, outermost[0].start, timeline.end)) or (inside and inside >= HELD * until_last):
+        return Steps(ANNOTATIONS, tuple(outermost))
+    following = [replace(step, end=after.start) for step, after in pairwise(outermost)]
+    held = _hold(busy, following)
+    if held and held >= HELD * measure(clip(busy, outermost[0].start, timeline.end)):
+        return Steps(ANNOTATIONS, tuple(following), until_next=True)
+    return None
+
+
+def _hold(busy: Intervals, steps: Sequence[Step]) -> int:
+    """Busy time inside some steps, in picoseconds."""
+    return int(covered(busy, _times(steps, "start"), _times(steps, "end")).sum())
 
 
 _EMPTY: Intervals = (numpy.empty(0, numpy.int64), numpy.empty(0, numpy.int64))

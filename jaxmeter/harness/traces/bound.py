@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from jaxmeter.harness.record.trace_summary import TraceSummary
+from jaxmeter.harness.record.trace_summary import Problem, TraceSummary
 from jaxmeter.harness.traces.ledger import DOMINANT, GROUPS, HOST, IDLE
 from jaxmeter.harness.traces.programs import CALLBACK, COLLECTIVE, COMPUTE, TRANSFER
 from jaxmeter.harness.traces.timeline import COMPILE, DISPATCH
@@ -41,6 +41,9 @@ PARTS: Mapping[BoundKind, tuple[str, ...]] = {
     BoundKind.OPERATIONS: (COMPUTE,),
 }
 """Parts of the ledger whose sum decides. The first sum that is at least DOMINANT names the kind."""
+
+LEAST_OF_PEAK = 0.3
+"""Share of the nearer roof from which on operations are bound by it."""
 
 _SENTENCES: Mapping[BoundKind, str] = {
     BoundKind.COMPILATION: "The traced step is bound by compilation: {share} of its wall time.",
@@ -94,12 +97,20 @@ def find_bound(
     shares = {kind: sum(summary.ledger.get(part, 0.0) for part in parts) for kind, parts in PARTS.items()}
     largest = max(shares, key=lambda kind: shares[kind])
     kind = next((kind for kind, share in shares.items() if share >= DOMINANT), BoundKind.NOTHING)
+    if kind is BoundKind.DISPATCH and summary.ledger.get(COMPILE, 0.0) > summary.ledger.get(DISPATCH, 0.0):
+        kind = BoundKind.COMPILATION
+        shares[kind] = shares[BoundKind.DISPATCH]
+    is_swollen = any(finding.problem is Problem.PYTHON_TRACER for finding in summary.findings)
+    if is_swollen and kind in (BoundKind.PYTHON, BoundKind.DISPATCH, BoundKind.COMPILATION):
+        return None
     if kind is not BoundKind.OPERATIONS:
         share = shares[largest] if kind is BoundKind.NOTHING else shares[kind]
         return Bound(kind=kind, share=share, largest=largest)
     of_flops = sorted(_compare_with_peaks(summary, summary.flops, (peak_flops or {}).values()))
     of_bandwidth = next(_compare_with_peaks(summary, summary.bytes, filter(None, [peak_bytes_per_s])), None)
-    if of_flops and of_bandwidth is not None:
+    nearest = max(of_flops[-1] if of_flops else 0.0, of_bandwidth or 0.0)
+    # Far below both roofs it is neither; above the memory's, the data stays in a cache.
+    if of_flops and of_bandwidth is not None and nearest >= LEAST_OF_PEAK and of_bandwidth <= 1.0:
         if of_flops[0] >= of_bandwidth:
             kind = BoundKind.ARITHMETIC
         elif of_flops[-1] < of_bandwidth:

@@ -33,6 +33,7 @@ class HostOperations:
       run: Place among the runs.
       ordinal: Of the device.
       run_kinds, run_ordinals, run_starts, run_ends: By run: a kind of its, its device, and how long it lasted.
+      run_finished: Whether its completion was captured.
     """
 
     kind: NDArray[numpy.int32]
@@ -45,6 +46,7 @@ class HostOperations:
     run_ordinals: NDArray[numpy.int32]
     run_starts: Times
     run_ends: Times
+    run_finished: NDArray[numpy.bool_]
 
     def list_ordinals(self) -> list[int]:
         """Return the devices' ordinals."""
@@ -135,6 +137,7 @@ class HostColumns:
             run_ordinals=ordinal[firsts],
             run_starts=starts[firsts],
             run_ends=numpy.maximum(last, completed),
+            run_finished=completed >= 0,
         )
 
     def _find_marks(self, flow: Times) -> tuple[Times, NDArray[numpy.int32]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy
 from numpy.typing import NDArray
 
-from jaxmeter.harness.traces.analysis import Analysis
+from jaxmeter.harness.traces.analysis import MODULE_RUNS, Analysis
 from jaxmeter.harness.traces.intervals import NONE, Intervals, Times, covered, join, subtract, unite
 from jaxmeter.harness.traces.programs import CALLBACK, COLLECTIVE, COMPUTE, CONTROL, TRANSFER
 from jaxmeter.harness.traces.timeline import COMPILE, DISPATCH, WAITING
@@ -33,6 +33,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """What a drawing shows: five groups of the parts."""
 
+BUSIEST = "the busiest of each step"
+"""The device of a ledger, where several share their steps."""
+
+OF_HOST = frozenset({COMPILE, DISPATCH, WAITING, BEFORE, AMID, AFTER})
+"""Parts that are the host's."""
+
 DOMINANT = 0.5
 """Share of a step from which on it is said to be bound by a part."""
 
@@ -44,9 +50,9 @@ class Ledger:
     Args:
       device: The name of the one that is busiest over all steps. Where devices share their steps, each step counts by
         the device that is busiest in it.
-      shares: By part, of the typical step: the medians over the steps, scaled so that they add up to 1. A part that
-        the platform's captures cannot show is left out.
-      medians: The medians themselves.
+      shares: By part, of all steps together, so that they add up to 1 and a rare stall counts as long as it lasts. A
+        part that the platform's captures cannot show is left out.
+      medians: The medians of the steps' own shares, which need not add up.
       hidden: Parts that the platform's captures cannot show.
     """
 
@@ -67,6 +73,8 @@ def make_ledger(analysis: Analysis) -> Ledger | None:
     place = analysis.busiest
     layout = analysis.timeline.layout
     hidden = frozenset() if layout is None else layout.hides
+    if analysis.steps.source == MODULE_RUNS:
+        hidden |= OF_HOST  # a step is a run of a program, and what the host does between two is in none
     common = [step for step in analysis.steps.steps if step.device is None]
     steps = common or [step for step in analysis.steps.steps if step.device == place]
     starts = numpy.array([step.start for step in steps], numpy.int64)
@@ -74,25 +82,29 @@ def make_ledger(analysis: Analysis) -> Ledger | None:
     if common:
         # Devices that share their steps take turns at being the busiest.
         busy = numpy.array([device.busy for device in analysis.devices])
-        divided = [_divide(analysis, device, starts, ends) for device in range(len(analysis.devices))]
+        divided = [_divide(analysis, device, starts, ends, hidden) for device in range(len(analysis.devices))]
         chosen = busy.argmax(axis=0)
         parts = {part: numpy.array([one[part] for one in divided])[chosen, numpy.arange(len(steps))] for part in PARTS}
     else:
-        parts = _divide(analysis, place, starts, ends)
+        parts = _divide(analysis, place, starts, ends, hidden)
     wall = numpy.maximum(ends - starts, 1)
     medians = {part: float(numpy.median(parts[part] / wall)) for part in PARTS if part not in hidden}
-    total = sum(medians.values())
+    totals = {part: float(parts[part].sum()) for part in PARTS if part not in hidden}
+    total = sum(totals.values())
     if total <= 0:
         return None
+    several = bool(common) and len(analysis.devices) > 1
     return Ledger(
-        device=analysis.devices[place].name,
-        shares={part: share / total for part, share in medians.items()},
+        device=BUSIEST if several else analysis.devices[place].name,
+        shares={part: share / total for part, share in totals.items()},
         medians=medians,
         hidden=tuple(part for part in PARTS if part in hidden),
     )
 
 
-def _divide(analysis: Analysis, place: int, starts: Times, ends: Times) -> dict[str, NDArray[numpy.int64]]:
+def _divide(
+    analysis: Analysis, place: int, starts: Times, ends: Times, hidden: frozenset[str]
+) -> dict[str, NDArray[numpy.int64]]:
     """By part, its picoseconds in each step."""
     timeline = analysis.timeline
     own = timeline.operations.take(timeline.operations.device == place)
@@ -101,7 +113,6 @@ def _divide(analysis: Analysis, place: int, starts: Times, ends: Times) -> dict[
     runs = [run for run in timeline.runs if run.device == place]
     # What the host did is by another clock than the operations of a device that has its own.
     host = {} if timeline.layout is not None and timeline.layout.has_device_clock else timeline.host
-    hidden = frozenset() if timeline.layout is None else timeline.layout.hides
     claims: dict[str, Intervals] = {
         COMPUTE: unite(join(categories.get(COMPUTE, NONE), categories.get(CONTROL, NONE))),
         CALLBACK: categories.get(CALLBACK, NONE),

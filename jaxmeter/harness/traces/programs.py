@@ -28,6 +28,9 @@ _CALLBACK = re.compile(
     r"(pure_|io_|debug_)?callback|xla_ffi_(partitioned_)?python_\w+_callback|xla_python_\w+_callback"
 )
 _TRANSFERRED = re.compile(r"(copy|send|recv|infeed|outfeed|async-copy)-(start|done)(\.|$)|(infeed|outfeed)(\.|$)")
+_ELEMENT = re.compile(r"[a-z]\w*")
+_PRODUCT = re.compile(r'custom_call_target="(__cublas\$|__cudnn\$conv)')
+_JAX_NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "s8": "int8"}
 _IDENTIFIER = re.compile(r"\((\d+)\)$")
 
 
@@ -39,6 +42,7 @@ class Operation:
       opcode: HLO's; of a fusion the heaviest inside it where that says more.
       category: One of those above.
       source: `file:line` of the user's own code, or of the nearest caller that is the user's; empty where unknown.
+      formats: Of a product or convolution, those of its operands, in jax's names.
       cost: Of one execution.
     """
 
@@ -46,6 +50,7 @@ class Operation:
     category: str = COMPUTE
     source: str = ""
     jax_name: str = ""
+    formats: tuple[str, ...] = ()
     cost: Cost = UNKNOWN
 
 
@@ -109,9 +114,22 @@ class Programs:
             category=find_category(operation, instruction.opcode, instruction.attributes),
             source=pick_line(stack),
             jax_name=instruction.operation or inner.operation or "",
+            formats=self._find_formats(module, instruction),
             # Several programs of one name that cost differently: which ran is not known.
             cost=costs.pop() if len(costs) == 1 else UNKNOWN,
         )
+
+    def _find_formats(self, module: Module, instruction: Instruction) -> tuple[str, ...]:
+        inside = [instruction, *_list_inside(module, instruction, frozenset({"fusion"}))]
+        by_name = self._by_name(module)
+        kinds = {
+            _ELEMENT.match(by_name[operand].shape)
+            for one in inside
+            if one.opcode in ("dot", "convolution") or _PRODUCT.search(one.attributes)
+            for operand in one.operands[:2]
+            if operand in by_name
+        }
+        return tuple(sorted({_JAX_NAMES.get(kind[0], kind[0]) for kind in kinds if kind is not None}))
 
     def _read(self, name: str) -> list[tuple[str, Module]]:
         if name not in self._modules:

@@ -16,7 +16,7 @@ from jaxmeter.harness.traces.analysis import Analysis, OperationTime, analyse
 from jaxmeter.harness.traces.health import PS_PER_S, find_problems
 from jaxmeter.harness.traces.intervals import Times
 from jaxmeter.harness.traces.ledger import make_ledger
-from jaxmeter.harness.traces.programs import TRANSFER, Programs, list_programs
+from jaxmeter.harness.traces.programs import CONTROL, TRANSFER, Programs, list_programs
 from jaxmeter.harness.traces.timeline import read_timeline
 from jaxmeter.harness.traces.xplane import CaptureError, Space, Value, open_capture
 
@@ -126,6 +126,9 @@ def summarise_analysis(
         devices=tuple(_summarise_devices(analysis)),
         operations=tuple(_summarise_operation(one, busy) for one in named),
         executions=sum(one.count for one in analysis.operations),
+        outside_share=analysis.outside_share,
+        between_share=analysis.between_share,
+        product_formats=tuple(sorted({name for one in analysis.operations for name in one.about.formats})),
         others=len(analysis.operations) - len(named),
         others_share=sum(one.share_ps for one in analysis.operations[most_operations:]) / busy if busy else 0.0,
         by_category=_share_by(analysis, busy, lambda one: one.about.category),
@@ -227,7 +230,8 @@ def _shorten(shares: dict[str, float]) -> dict[str, float]:
 def _total_cost(analysis: Analysis, busy: float, find: Callable[[OperationTime], float | None]) -> float | None:
     """Of one step and one device; None where operations that take time have no known cost."""
     steps = len(analysis.wall)
-    known = [(one, find(one)) for one in analysis.operations]
+    # A loop's own operations are counted by themselves.
+    known = [(one, find(one)) for one in analysis.operations if one.about.category != CONTROL]
     unknown = sum(one.share_ps for one, cost in known if cost is None)
     if not steps or not busy or unknown > NEGLIGIBLE * busy:
         return None

@@ -39,8 +39,8 @@ _AWAIT = "CommonPjRtBuffer::Await"
 _RUN_END = "ThunkExecutor::Execute (wait for completion)"
 _END = "end: "
 _PENDING = "Wait: pending_threads"
-_IGNORED = ("ThreadpoolListener::", "$")
-"""Names of events that say nothing here: bookkeeping, and Python's own functions."""
+_IGNORED, _PYTHON = "ThreadpoolListener::", "$"
+"""How names of events begin that say nothing here: bookkeeping, and Python's own functions."""
 
 
 FARTHEST_PS = 1 << 62
@@ -136,13 +136,18 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of a program on one device: from its first operation to its completion."""
+    """One execution of a program on one device: from its first operation to its completion.
+
+    Args:
+      is_finished: Whether the capture holds its completion; else it was cut off.
+    """
 
     device: int
     program: str
     module: str
     start: int
     end: int
+    is_finished: bool = True
 
 
 @dataclass(frozen=True)
@@ -177,6 +182,7 @@ class Timeline:
       before_launch: Kernels that started before their launch: clocks that disagree.
       skew: Largest difference between the host's and the device's clock over the capture, in picoseconds.
       events: How many were read.
+      python_events: How many of them are Python's own functions, which the Python tracer records.
       first, end: When the first event began, and the last one ended.
       whole: Whether the profiler's last record is there.
     """
@@ -194,6 +200,7 @@ class Timeline:
     before_launch: int
     skew: int
     events: int
+    python_events: int
     first: int
     end: int
     whole: bool
@@ -253,7 +260,7 @@ class _Reader:
         self.launches: dict[Value, int] = {}
         self.kernels: list[tuple[Value, int]] = []
         self.skews: list[tuple[int, int]] = []
-        self.events = 0
+        self.events = self.python_events = 0
         self.first: int | None = None
         self.end = 0
         stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines() if line.has_events]
@@ -295,6 +302,7 @@ class _Reader:
             before_launch=sum(delay < 0 for delay in delays),
             skew=max((highest - lowest for lowest, highest in self.skews), default=0),
             events=self.events,
+            python_events=self.python_events,
             first=self.first or 0,
             end=self.end,
             whole=any(plane.name == "Task Environment" for plane in self.space.planes),
@@ -397,7 +405,8 @@ class _Reader:
             for identifier, begin, duration, encoded in line.events():
                 self.events += 1
                 part = parts.get(identifier, "")
-                if part == "ignored":
+                if part in ("ignored", _PYTHON):
+                    self.python_events += part == _PYTHON
                     continue
                 start = begin - self.origin_ps
                 end = start + duration if duration > 0 else start
@@ -449,10 +458,11 @@ class _Reader:
         self.devices = {str(ordinal): place for ordinal, place in places.items()}
         self.device_stats = [{} for _ in places]
         to_place = numpy.vectorize(places.get, otypes=[numpy.int32])
-        columns = (found.run_ordinals, found.run_kinds, found.run_starts, found.run_ends)
+        columns = (found.run_ordinals, found.run_kinds, found.run_starts, found.run_ends, found.run_finished)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self.runs = [
-            Run(places[ordinal], keys[kind][0], keys[kind][1], start, end) for ordinal, kind, start, end in rows
+            Run(places[ordinal], keys[kind][0], keys[kind][1], start, end, is_finished)
+            for ordinal, kind, start, end, is_finished in rows
         ]
         threads, starts, ends = zip(*self.pending, strict=True) if self.pending else ((), (), ())
         ordinals = found.find_devices_of(threads, starts)
@@ -478,6 +488,8 @@ def _classify(name: str) -> str:
     """What an event of the host is by its name; empty where its statistics decide."""
     if name.startswith(_IGNORED):
         return "ignored"
+    if name.startswith(_PYTHON):
+        return _PYTHON
     if name in (_RUN_END, _AWAIT):
         return name
     for begin in (_END, _PENDING):

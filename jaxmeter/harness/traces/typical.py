@@ -24,9 +24,9 @@ def find_busy_s(device: TracedDevice | None) -> float | None:
 
 
 def find_busy_share(summary: TraceSummary) -> float | None:
-    """Return the share of a typical traced step in which the busiest device is busy; None where it is unknown."""
-    busy_s, step_s = find_busy_s(summary.busiest), find_step_s(summary)
-    return busy_s / step_s if busy_s is not None and step_s else None
+    """Return the share of the traced steps' time in which the busiest device is busy; None where it is unknown."""
+    device, total_s = summary.busiest, sum(summary.traced_s)
+    return sum(device.busy_s) / total_s if device is not None and device.busy_s and total_s > 0 else None
 
 
 def find_slowest(summaries: Sequence[TraceSummary]) -> int:

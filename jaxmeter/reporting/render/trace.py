@@ -13,6 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedOperation, TraceSummary
+from jaxmeter.harness.traces.analysis import MODULE_RUNS
 from jaxmeter.harness.traces.bound import Bound, describe_bound
 from jaxmeter.harness.traces.captures import Capture
 from jaxmeter.harness.traces.growth import Grown, Presence, find_busy_per_step, find_grown
@@ -24,6 +25,9 @@ from jaxmeter.reporting.text import counted, hide_home, visible
 
 BAR_COLUMNS = 50
 """Of a bar that is the whole step."""
+
+SMALLEST_OUTSIDE = 0.05
+"""Share of the time between steps, or of the work outside of them, that a reader is told of."""
 
 SMALLEST_PART = 0.0005
 """Of the ledger, listed below its group."""
@@ -153,6 +157,14 @@ def _describe_traced(summary: TraceSummary) -> Iterator[Text]:
         steps = f"{counted(count // devices, 'traced step')} a device" if has_own else counted(count, "traced step")
         until = ", each until the next begins" if summary.until_next else ""
         yield _make_text(f"  {steps}: {summary.steps_from}{until}")
+    if summary.between_share >= SMALLEST_OUTSIDE:
+        yield _make_text(
+            f"  between the steps: {numbers.percent(summary.between_share)} of the time that they span", "yellow"
+        )
+    if summary.outside_share >= SMALLEST_OUTSIDE:
+        yield _make_text(
+            f"  outside the steps: {numbers.percent(summary.outside_share)} of the devices' busy time", "yellow"
+        )
 
 
 def _write_hosts(hosts: Sequence[Shown], chosen: Shown) -> Iterator[Text | Grid]:
@@ -189,7 +201,9 @@ def _write_ledger(summary: TraceSummary) -> Iterator[Text | Grid]:
             if share >= SMALLEST_PART and part != group:
                 yield _draw_share(f"  {part}", share, style="dim")
     if summary.hidden:
-        yield _make_text(f"  {summary.platform} captures cannot show: {', '.join(summary.hidden)}", "dim")
+        what = "these steps" if summary.steps_from == MODULE_RUNS else f"{summary.platform} captures"
+        hint = "; annotate steps to see them" if summary.steps_from == MODULE_RUNS else ""
+        yield _make_text(f"  {what} cannot show: {', '.join(summary.hidden)}{hint}", "dim")
 
 
 def _draw_share(name: str, share: float, *, style: str = "") -> Text:
@@ -440,7 +454,7 @@ def _cut(text: str, width: int) -> str:
 
 def _shorten_source(source: str) -> str:
     """The file with its folder, and the line: what comes before may name a person, and fills the line."""
-    return "/".join(source.split("/")[-2:])
+    return "/".join(part for part in source.split("/")[-2:] if part.strip("~"))
 
 
 def _make_text(text: str, style: str = "") -> Text:

@@ -18,22 +18,23 @@ from jaxmeter.harness.traces.bound import BoundKind
 from tests import samples
 
 TIMED_S = 1e-3
+FLOAT32 = {"dtype": "float32"}
 
 
-def variant_with(trace, *, timed_s=TIMED_S, cost=None, devices=1, **environment):
-    case = samples.planned_case(variants=("f:jit",), cost=cost, devices=devices)
+def variant_with(trace, *, timed_s=TIMED_S, cost=None, devices=1, params=FLOAT32, **environment):
+    case = samples.planned_case(variants=("f:jit",), cost=cost, devices=devices, params=dict(params))
     outcomes = {"timing": samples.timing(timed_s, spread=0), **({} if trace is None else {"trace": trace})}
     record = samples.record(case, {"f:jit": outcomes})
     (variant,) = read_case(case, record, samples.environment(**environment), samples.settings()).variants
     return variant
 
 
-def test_the_busy_share_is_that_of_the_median_step():
+def test_the_busy_share_is_that_of_all_steps_so_that_a_rare_stall_counts_as_long_as_it_lasts():
     trace = samples.traced(1e-3, 2e-3, 4e-3)
-    uneven = samples.traced(1e-3, 1e-3, 1e-3, devices=(samples.TracedDevice(name="0", busy_s=(0.0, 5e-4, 9e-4)),))
+    uneven = samples.traced(1e-3, 1e-3, 8e-3, devices=(samples.TracedDevice(name="0", busy_s=(1e-3, 1e-3, 1e-3)),))
 
     assert find_busy_share(trace.details.summary) == pytest.approx(0.9)
-    assert variant_with(uneven).read("busy_share").estimate == pytest.approx(0.5)
+    assert variant_with(uneven).read("busy_share").estimate == pytest.approx(0.3)
 
 
 def test_a_device_that_is_never_busy_has_a_busy_share_of_0():
@@ -51,6 +52,45 @@ def test_a_processor_s_busy_time_is_its_share_of_the_timed_step_unless_tracing_s
     assert reading.estimate == (None if busy_s is None else pytest.approx(busy_s))
     assert is_slowed_down(variant) is (busy_s is None)
     assert reading.fault is None if busy_s else reading.fault.lack is Lack.WITHHELD
+
+
+@pytest.mark.parametrize(("traced_s", "is_like"), [(0.81e-3, True), (0.79e-3, False)])
+def test_a_traced_step_that_is_much_shorter_than_the_timed_one_is_another(traced_s, is_like):
+    variant = variant_with(samples.traced(traced_s, traced_s, traced_s))
+
+    assert variant.read("device_busy_s").has_number is is_like
+    assert (find_bound_of(variant) is not None) is is_like
+
+
+@pytest.mark.parametrize(
+    ("formats", "params", "peak"),
+    [
+        (("bfloat16",), {}, 8e9),
+        (("float32",), {"dtype": "bfloat16"}, 4e9),
+        ((), {"dtype": "bfloat16"}, 8e9),
+        (("bfloat16", "float32"), {}, None),
+        ((), {}, None),
+        (("float64",), {}, None),
+    ],
+)
+def test_the_peak_is_that_of_the_format_of_the_program_s_products(formats, params, peak):
+    trace = samples.traced(1e-3, 1e-3, 1e-3, flops=2e6, product_formats=formats)
+    peaks = {"float32": 4e9, "bfloat16": 8e9}
+
+    share = variant_with(trace, params=params, peak_flops=peaks).read("flops_share").estimate
+
+    assert share == (None if peak is None else pytest.approx(2e6 / 1e-3 / peak))
+
+
+def test_counted_flops_are_of_the_devices_that_the_program_ran_on():
+    two = tuple(samples.TracedDevice(name=name, busy_s=(9e-4,)) for name in "01")
+    changes = {"flops": 2e6, "product_formats": ("float32",)}
+
+    of_one = variant_with(samples.traced(1e-3, **changes), devices=2, peak_flops={"float32": 4e9})
+    of_two = variant_with(samples.traced(1e-3, devices=two, **changes), devices=2, peak_flops={"float32": 4e9})
+
+    assert of_one.read("flops_share").estimate == pytest.approx(0.5)
+    assert of_two.read("flops_share").estimate == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("platform", ["gpu", "tpu"])
@@ -101,13 +141,14 @@ def test_a_step_that_tracing_slows_down_is_bound_by_something_only_where_that_ca
 
 
 @pytest.mark.parametrize(
-    ("traced_s", "executions", "is_warned"),
-    [(1e-3, 3 * 249, False), (1e-3, 3 * 251, True), (1.3e-3, 3, True), (1.2e-3, 3, False)],
+    ("traced_s", "executions", "warning"),
+    [(1e-3, 3 * 249, ""), (1e-3, 3 * 251, "tracing dominates"), (1.3e-3, 3, "a traced step"), (1.2e-3, 3, "")],
 )
-def test_a_reader_is_warned_where_recording_takes_a_tenth_of_the_step_or_slows_it_down(traced_s, executions, is_warned):
+def test_a_reader_is_warned_where_recording_takes_a_tenth_of_the_step_or_slows_it_down(traced_s, executions, warning):
     variant = variant_with(samples.traced(traced_s, traced_s, traced_s, executions=executions))
 
-    assert ("tracing dominates" in describe_tracing(variant)) is is_warned
+    assert describe_tracing(variant).startswith(warning)
+    assert bool(describe_tracing(variant)) is bool(warning)
 
 
 def test_peaks_of_the_environment_tell_compute_from_memory():

@@ -18,6 +18,8 @@ from jaxmeter.harness.record import TraceDetails
 from jaxmeter.harness.record.trace_summary import TracedOperation, TraceSummary
 from jaxmeter.harness.traces.bound import BoundKind
 from jaxmeter.harness.traces.ledger import GROUPS
+from jaxmeter.harness.traces.programs import CONTROL
+from jaxmeter.harness.traces.typical import count_device_steps
 
 from ... import numbers
 from ...text import counted, visible
@@ -33,7 +35,7 @@ _NOTHING = Cell(numbers.MISSING, tone=Tone.MUTED)
 
 LEDGER_CAPTION = (
     "A captured step, divided: work of the device, transfers, dispatch with compilation, the host's own code, and "
-    "waiting. Where traced ÷ timed is at most 1.25×, the shares hold for the timed step too."
+    "waiting. Where traced ÷ timed is between 0.8× and 1.25×, the shares hold for the timed step too."
 )
 OPERATIONS_CAPTION = (
     "The operations that take most of the devices' busy time, with the line of the user's code that they come from. "
@@ -78,7 +80,7 @@ def describe_traces(cases: Sequence[Case]) -> str:
     unknown = sum(bound is None for bound in bounds)
     parts = [f"{count} bound by {kind.value}" for kind, count in kinds.most_common()]
     parts += [f"{undecided} without a dominant part"] if undecided else []
-    parts += [f"{unknown} too much slowed down by tracing to say"] if unknown else []
+    parts += [f"{unknown} too unlike the timed step to say"] if unknown else []
     return f"Of {counted(len(bounds), 'captured step')}: {', '.join(parts)}."
 
 
@@ -115,7 +117,7 @@ def _list_operations(cases: Sequence[Case], listed: Sequence[Variant]) -> Table:
         Column("Operation", "line of the code"),
         Column("Kind"),
         Column("Share", numeric=True),
-        Column("Runs", "a step", numeric=True),
+        Column("Runs", "a step and device", numeric=True),
         Column("FLOP/s", numeric=True),
         Column("B/s", numeric=True),
     )
@@ -136,7 +138,7 @@ def _operation_rows(summary: TraceSummary) -> Iterator[Row]:
                 Cell(visible(one.name), visible(one.source)),
                 Cell(one.category, visible(one.opcode)),
                 Cell(numbers.percent(one.share)),
-                Cell(numbers.number(one.count / max(1, len(summary.traced_s)))),
+                Cell(numbers.number(one.count / max(1, count_device_steps(summary)))),
                 Cell(_rate(one, one.flops, "FLOP/s")),
                 Cell(_rate(one, one.bytes, "B/s")),
             )
@@ -155,8 +157,9 @@ def _operation_rows(summary: TraceSummary) -> Iterator[Row]:
 
 
 def _rate(one: TracedOperation, amount: float | None, unit: str) -> str:
-    total_s = one.self_s if one.self_s > 0 else one.total_s
-    return numbers.amount(one.count * amount / total_s, unit) if amount and total_s > 0 else numbers.MISSING
+    if amount is None or one.category == CONTROL or one.total_s <= 0:
+        return numbers.MISSING
+    return numbers.amount(one.count * amount / one.total_s, unit)
 
 
 def _list_notes(cases: Sequence[Case]) -> Iterator[str]:

@@ -84,5 +84,5 @@ def test_the_answer_counts_what_bounds_the_steps():
 
     assert section(page, "traces").answer == (
         "Of 4 captured steps: 1 bound by the device's operations, 1 bound by Python, 1 without a dominant part, "
-        "1 too much slowed down by tracing to say."
+        "1 too unlike the timed step to say."
     )
