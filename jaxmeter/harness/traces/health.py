@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy
 
 from jaxmeter.harness.record.trace_summary import Finding, Problem
-from jaxmeter.harness.traces.analysis import ANNOTATIONS, Analysis
+from jaxmeter.harness.traces.analysis import ANNOTATIONS, MODULE_RUNS, Analysis
 from jaxmeter.harness.traces.programs import TRANSFER
 from jaxmeter.harness.traces.timeline import GPU, TPU, Timeline
 
@@ -78,6 +78,14 @@ def find_problems(
     yield from _find_missing_steps(analysis, steps)
     yield from _find_clocks(analysis)
     yield from _find_hidden(analysis)
+    cut = sum(not run.is_finished for run in timeline.runs)
+    if analysis.steps.source == MODULE_RUNS and 0 < cut < len(timeline.runs):
+        yield Finding(
+            problem=Problem.UNFINISHED,
+            text=f"{cut} of {len(timeline.runs)} runs of programs are not finished when the capture ends",
+            remedy="wait for the results before the capture ends",
+            is_fatal=False,
+        )
     wall = float(analysis.wall.sum())
     if timeline.python_events * PYTHON_EVENT_PS > MOST_PYTHON * wall:
         yield Finding(
