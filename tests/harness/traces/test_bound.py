@@ -106,3 +106,35 @@ def test_an_unhealthy_capture_has_no_bound():
     assert find_bound(summary({"compute": 1.0}, findings=(fatal,))) is None
     assert find_bound(summary({})) is None
     assert describe_bound(None) == ""
+
+
+def test_the_larger_of_compiling_and_dispatching_names_their_group():
+    assert find_bound(summary({"compile": 0.3, "dispatch": 0.25, "compute": 0.45})).kind is BoundKind.COMPILATION
+    assert find_bound(summary({"compile": 0.25, "dispatch": 0.3, "compute": 0.45})).kind is BoundKind.DISPATCH
+
+
+@pytest.mark.parametrize(("part", "is_named"), [("host after", False), ("dispatch", False), ("compute", True)])
+def test_with_the_python_tracer_on_no_bound_by_the_host_is_named(part, is_named):
+    tracer = Finding(problem=Problem.PYTHON_TRACER, text="it recorded many calls", is_fatal=False)
+
+    assert (find_bound(summary({part: 1.0}, findings=(tracer,))) is not None) is is_named
+
+
+@pytest.mark.parametrize(
+    ("flops", "moved", "kind"),
+    [
+        (0.31, 0.1, BoundKind.ARITHMETIC),
+        (0.1, 0.31, BoundKind.BANDWIDTH),
+        (0.29, 0.1, BoundKind.OPERATIONS),
+        (0.1, 0.29, BoundKind.OPERATIONS),
+        (0.1, 1.01, BoundKind.OPERATIONS),
+        (1.01, 0.1, BoundKind.ARITHMETIC),
+    ],
+)
+def test_operations_far_below_both_roofs_or_above_the_memory_s_are_bound_by_neither(flops, moved, kind):
+    peak_flops, peak_bytes_per_s, busy_s = 1e12, 1e11, 2e-3
+    of_peaks = summary({"compute": 1.0}, flops=flops * peak_flops * busy_s, bytes=moved * peak_bytes_per_s * busy_s)
+
+    bound = find_bound(of_peaks, peak_flops={"float32": peak_flops}, peak_bytes_per_s=peak_bytes_per_s)
+
+    assert bound.kind is kind

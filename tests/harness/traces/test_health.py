@@ -197,3 +197,26 @@ def test_a_capture_of_another_program_gives_no_numbers():
     assert own.findings == ()
     assert [finding.problem for finding in foreign.findings] == [Problem.FOREIGN_PROGRAM]
     assert not foreign.is_healthy
+
+
+@pytest.mark.parametrize(("calls", "is_found"), [(4, False), (5, True)])
+def test_a_python_tracer_that_took_a_tenth_of_the_steps_is_said(calls, is_found):
+    python = [event("$train.py:3 step", 0.1 * number, 0.1) for number in range(calls)]
+
+    found = problems(encode_host(*HEALTHY, *python))
+
+    assert ((Problem.PYTHON_TRACER, False) in found) is is_found
+
+
+def test_runs_that_are_not_finished_when_the_capture_ends_are_said():
+    done = event("ThunkExecutor::Execute (wait for completion)", 10, 0, run_id=1, device_ordinal=0)
+    cut = operation("a", 20, 5, run_id=2)
+
+    assert (Problem.UNFINISHED, False) in problems(encode_host(operation("a", 0, 10), done, cut))
+    assert problems(encode_host(operation("a", 0, 10), done)) == []
+
+
+def test_a_step_that_the_code_skipped_does_not_withhold_the_numbers_of_the_others():
+    skipped = (step(0, 10, 0), operation("a", 1, 5), step(20, 10, 2), operation("a", 21, 5, run_id=2), step(40, 10, 3))
+
+    assert problems(encode_host(*skipped, operation("a", 41, 5, run_id=3))) == [(Problem.MISSING_STEPS, False)]

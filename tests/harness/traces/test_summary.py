@@ -150,3 +150,16 @@ def test_a_program_of_a_capture_that_costs_nothing_known_leaves_the_bytes():
     summary = summary_of(metadata, encode_host(step(0, 50), operation("call", 0, 5)), texts=[text])
 
     assert (summary.flops, summary.bytes) == (None, 3 * 32)
+
+
+def test_what_lies_between_and_outside_of_the_steps_is_a_share():
+    waited = [step(0, 10, 0), operation("a", 0, 10), step(30, 10, 1), operation("a", 30, 10, run_id=2)]
+    summary = summary_of(encode_host(*waited, operation("a", 100, 20, run_id=3)))
+
+    assert summary.between_share == pytest.approx(0.5)
+    assert summary.outside_share == pytest.approx(0.5)
+
+
+def test_the_formats_of_products_are_those_of_their_operands():
+    assert summarise_capture(find_capture("cpu_matmul_jit")).product_formats == ("float32",)
+    assert summarise_capture(find_capture("nvidia_h200_selu")).product_formats == ()

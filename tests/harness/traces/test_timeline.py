@@ -491,3 +491,41 @@ def test_a_capture_in_jaxs_own_notation_is_read_the_same():
 
     assert list(list_operations(timeline)) == [("dot", 10, 40)]
     assert not timeline.whole
+
+
+def completion(end, run_id):
+    """The end of a run."""
+    return event("ThunkExecutor::Execute (wait for completion)", end, 0, run_id=run_id, device_ordinal=0)
+
+
+def test_a_run_that_the_capture_cuts_off_is_no_step():
+    whole = [operation("a", 0, 10, run_id=1), completion(10, 1), operation("a", 20, 10, run_id=2), completion(30, 2)]
+    steps = find(*whole, operation("a", 40, 1, run_id=3))
+
+    assert [(one.start / PS_PER_US, one.end / PS_PER_US) for one in steps.steps] == [(0, 10), (20, 30)]
+
+
+def test_work_behind_and_between_annotated_steps_that_wait_leaves_them_as_they_are():
+    waited = [step(0, 10, 0), operation("a", 1, 8), step(40, 10, 1), operation("a", 41, 8)]
+    between, behind = operation("b", 20, 6, run_id=3), operation("b", 60, 500, run_id=4)
+    steps = find(*waited, between, behind)
+
+    assert (steps.source, steps.until_next) == (ANNOTATIONS, False)
+    assert [(one.start / PS_PER_US, one.end / PS_PER_US) for one in steps.steps] == [(0, 10), (40, 50)]
+
+
+def test_steps_whose_work_comes_after_their_annotation_last_until_the_next_one():
+    ahead = [event for at in range(0, 400, 100) for event in (step(at, 5, at), operation("a", at + 10, 80, run_id=at))]
+    steps = find(*ahead, step(400, 5, 400))
+
+    assert (steps.source, steps.until_next) == (ANNOTATIONS, True)
+    assert {(one.end - one.start) / PS_PER_US for one in steps.steps} == {100}
+
+
+def test_calls_that_are_queued_far_ahead_are_divided_by_their_runs():
+    queued = [step(at, 1, at) for at in range(4)]
+    ran = [operation("a", 10 + 100 * number, 90, run_id=number) for number in range(4)]
+    steps = find(*queued, *ran)
+
+    assert steps.source == MODULE_RUNS
+    assert len(steps.steps) == 4
