@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
@@ -106,12 +107,17 @@ class HostColumns:
         """
         programs_of = {program: place for place, program in enumerate(dict.fromkeys(one[:2] for one in kinds))}
         program_of_kind = numpy.array([programs_of[one[:2]] for one in kinds], numpy.int32)
-        kind, ordinal, thread = (numpy.array(one, numpy.int32) for one in (self.kind, self.ordinal, self.thread))
-        run_id, flow = (numpy.array(one, numpy.int64) for one in (self.run_id, self.flow))
-        starts, ends = (numpy.array(one, numpy.int64) for one in (self.starts, self.ends))
-        order = numpy.lexsort((starts, ordinal, run_id, program_of_kind[kind]))
-        kind, ordinal, thread = kind[order], ordinal[order], thread[order]
-        run_id, flow, starts, ends = run_id[order], flow[order], starts[order], ends[order]
+        order = numpy.lexsort(
+            (
+                numpy.frombuffer(self.starts, numpy.int64),
+                numpy.frombuffer(self.ordinal, numpy.int32),
+                numpy.frombuffer(self.run_id, numpy.int64),
+                program_of_kind[numpy.frombuffer(self.kind, numpy.int32)],
+            )
+        )
+        kind, ordinal, thread = (_sort(self, name, order) for name in ("kind", "ordinal", "thread"))
+        run_id, flow, starts, ends = (_sort(self, name, order) for name in ("run_id", "flow", "starts", "ends"))
+        del order
         program = program_of_kind[kind]
         is_first = numpy.ones(len(kind), bool)
         is_first[1:] = (program[1:] != program[:-1]) | (run_id[1:] != run_id[:-1]) | (ordinal[1:] != ordinal[:-1])
@@ -119,6 +125,7 @@ class HostColumns:
         run = (numpy.cumsum(is_first) - 1).astype(numpy.int32)
         completed = _look_up(_join_runs(run_id[firsts], ordinal[firsts]), *self._completions)
         marked, mark_threads = self._find_marks(flow)
+        del flow, run_id, program
         # The end of a run comes before what was marked later; without one the mark alone decides.
         limits = numpy.where(completed[run] >= 0, numpy.minimum(marked, completed[run]), marked)
         late = numpy.flatnonzero((marked >= 0) & (limits > ends))
@@ -165,7 +172,7 @@ class _Finder:
         kinds: Sequence[tuple[str, str, str]],
     ) -> None:
         self._columns = kind, thread, starts
-        self._recorded = ends.copy()
+        self._recorded = ends.copy() if len(ends) else ends
         self._bounds, self._programs, self._kinds = bounds, programs, kinds
         self._run = -1
         self._by_thread: dict[int, tuple[list[int], list[int]]] = {}
@@ -200,6 +207,13 @@ class _Finder:
             there[1].append(low + offset)
         program, module, _ = self._kinds[kind[0]]
         self._bodies = self._programs.find_bodies(module, program, {self._kinds[one][2] for one in set(kind)})
+
+
+def _sort(columns: HostColumns, name: str, order: NDArray[numpy.int64]) -> NDArray[Any]:
+    """A column in another order; the collected one is given up, since a large capture has room for one of both."""
+    collected = getattr(columns, name)
+    setattr(columns, name, array(collected.typecode))
+    return numpy.frombuffer(collected, f"i{collected.itemsize}")[order]
 
 
 def _look_up(wanted: Times, keys: Sequence[int], values: Sequence[int]) -> Times:
