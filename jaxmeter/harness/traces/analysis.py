@@ -293,12 +293,12 @@ def _is_of(operations: Operations, about: Sequence[Operation], category: str) ->
 def _total(
     operations: Operations, about: Sequence[Operation], timeline: Timeline, programs: Programs
 ) -> Iterator[OperationTime]:
-    durations = operations.ends - operations.starts
-    own_times = _find_self_times(operations, about, programs)
     shares = numpy.zeros(len(operations))
     for device in range(len(timeline.devices)):
         here = operations.device == device
         shares[here] = _share(operations.take(here), about)
+    durations = operations.ends - operations.starts
+    own_times = _find_self_times(operations, about, programs)
     size = len(operations.kinds)
     counts = numpy.bincount(operations.kind, minlength=size)
     totals, own, shared = (
@@ -323,12 +323,12 @@ def _total(
 
 def _share(operations: Operations, about: Sequence[Operation]) -> NDArray[numpy.float64]:
     """Of one device's busy time each operation's share; loops have that in which none of their bodies' runs."""
-    shares = numpy.zeros(len(operations))
     holds = _is_of(operations, about, CONTROL)
+    if not holds.any():
+        return share_equally(operations.intervals)
+    shares = numpy.zeros(len(operations))
     plain = ~holds
     shares[plain] = share_equally((operations.starts[plain], operations.ends[plain]))
-    if not holds.any():
-        return shares
     taken = unite((operations.starts[plain], operations.ends[plain]))
     for held in _list_holders(operations, holds):
         starts, ends = operations.starts[held], operations.ends[held]

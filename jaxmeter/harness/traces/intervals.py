@@ -10,6 +10,9 @@ Times = NDArray[numpy.int64]
 Intervals = tuple[Times, Times]
 """Starts and ends, each of shape (n,)."""
 
+PART = 100_000
+"""Intervals that are shared out at a time, and more where none of them ends before the next begins."""
+
 NONE: Intervals = (numpy.empty(0, numpy.int64), numpy.empty(0, numpy.int64))
 
 
@@ -67,17 +70,33 @@ def share_equally(intervals: Intervals) -> NDArray[numpy.float64]:
       Picoseconds, shape (n,); they add up to the length of the union.
     """
     starts, ends = intervals
+    order = numpy.argsort(starts)
+    shares = numpy.zeros(len(starts))
+    # Where nothing is active one part ends and the next begins: in parts, since a large capture has room for one.
+    begun, reached = starts[order], ends[order]
+    numpy.maximum.accumulate(reached, out=reached)
+    gaps = numpy.flatnonzero(begun[1:] >= reached[:-1]) + 1
+    del begun, reached
+    low = 0
+    while low < len(order):
+        place = int(numpy.searchsorted(gaps, low + PART, side="left"))
+        high = int(gaps[place]) if place < len(gaps) else len(order)
+        part = order[low:high]
+        shares[part] = _share_part(starts[part], ends[part])
+        low = high
+    return shares
+
+
+def _share_part(starts: Times, ends: Times) -> NDArray[numpy.float64]:
     edges, places = numpy.unique(numpy.concatenate((starts, ends)), return_inverse=True)
     if len(edges) < 2:
         return numpy.zeros(len(starts))
-    changes = numpy.bincount(places[: len(starts)], minlength=len(edges)) - numpy.bincount(
-        places[len(starts) :], minlength=len(edges)
-    )
-    active = numpy.cumsum(changes)[:-1]
-    parts = numpy.diff(edges) / numpy.maximum(active, 1)
+    begun, ended = places[: len(starts)], places[len(starts) :]
+    changes = numpy.bincount(begun, minlength=len(edges)) - numpy.bincount(ended, minlength=len(edges))
+    parts = numpy.diff(edges) / numpy.maximum(numpy.cumsum(changes)[:-1], 1)
     until = numpy.concatenate(([0.0], numpy.cumsum(parts)))
-    shares: NDArray[numpy.float64] = until[places[len(starts) :]] - until[places[: len(starts)]]
-    return shares
+    shared: NDArray[numpy.float64] = until[ended] - until[begun]
+    return shared
 
 
 def _inside(points: Times, united: Intervals) -> NDArray[numpy.bool_]:

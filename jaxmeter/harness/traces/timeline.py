@@ -124,6 +124,8 @@ class Operations:
 
     def take(self, kept: NDArray[numpy.bool_]) -> Operations:
         """Return some of them."""
+        if kept.all():  # a large capture has no room for a copy
+            return self
         return Operations(
             self.kinds, self.device[kept], self.kind[kept], self.run[kept], self.starts[kept], self.ends[kept]
         )
