@@ -223,6 +223,7 @@ def increment(x):
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["--quick", "--full"])
 def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, tmp_path: Path, level: str) -> None:
     lowest = 'modes=("jit",), level="' + level.removeprefix("--") + '"'

@@ -110,6 +110,7 @@ def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path: Pat
         assert "traced step" in page.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_the_suite_measures_what_the_text_says(tmp_path: Path, harness: Harness) -> None:
     block = README.split("## A suite in 15 lines")[1].split("```python\n")[1].split("```")[0]
     (tmp_path / "softplus.py").write_text(block, encoding="utf8")

@@ -135,6 +135,7 @@ def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_
     assert run.manifest.settings.data == make_private(str(tmp_path / "sets"))
 
 
+@pytest.mark.slow
 def test_a_folder_without_the_data_set_of_a_selected_case_is_told_before_it_is_measured_and_recorded(
     harness: Harness, tmp_path: Path
 ) -> None:

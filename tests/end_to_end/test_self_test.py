@@ -78,6 +78,7 @@ def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(
     assert (manifest.machine, manifest.self_test) == ("lab 3", None)
 
 
+@pytest.mark.slow
 def test_another_machines_self_test_is_not_told_and_a_machine_has_a_name_without_being_given_one(
     harness: Harness, tmp_path: Path, suite: Path
 ) -> None:

@@ -84,6 +84,7 @@ def epoch_by(step):
     return outcome_of(cnn.cnn_epoch, epoch, images=16)
 
 
+@pytest.mark.slow
 def test_an_epoch_whose_steps_do_not_follow_from_each_other_is_wrong():
     def never_updated(state, images, labels):
         return state, cnn.step_in_numpy(state, images, labels)[1]
