@@ -363,7 +363,7 @@ def _find_or_measure_peaks(machine: str, request: RunRequest, server: ForkServer
     """Return how fast the machine's processor is, measured in its first run.
 
     A run of few processes (`--processes`) measures nothing else than it was asked for; one on some of the cores, whose
-    speed is another, measures those anew.
+    speed is another, measures those.
     """
     is_measured = request.processes is None
     if request.cores is not None:
@@ -371,7 +371,7 @@ def _find_or_measure_peaks(machine: str, request: RunRequest, server: ForkServer
     try:
         found = find_peaks(request.out, machine)
     except RecordError as error:
-        warn([f"{error}; remove it, and the next run measures it anew"])
+        warn([f"{error}; remove it, and the next run measures it again"])
         return None
     if found is None and is_measured and (found := measure_peaks(server, platform, None)) is not None:
         keep_peaks(request.out, machine, found)

@@ -63,7 +63,7 @@ def find_grown(before: TraceSummary, after: TraceSummary) -> tuple[Grown, ...]:
     """Return every operation of two captures, by how much longer it takes in the later one.
 
     Operations are joined by program and name. Those without a partner are joined by opcode and source line, since
-    another compilation numbers its operations anew.
+    another compilation numbers its operations differently.
     """
     earlier, later = _group(before, _name_key, before.operations), _group(after, _name_key, after.operations)
     grown = [_join(earlier[key], later[key]) for key in earlier if key in later]

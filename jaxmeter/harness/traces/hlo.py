@@ -95,7 +95,7 @@ class Instruction:
       attributes: The raw rest of the line, without metadata.
       operation: JAX's name for it, e.g. `jit(f)/dot_general`; None where not told.
       source: `file:line` of the innermost frame, the file as written; None where not told.
-      stack: All frames that are told, the innermost first.
+      stack: All frames that the text has, the innermost first.
     """
 
     name: str

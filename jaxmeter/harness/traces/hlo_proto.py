@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from jaxmeter.harness.traces.hlo import Computation, HloError, Instruction, Module
-from jaxmeter.harness.traces.wire import Field, read_fields
+from jaxmeter.harness.traces.wire import Field, read_fields, sign
 
 _ELEMENT_TYPES = (
     "invalid pred s8 s16 s32 s64 u8 u16 u32 u64 f16 f32 f64 tuple opaque c64 bf16 token c128 f8e5m2 f8e4m3fn s4 u4 "
@@ -39,14 +39,14 @@ class _Message:
 
     def whole(self, number: int) -> int:
         values = self.fields.get(number)
-        return _signed(values[-1]) if values and isinstance(values[-1], int) else 0
+        return sign(values[-1]) if values and isinstance(values[-1], int) else 0
 
     def wholes(self, number: int) -> list[int]:
         """A repeated whole number, packed or not."""
         found: list[int] = []
         for value in self.fields.get(number, ()):
             if isinstance(value, int):
-                found.append(_signed(value))
+                found.append(sign(value))
             else:
                 found.extend(_unpack(value))
         return found
@@ -227,18 +227,13 @@ def _braces(numbers: Sequence[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
-def _signed(value: int) -> int:
-    value &= (1 << 64) - 1
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
 def _unpack(packed: bytes) -> Iterator[int]:
     value = shift = 0
     for byte in packed:
         value |= (byte & 127) << shift
         shift += 7
         if byte < 128:
-            yield _signed(value)
+            yield sign(value)
             value = shift = 0
         elif shift > _MOST_BITS:
             raise ValueError("a number of more than 64 bits")

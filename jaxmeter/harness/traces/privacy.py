@@ -22,7 +22,7 @@ _FIELD_OF_TEXT = 2
 """The wire type of a text."""
 
 _KEPT_FOLDER = re.compile(r"(/python3\.\d+)?(/(site|dist)-packages)?$")
-"""What stays of a library's path: by it, a line of a library is told from one of the user."""
+"""What stays of a library's path: it distinguishes a line of a library from one of the user."""
 
 MASK = b"~"
 SHORTEST_FOLDER = 3

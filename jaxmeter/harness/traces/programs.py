@@ -97,10 +97,6 @@ class Programs:
         modules = self.find(name, identifier, operations)
         return {operation: self._describe(modules, operation) for operation in operations}
 
-    def holds(self, name: str) -> bool:
-        """Whether there is any program of that name."""
-        return bool(self._read(name))
-
     def _describe(self, modules: Sequence[Module], operation: str) -> Operation:
         if not modules:
             return Operation(category=find_category(operation, "", ""))

@@ -56,7 +56,7 @@ class Layout:
       plane: How the names of the devices' planes begin; operations of the host's own processor are on its plane.
       lines: How the names of the lines begin that hold operations.
       has_device_clock: Whether events have a start and duration by the device's own clock.
-      has_runs: Whether a run of a program can be told from another.
+      has_runs: Whether the runs of a program can be distinguished.
       hides: Parts of a step that its captures cannot show.
     """
 

@@ -10,6 +10,12 @@ _MOST_SHIFT = 63
 """Of a whole number's last seven bits: it has 64 bits at most."""
 
 
+def sign(value: int) -> int:
+    """Return a whole number of 64 bits with its sign: negative ones are written as large ones."""
+    value &= (1 << 64) - 1
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
 def read_fields(message: bytes) -> Iterator[tuple[int, Field]]:
     """Field numbers and values of an encoded protocol buffer: whole numbers, or bytes.
 

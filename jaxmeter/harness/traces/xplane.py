@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from jaxmeter.harness.traces.wire import sign
+
 Value = int | float | str | bytes
 """A statistic's value. One that refers to the name of another is that name."""
 
@@ -186,7 +188,7 @@ class Plane:
                 case 3:
                     value = found
                 case 4:
-                    value = _signed(found)
+                    value = sign(found)
                 case 5:
                     value = _text(piece[low:found])
                 case 6:
@@ -200,7 +202,7 @@ class Plane:
         entry = bytes(self._data[start:end])
         for number, wire, low, found in _values(entry):
             if number == 1 and wire == 0:
-                identifier = _signed(found)
+                identifier = sign(found)
             elif number == 2 and wire == 2:
                 for inner, _, begin, stop in _values(entry[low:found]):
                     if inner == 2:
@@ -213,7 +215,7 @@ class Plane:
             identifier, message = 0, b""
             for number, wire, low, found in _values(entry):
                 if number == 1 and wire == 0:
-                    identifier = _signed(found)
+                    identifier = sign(found)
                 elif number == 2 and wire == 2:
                     message = entry[low:found]
             name = display = ""
@@ -252,9 +254,9 @@ class Line:
                     _forget(data, forgotten, high)
                     forgotten = high
             elif number == 1:
-                self.id = _signed(low)
+                self.id = sign(low)
             elif number == 3:
-                self.timestamp_ns = _signed(low)
+                self.timestamp_ns = sign(low)
             elif number == 2:
                 self.name = _text(data[low:high])
             elif number == 11:
@@ -329,11 +331,11 @@ class Line:
                         raise _cut()
                     used = stop
                     if offset >= _HALF:
-                        offset = _signed(offset)
+                        offset = sign(offset)
                     if duration >= _HALF:
-                        duration = _signed(duration)
+                        duration = sign(duration)
                     if identifier >= _HALF:
-                        identifier = _signed(identifier)
+                        identifier = sign(identifier)
                     yield identifier, origin_ps + offset, duration, piece[stats:stop]
             except IndexError:
                 pass
@@ -391,12 +393,6 @@ _FIXED = {1: 8, 5: 4}
 
 def _cut() -> CaptureError:
     return CaptureError("it is cut short or damaged, or no profiler capture (*.xplane.pb)")
-
-
-def _signed(value: int) -> int:
-    """A whole number of 64 bits with its sign."""
-    value &= (1 << 64) - 1
-    return value - (1 << 64) if value >= _HALF else value
 
 
 def _text(data: bytes) -> str:
