@@ -256,7 +256,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         environment = description.environment
         machine = choose_machine(request, environment)
         warn(_find_other_machine(machine, against))
-        if platform.measures and platform.is_host:
+        if platform.measures and platform.is_host and "timing" in settings.probes:
             peaks = _find_or_measure_peaks(machine, request, server, platform)
             environment = _add_peaks(environment, peaks)
         manifest = make_manifest(

@@ -19,6 +19,7 @@ from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.record.trace_summary import TraceSummary
 from jaxmeter.harness.traces.bound import find_bound
 from jaxmeter.harness.traces.captures import Capture, Captures, NoCaptureError, choose_host, find_captures
+from jaxmeter.harness.traces.reading import require_step
 from jaxmeter.harness.traces.summary import MOST_OPERATIONS, summarise_capture
 from jaxmeter.harness.traces.typical import find_slowest
 from jaxmeter.harness.traces.xplane import Space
@@ -54,6 +55,10 @@ def command(
         typer.Option(help="Of a run: name of a case, its workload or suite; * is any text, ? one character."),
     ] = None,
     variant: Annotated[str | None, typer.Option(help="Of a run: only this variant; default: all.")] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of annotated steps of several names; default: the name that lasts longest."),
+    ] = None,
     top: Annotated[int | None, typer.Option(metavar="N", min=1, help=f"Name N operations; default: {TOP}.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")] = False,
 ) -> None:
@@ -65,9 +70,9 @@ def command(
             for one in found:
                 choose_host(one, host)
         if len(found) == 2:
-            is_healthy = _compare(found[0], found[1], host, top or TOP, as_json=as_json)
+            is_healthy = _compare(found[0], found[1], host, step, top or TOP, as_json=as_json)
         else:
-            is_healthy = _show(found[0], host, top, as_json=as_json)
+            is_healthy = _show(found[0], host, step, top, as_json=as_json)
     except NoCaptureError as error:
         give_up(str(error))
     except OSError as error:
@@ -83,10 +88,10 @@ def _fetch(path: str) -> Path:
         return fetch_whole(path)
 
 
-def _show(found: Captures, host: str | None, top: int | None, *, as_json: bool) -> bool:
+def _show(found: Captures, host: str | None, step: str | None, top: int | None, *, as_json: bool) -> bool:
     """Print one path's captures; return whether all are healthy."""
     most = top or (MOST_OPERATIONS if as_json else TOP)
-    shown = _summarise(found.captures, most, quiet=as_json)
+    shown = _summarise(found.captures, most, step, quiet=as_json)
     if as_json:
         kept = [one for one in shown if host in (None, one.capture.host)]
         sys.stdout.buffer.write(trace.encode(kept, found.other_sessions))
@@ -97,7 +102,7 @@ def _show(found: Captures, host: str | None, top: int | None, *, as_json: bool) 
     return all(one.summary.is_healthy for one in shown)
 
 
-def _compare(before: Captures, after: Captures, host: str | None, top: int, *, as_json: bool) -> bool:
+def _compare(before: Captures, after: Captures, host: str | None, step: str | None, top: int, *, as_json: bool) -> bool:
     """Print what differs between two paths' captures; return whether both are healthy."""
     for one in (before, after):
         if len(one.subjects) > 1:
@@ -106,7 +111,7 @@ def _compare(before: Captures, after: Captures, host: str | None, top: int, *, a
                 f"a run has {len(one.subjects)} captures, and two are compared; choose one by --case and --variant, "
                 f"such as --case '{case}' --variant {variant}"
             )
-    pair = [_choose_host(_summarise(one.captures, ALL, quiet=as_json), host) for one in (before, after)]
+    pair = [_choose_host(_summarise(one.captures, ALL, step, quiet=as_json), host) for one in (before, after)]
     if as_json:
         sys.stdout.buffer.write(trace.encode_difference(*pair))
     else:
@@ -121,36 +126,27 @@ def _choose_host(shown: Sequence[Shown], host: str | None) -> Shown:
     return next(one for one in shown if one.capture.host == host)
 
 
-def _summarise(captures: Sequence[Capture], most: int, *, quiet: bool) -> list[Shown]:
+def _summarise(captures: Sequence[Capture], most: int, step: str | None, *, quiet: bool) -> list[Shown]:
     with _watch(captures, quiet=quiet) as watch:
-        return [_summarise_one(capture, most, watch) for capture in captures]
+        return [_summarise_one(capture, most, step, watch) for capture in captures]
 
 
-def _summarise_one(capture: Capture, most: int, watch: Watch | None) -> Shown:
+def _summarise_one(capture: Capture, most: int, step: str | None, watch: Watch | None) -> Shown:
     backend = BACKENDS.get(capture.platform)
     summary = summarise_capture(
         capture.path,
         capture.read_texts(),
         has_device=None if backend is None else not backend.is_host,
+        step_name=step,
         most_operations=most,
         watch=watch,
     )
     if not summary.is_healthy:
-        return Shown(capture, _withhold(summary), None)
+        return Shown(capture, summary, None)
+    require_step(summary, step)
     peak_flops, peak_bytes_per_s = _find_peaks(summary)
     bound = find_bound(summary, peak_flops=peak_flops, peak_bytes_per_s=peak_bytes_per_s)
     return Shown(capture, summary, bound)
-
-
-def _withhold(summary: TraceSummary) -> TraceSummary:
-    """What an unhealthy capture says of itself: no number of it can be used."""
-    return TraceSummary(
-        platform=summary.platform,
-        steps_from=summary.steps_from,
-        findings=summary.findings,
-        events=summary.events,
-        device_kind=summary.device_kind,
-    )
 
 
 def _find_peaks(summary: TraceSummary) -> tuple[Mapping[str, float], float | None]:

@@ -15,6 +15,7 @@ from jaxmeter.cli import trace
 from jaxmeter.cli.app import app
 from jaxmeter.harness.record import RunFolder
 from tests import samples
+from tests.harness.traces.made_up import encode_host, encode_space, operation, step
 
 CHECKOUT = Path(__file__).parents[2]
 CAPTURES = CHECKOUT / "tests" / "harness" / "traces" / "captures"
@@ -65,7 +66,7 @@ def test_a_capture_is_shown_from_its_device_to_what_it_is_bound_by(call):
     code, lines, complained = call(MATMUL)
 
     assert (code, complained) == (0, "")
-    assert lines[1:3] == ["  cpu · 1 device · 123 events", "  5 traced steps: step annotations"]
+    assert lines[1:3] == ["  cpu · 1 device · 123 events", "  5 traced steps: step annotations named matmul:jit"]
     assert find_row(lines, "compute  ")[:3] == ["compute", "90", "%"]
     assert find_row(lines, "wall time, traced") == ["wall", "time,", "traced", "1.49", "ms", "1.01", "ms", "1.58", "ms"]
     assert find_row(lines, "device 0 busy")[3:5] == ["1.35", "ms"]
@@ -187,6 +188,31 @@ def test_a_path_without_what_was_asked_for_is_unusable_and_says_what_to_do(call,
     assert complaint in complained
 
 
+@pytest.fixture
+def of_two_names(tmp_path):
+    """A capture whose steps are named `train` and `eval`."""
+    steps = [step(0, 40, 0), step(50, 30, 1, name="eval"), step(100, 40, 2)]
+    events = [operation("a", 1, 30), operation("b", 51, 20), operation("a", 101, 30)]
+    path = tmp_path / "names.xplane.pb"
+    path.write_bytes(encode_space(encode_host(*steps, *events)))
+    return path
+
+
+def test_of_steps_of_several_names_those_that_last_longest_are_shown_and_others_by_name(call, of_two_names):
+    longest, chosen = call(of_two_names)[1], call(of_two_names, "--step", "eval")[1]
+
+    assert "  2 traced steps: step annotations named train" in longest
+    assert "  other annotated steps: eval (1); --step NAME chooses" in longest
+    assert "  1 traced step: step annotations named eval" in chosen
+
+
+def test_a_name_that_no_step_has_is_unusable_and_says_which_there_are(call, of_two_names):
+    code, _, complained = call(of_two_names, "--step", "test")
+
+    assert code == 2
+    assert "no step is named 'test'; choose one of: train, eval" in complained
+
+
 def test_json_has_every_capture_with_its_bound(call, tmp_path):
     session(tmp_path, "s", alpha=MATMUL, beta=SHARDED)
 
@@ -261,6 +287,15 @@ def test_two_captures_have_their_groups_next_to_each_other_and_operations_that_a
     assert find_row(lines, "−1.53 ms") == ["−1.53", "ms", "2.79", "ms", "1.26", "ms", "busy", "time"]
     assert " ".join(lines).endswith("`jaxmeter compare` decides whether a program became slower.")
     assert "alone is no finding" in " ".join(lines)
+
+
+def test_captures_that_are_unlike_are_compared_with_a_warning(call):
+    unlike = json.loads("\n".join(call(SHARDED, MATMUL, "--json")[1]))["unlike"]
+    lines = call(SHARDED, MATMUL)[1]
+
+    assert unlike == ["number of devices: 2 in A, 1 in B", "programs: jit_by_shard_map in A, jit_matmul in B"]
+    assert [f"  {line}" in lines for line in unlike] == [True, True]
+    assert json.loads("\n".join(call(MATMUL, MATMUL, "--json")[1]))["unlike"] == []
 
 
 def test_an_unhealthy_capture_is_not_compared(call, tmp_path):

@@ -111,7 +111,8 @@ def device_time(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> D
         with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
             captured = _capture(call, Path(folder), name)
             has_device = any(device.platform != "cpu" for device in jax.local_devices())
-            trace = read_one(Capture(captured.path, "host"), has_device=has_device, steps=captured.steps)
+            capture = Capture(captured.path, "host")
+            trace = read_one(capture, has_device=has_device, steps=captured.steps, step_name=name)
     finally:
         state.put_back()
     return DeviceTime(name, trace, captured.steps)

@@ -28,7 +28,7 @@ CALLS = 3
 
 
 def measure_peaks() -> Peaks:
-    """Return the rates of the processor that jax runs on, over all of its cores. It takes about 2 s."""
+    """Return the rates of the processor that jax runs on, over all of its cores. It takes 2 to 4 s."""
     products = {name: [_make_product(size, name) for size in SIZES] for name in FORMATS}
     triad = _make_triad()
     flops: dict[str, list[float]] = {name: [] for name in FORMATS}

@@ -58,7 +58,7 @@ def capture_and_read(
         return Outcome(status=Status.FAILED, reason=str(error))
     hide_host(folder)
     (path,) = folder.rglob("*.xplane.pb")
-    summary = summarise_capture(path, texts, has_device=has_device, steps=captured.steps)
+    summary = summarise_capture(path, texts, has_device=has_device, steps=captured.steps, step_name=variant)
     details = TraceDetails(summary=shorten_summary(summary), discarded=captured.discarded)
     return Outcome(status=Status.OK, values={"trace_file_bytes": (path.stat().st_size,)}, details=details)
 

@@ -91,11 +91,13 @@ class TracedDevice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One host's capture.
+    """One host's capture. That of an unhealthy one has no numbers.
 
     Args:
       platform: cpu, gpu or tpu; empty where no device has operations.
       steps_from: What a step is: annotations, runs of the longest program, or first to last operation.
+      step_name: Of annotated steps.
+      other_steps: By name, how many annotated steps are none of these steps.
       until_next: Whether a step lasts until the next one begins, since the annotated code does not wait for results.
       traced_s: Wall time of each step while it was traced, which is no time of the program: tracing slows it down.
       devices: Those with operations.
@@ -120,6 +122,8 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     platform: str
     steps_from: str
+    step_name: str = ""
+    other_steps: dict[str, int] = {}
     until_next: bool = False
     traced_s: tuple[float, ...] = ()
     devices: tuple[TracedDevice, ...] = ()

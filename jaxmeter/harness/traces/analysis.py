@@ -5,7 +5,7 @@ Source of the definitions: docs/where-the-time-goes.md.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -33,11 +33,13 @@ class Steps:
     Args:
       source: ANNOTATIONS, MODULE_RUNS or WHOLE.
       until_next: Whether each lasts until the next begins, as the annotated code does not wait for its results.
+      others: By name, how many annotated steps are none of these steps: of another name or thread, or not waited for.
     """
 
     source: str
     steps: tuple[Step, ...]
     until_next: bool = False
+    others: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,13 @@ class Analysis:
         return max(range(len(self.devices)), key=lambda place: int(self.devices[place].busy.sum()), default=0)
 
 
-def analyse(timeline: Timeline, programs: Programs) -> Analysis:
-    """Return what a timeline shows. A timeline without operations has steps and no devices."""
-    steps = find_steps(timeline)
+def analyse(timeline: Timeline, programs: Programs, step_name: str | None = None) -> Analysis:
+    """Return what a timeline shows. A timeline without operations has steps and no devices.
+
+    Args:
+      step_name: As for `find_steps`.
+    """
+    steps = find_steps(timeline, step_name)
     windows = steps.steps
     starts, ends = _times(windows, "start"), _times(windows, "end")
     kept = _inside(timeline.operations, windows)
@@ -168,14 +174,18 @@ def analyse(timeline: Timeline, programs: Programs) -> Analysis:
     )
 
 
-def find_steps(timeline: Timeline) -> Steps:
-    """Return the steps: by annotation, else the runs of the program that took longest, else the whole capture."""
-    annotated = timeline.annotated
-    layout = timeline.layout
-    if annotated and not (layout is not None and layout.has_device_clock):
-        by_annotation = _annotated_steps(timeline, annotated)
+def find_steps(timeline: Timeline, name: str | None = None) -> Steps:
+    """Return the steps: by annotation, else the runs of the program that took longest, else the whole capture.
+
+    Args:
+      name: Of the annotated steps, if any has it; by default the name that lasts longest.
+    """
+    annotated, layout = timeline.annotated, timeline.layout
+    if any(name in (None, step.name) for step in annotated) and not (layout is not None and layout.has_device_clock):
+        by_annotation = _find_annotated(timeline, name)
         if by_annotation is not None:
             return by_annotation
+    others = Counter(step.name for step in annotated)
     if layout is not None and layout.has_runs and timeline.runs:
         runs = [run for run in timeline.runs if run.end > run.start]
         # A run that the capture cuts off is none; runtimes that report no completion cut off nothing.
@@ -190,30 +200,57 @@ def find_steps(timeline: Timeline) -> Steps:
                 for run in runs
                 if (run.module, run.program) == (module, program)
             ]
-            return Steps(MODULE_RUNS, tuple(steps))
+            return Steps(MODULE_RUNS, tuple(steps), others=others)
     if not len(timeline.operations):
-        return Steps(WHOLE, ())
+        return Steps(WHOLE, (), others=others)
     first, last = int(timeline.operations.starts.min()), int(timeline.operations.ends.max())
-    return Steps(WHOLE, (Step("capture", first, max(last, first + 1)),))
+    return Steps(WHOLE, (Step("capture", first, max(last, first + 1)),), others=others)
 
 
-def _annotated_steps(timeline: Timeline, annotated: Sequence[Step]) -> Steps | None:
+def _find_annotated(timeline: Timeline, name: str | None) -> Steps | None:
     """Steps by annotation; None where the annotated code runs so far ahead that its work lies outside of them."""
-    outermost: list[Step] = []
-    for step in annotated:  # a step inside another is no step of its own
-        if not outermost or step.start >= outermost[-1].end:
-            outermost.append(step)
+    steps, foreign = _choose_annotated(timeline.annotated, name)
+    others = Counter(one.name for one in foreign)
+    # Steps of other names that the same thread takes in turn, such as those of an evaluation.
+    between = _list_apart([one for one in foreign if one.thread == steps[0].thread], steps)
     busy = unite(timeline.operations.intervals)
-    inside = _hold(busy, outermost)
-    until_last = measure(clip(busy, outermost[0].start, outermost[-1].end))
+    busy = subtract(busy, unite((_times(between, "start"), _times(between, "end"))))
+    inside = _hold(busy, steps)
+    until_last = measure(clip(busy, steps[0].start, steps[-1].end))
     # Work of other code, before, between and behind the steps, does not mean that they do not wait.
-    if not measure(clip(busy, outermost[0].start, timeline.end)) or (inside and inside >= HELD * until_last):
-        return Steps(ANNOTATIONS, tuple(outermost))
-    following = [replace(step, end=after.start) for step, after in pairwise(outermost)]
+    if not measure(clip(busy, steps[0].start, timeline.end)) or (inside and inside >= HELD * until_last):
+        return Steps(ANNOTATIONS, tuple(steps), others=others)
+    in_turn = sorted((*steps, *between), key=lambda step: step.start)
+    following = [replace(step, end=after.start) for step, after in pairwise(in_turn) if step.name == steps[0].name]
     held = _hold(busy, following)
-    if held and held >= HELD * measure(clip(busy, outermost[0].start, timeline.end)):
-        return Steps(ANNOTATIONS, tuple(following), until_next=True)
+    if held and held >= HELD * measure(clip(busy, steps[0].start, timeline.end)):
+        return Steps(ANNOTATIONS, tuple(following), until_next=True, others=others)
     return None
+
+
+def _choose_annotated(annotated: Sequence[Step], name: str | None) -> tuple[list[Step], list[Step]]:
+    """The steps of one name and thread, those that last longest, and the outermost steps of other names and threads."""
+    named = [step for step in annotated if name in (None, step.name)]
+    outermost: dict[int | None, list[Step]] = defaultdict(list)
+    for step in named:  # a step inside another is no step of its own
+        own = outermost[step.thread]
+        if not own or step.start >= own[-1].end:
+            own.append(step)
+    groups: dict[tuple[int | None, str], list[Step]] = defaultdict(list)
+    for thread, steps in outermost.items():
+        for step in steps:
+            groups[thread, step.name].append(step)
+    chosen = max(groups.values(), key=lambda steps: sum(step.end - step.start for step in steps))
+    if name is None:
+        return chosen, [step for steps in groups.values() if steps is not chosen for step in steps]
+    return chosen, [step for step in annotated if step.name != name or step.thread != chosen[0].thread]
+
+
+def _list_apart(those: Sequence[Step], steps: Sequence[Step]) -> list[Step]:
+    """Those that overlap none of the steps, which are in order and disjoint."""
+    starts, ends = _times(steps, "start"), _times(steps, "end")
+    following = numpy.searchsorted(ends, _times(those, "start"), side="right").tolist()
+    return [one for one, place in zip(those, following, strict=True) if place == len(ends) or starts[place] >= one.end]
 
 
 def _hold(busy: Intervals, steps: Sequence[Step]) -> int:
@@ -293,10 +330,7 @@ def _is_of(operations: Operations, about: Sequence[Operation], category: str) ->
 def _total(
     operations: Operations, about: Sequence[Operation], timeline: Timeline, programs: Programs
 ) -> Iterator[OperationTime]:
-    shares = numpy.zeros(len(operations))
-    for device in range(len(timeline.devices)):
-        here = operations.device == device
-        shares[here] = _share(operations.take(here), about)
+    shares = _share_by_device(operations, about, len(timeline.devices))
     durations = operations.ends - operations.starts
     own_times = _find_self_times(operations, about, programs)
     size = len(operations.kinds)
@@ -319,6 +353,17 @@ def _total(
                 share_ps=float(shared[place]),
                 by_device={name: float(of[place]) for name, of in zip(timeline.devices, by_device, strict=True)},
             )
+
+
+def _share_by_device(operations: Operations, about: Sequence[Operation], devices: int) -> NDArray[numpy.float64]:
+    """Of its device's busy time each operation's share."""
+    if devices == 1:  # a large capture has no room for a copy
+        return _share(operations, about)
+    shares = numpy.zeros(len(operations))
+    for device in range(devices):
+        here = operations.device == device
+        shares[here] = _share(operations.take(here), about)
+    return shares
 
 
 def _share(operations: Operations, about: Sequence[Operation]) -> NDArray[numpy.float64]:

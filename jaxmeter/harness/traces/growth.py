@@ -9,7 +9,10 @@ from enum import StrEnum
 import msgspec
 
 from jaxmeter.harness.record.trace_summary import TracedOperation, TraceSummary
-from jaxmeter.harness.traces.typical import count_device_steps
+from jaxmeter.harness.traces.typical import count_device_steps, describe_steps
+
+MOST_NAMED = 3
+"""Programs of a capture that a sentence names."""
 
 
 class Presence(StrEnum):
@@ -80,6 +83,22 @@ def find_grown(before: TraceSummary, after: TraceSummary) -> tuple[Grown, ...]:
         presence = Presence.UNNAMED if before.others else Presence.NEW
         grown.append(_describe(group.operations, before_s=None, after_s=group.time_s, presence=presence))
     return tuple(sorted(grown, key=lambda one: (-one.difference_s, one.module, one.name)))
+
+
+def list_unlike(before: TraceSummary, after: TraceSummary) -> tuple[str, ...]:
+    """Return in what two captures are so unlike that a difference of their operations' times may have other reasons."""
+    pairs = {
+        "platform": [one.platform for one in (before, after)],
+        "device": [one.device_kind for one in (before, after)],
+        "number of devices": [str(len(one.devices)) for one in (before, after)],
+        "steps": [describe_steps(msgspec.structs.replace(one, step_name="")) for one in (before, after)],
+    }
+    unlike = [f"{name}: {a or 'unknown'} in A, {b or 'unknown'} in B" for name, (a, b) in pairs.items() if a != b]
+    modules = [{one.module for one in summary.operations} - {""} for summary in (before, after)]
+    if all(modules) and not modules[0] & modules[1]:
+        a, b = (", ".join(sorted(names)[:MOST_NAMED]) for names in modules)
+        unlike.append(f"programs: {a} in A, {b} in B")
+    return tuple(unlike)
 
 
 def find_busy_per_step(summary: TraceSummary) -> float | None:

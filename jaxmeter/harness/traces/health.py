@@ -156,9 +156,11 @@ def _find_missing_steps(analysis: Analysis, expected: int | None) -> Iterator[Fi
         if expected is not None:
             yield Finding(problem=Problem.MISSING_STEPS, text=f"it has none of {expected} annotated steps")
         return
-    numbers = [step.number for step in analysis.timeline.annotated if step.number is not None]
+    of_steps = {(step.name, step.thread) for step in steps.steps}
+    annotated = [step for step in analysis.timeline.annotated if (step.name, step.thread) in of_steps]
+    numbers = [step.number for step in annotated if step.number is not None]
     gaps = max(numbers) - min(numbers) + 1 - len(set(numbers)) if numbers else 0
-    found = len(analysis.timeline.annotated)
+    found = len(annotated)
     if (expected is not None and found != expected) or (expected is None and 0 < gaps < found):
         yield Finding(
             problem=Problem.MISSING_STEPS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy
 from numpy.typing import NDArray
 
@@ -72,19 +74,24 @@ def share_equally(intervals: Intervals) -> NDArray[numpy.float64]:
     starts, ends = intervals
     order = numpy.argsort(starts)
     shares = numpy.zeros(len(starts))
-    # Where nothing is active one part ends and the next begins: in parts, since a large capture has room for one.
-    begun, reached = starts[order], ends[order]
-    numpy.maximum.accumulate(reached, out=reached)
-    gaps = numpy.flatnonzero(begun[1:] >= reached[:-1]) + 1
-    del begun, reached
-    low = 0
-    while low < len(order):
-        place = int(numpy.searchsorted(gaps, low + PART, side="left"))
-        high = int(gaps[place]) if place < len(gaps) else len(order)
+    for low, high in _list_parts(starts, ends, order):  # a large capture has room for one
         part = order[low:high]
         shares[part] = _share_part(starts[part], ends[part])
-        low = high
     return shares
+
+
+def _list_parts(starts: Times, ends: Times, order: Times) -> Iterator[tuple[int, int]]:
+    """Divide ordered intervals where nothing is active, about every PART of them."""
+    begun, reached = 0, numpy.iinfo(numpy.int64).min
+    for low in range(0, len(order), PART):
+        part = order[low : low + PART]
+        until = numpy.maximum.accumulate(numpy.concatenate(([reached], ends[part])))
+        reached = until[-1]
+        gaps = low + numpy.flatnonzero(starts[part] >= until[:-1])
+        if len(gaps) and gaps[0] > begun:
+            yield begun, int(gaps[0])
+            begun = int(gaps[0])
+    yield begun, len(order)
 
 
 def _share_part(starts: Times, ends: Times) -> NDArray[numpy.float64]:

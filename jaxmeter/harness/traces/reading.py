@@ -17,7 +17,7 @@ from jaxmeter.harness.traces.bound import Bound, describe_bound, find_bound
 from jaxmeter.harness.traces.captures import Capture, Captures, NoCaptureError, choose_host, find_captures
 from jaxmeter.harness.traces.summary import analyse_space, summarise_analysis
 from jaxmeter.harness.traces.timeline import Step
-from jaxmeter.harness.traces.typical import find_busy_s, find_busy_share
+from jaxmeter.harness.traces.typical import describe_steps, find_busy_s, find_busy_share
 from jaxmeter.harness.traces.xplane import open_capture
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ ALL = sys.maxsize
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """What one host's capture shows. Times of steps were traced, so they are no times of the program.
+    """What one host's capture shows; the tables of an unhealthy one are empty.
+
+    Times of steps were traced, so they are no times of the program.
 
     Args:
       path: Of the `*.xplane.pb`.
@@ -52,7 +54,7 @@ class Trace:
 
     @property
     def health(self) -> tuple[Finding, ...]:
-        """What is wrong with the capture; with a fatal finding its numbers cannot be used."""
+        """What is wrong with the capture; with a fatal finding it gives no numbers."""
         return self.summary.findings
 
     @property
@@ -97,7 +99,7 @@ class Trace:
 
     def _describe(self) -> Iterator[str]:
         summary = self.summary
-        steps = f"{counted(len(self._steps), 'step')} ({summary.steps_from})" if self._steps else "no steps"
+        steps = f"{counted(len(self._steps), 'step')} ({describe_steps(summary)})" if self._steps else "no steps"
         platform = summary.platform or "no device"
         yield visible(f"{self.path.name}: {platform}, {steps}, {counted(len(summary.operations), 'operation')}")
         if summary.is_healthy:
@@ -114,6 +116,7 @@ def read_trace(
     host: str | None = None,
     case: str | None = None,
     variant: str | None = None,
+    step: str | None = None,
 ) -> Trace:
     """Return what a profiler capture shows, as tables.
 
@@ -122,28 +125,48 @@ def read_trace(
       session: Name of a session in the log folder; by default the newest.
       host: Name of one of several hosts.
       case, variant: Of a run.
+      step: Name of the annotated steps; by default the name that lasts longest.
     Raises:
-      NoCaptureError: There is no capture, or there are several; the message says how to choose. It is a ValueError.
+      NoCaptureError: There is no capture, or there are several, or no step of that name; the message says how to
+        choose. It is a ValueError.
       CaptureError: The file is damaged. It is a ValueError.
       OSError: The file cannot be read.
     """
     found = find_captures(Path(path), session=session, case=case, variant=variant)
-    return read_one(_choose(found, host))
+    trace = read_one(_choose(found, host), step_name=step)
+    require_step(trace.summary, step)
+    return trace
 
 
-def read_one(capture: Capture, *, has_device: bool | None = None, steps: int | None = None) -> Trace:
+def read_one(
+    capture: Capture, *, has_device: bool | None = None, steps: int | None = None, step_name: str | None = None
+) -> Trace:
     """Return what one capture shows.
 
     Args:
-      has_device, steps: As for `summarise_capture`.
+      has_device, steps, step_name: As for `summarise_capture`.
     Raises:
       CaptureError: The file is damaged.
       OSError: The file cannot be read.
     """
     with open_capture(capture.path) as space:
-        analysis = analyse_space(space, capture.read_texts())
+        analysis = analyse_space(space, capture.read_texts(), step_name)
     summary = summarise_analysis(analysis, has_device=has_device, steps=steps, most_operations=ALL)
-    return Trace(capture.path, summary, analysis.steps.steps)
+    return Trace(capture.path, summary, analysis.steps.steps if summary.is_healthy else ())
+
+
+def require_step(summary: TraceSummary, name: str | None) -> None:
+    """Complain where the steps of a healthy capture are not those of that name.
+
+    Raises:
+      NoCaptureError: With the names that there are.
+    """
+    if name in (None, summary.step_name) or not summary.is_healthy:
+        return
+    if name in summary.other_steps:
+        raise NoCaptureError(f"the steps named {name!r} cannot be used: steps here are {summary.steps_from}")
+    names = ", ".join(filter(None, (summary.step_name, *summary.other_steps)))
+    raise NoCaptureError(f"no step is named {name!r}; " + (f"choose one of: {names}" if names else "none is annotated"))
 
 
 def describe_busy(summary: TraceSummary) -> str:

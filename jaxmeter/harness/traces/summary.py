@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from jaxmeter.harness.record.trace_summary import Finding, Problem, TracedDevice, TracedOperation, TraceSummary
-from jaxmeter.harness.traces.analysis import Analysis, OperationTime, analyse
+from jaxmeter.harness.traces.analysis import ANNOTATIONS, Analysis, OperationTime, analyse
 from jaxmeter.harness.traces.health import PS_PER_S, find_problems
 from jaxmeter.harness.traces.intervals import Times
 from jaxmeter.harness.traces.ledger import make_ledger
@@ -42,6 +42,7 @@ def summarise_capture(
     *,
     has_device: bool | None = None,
     steps: int | None = None,
+    step_name: str | None = None,
     most_operations: int = MOST_OPERATIONS,
     watch: Callable[[Space], None] | None = None,
 ) -> TraceSummary:
@@ -52,6 +53,7 @@ def summarise_capture(
       texts: HLO of programs that ran, in addition to what the capture holds.
       has_device: Whether it ought to hold a device of its own; None where that is not known.
       steps: How many annotated steps it ought to hold; None where that is not known.
+      step_name: As for `find_steps`.
       watch: Called with the opened capture, whose `read_bytes` grows while events are read.
     Raises:
       OSError: It cannot be read.
@@ -60,7 +62,14 @@ def summarise_capture(
         with open_capture(path) as space:
             if watch is not None:
                 watch(space)
-            return summarise(space, texts, has_device=has_device, steps=steps, most_operations=most_operations)
+            return summarise(
+                space,
+                texts,
+                has_device=has_device,
+                steps=steps,
+                step_name=step_name,
+                most_operations=most_operations,
+            )
     except CaptureError as error:
         finding = Finding(problem=Problem.DAMAGED, text=str(error), remedy="capture again, and copy the file whole")
         return TraceSummary(platform="", steps_from="", findings=(finding,))
@@ -72,6 +81,7 @@ def summarise(
     *,
     has_device: bool | None = None,
     steps: int | None = None,
+    step_name: str | None = None,
     most_operations: int = MOST_OPERATIONS,
 ) -> TraceSummary:
     """Return what an opened capture shows.
@@ -81,7 +91,7 @@ def summarise(
     """
     texts = tuple(texts)
     return summarise_analysis(
-        analyse_space(space, texts),
+        analyse_space(space, texts, step_name),
         modules=frozenset(match[1] for text in texts if (match := _MODULE.match(text))),
         has_device=has_device,
         steps=steps,
@@ -89,14 +99,14 @@ def summarise(
     )
 
 
-def analyse_space(space: Space, texts: Iterable[str] = ()) -> Analysis:
+def analyse_space(space: Space, texts: Iterable[str] = (), step_name: str | None = None) -> Analysis:
     """Return all that an opened capture shows.
 
     Raises:
       CaptureError: It is damaged.
     """
     programs = Programs(list_programs(space), texts)
-    return analyse(read_timeline(space, programs), programs)
+    return analyse(read_timeline(space, programs), programs, step_name)
 
 
 def summarise_analysis(
@@ -107,20 +117,31 @@ def summarise_analysis(
     steps: int | None = None,
     most_operations: int = MOST_OPERATIONS,
 ) -> TraceSummary:
-    """Return the table that a run keeps of what a capture shows.
+    """Return the table that a run keeps of what a capture shows. One of an unhealthy capture has no numbers.
 
     Args:
       modules: Names of programs of which one ought to have run; empty where that is not known.
     """
     timeline = analysis.timeline
-    ledger = make_ledger(analysis)
-    delays = timeline.launch_delays
     stats: Mapping[str, Value] = timeline.device_stats[0] if timeline.device_stats else {}
-    busy = sum(one.share_ps for one in analysis.operations)
-    named = analysis.operations[:most_operations]
-    return TraceSummary(
+    without_numbers = TraceSummary(
         platform="" if timeline.layout is None else timeline.layout.platform,
         steps_from=analysis.steps.source,
+        findings=tuple(find_problems(analysis, modules=modules, has_device=has_device, steps=steps)),
+        events=timeline.events,
+        device_kind=str(stats.get("device_type_string", stats.get("gpu_device_name", ""))),
+    )
+    if not without_numbers.is_healthy:
+        return without_numbers
+    ledger = make_ledger(analysis)
+    delays = timeline.launch_delays
+    busy = sum(one.share_ps for one in analysis.operations)
+    named = analysis.operations[:most_operations]
+    is_annotated = analysis.steps.source == ANNOTATIONS
+    return msgspec.structs.replace(
+        without_numbers,
+        step_name=analysis.steps.steps[0].name if is_annotated else "",
+        other_steps=dict(analysis.steps.others),
         until_next=analysis.steps.until_next,
         traced_s=_seconds(analysis.wall),
         devices=tuple(_summarise_devices(analysis)),
@@ -141,12 +162,9 @@ def summarise_analysis(
         else None,
         flops=_total_cost(analysis, busy, lambda one: 0.0 if one.about.category == TRANSFER else one.about.cost.flops),
         bytes=_total_cost(analysis, busy, lambda one: one.about.cost.bytes),
-        findings=tuple(find_problems(analysis, modules=modules, has_device=has_device, steps=steps)),
-        events=timeline.events,
         peak_flops=_scaled(stats.get("peak_teraflops_per_second"), 1e12),
         peak_bytes_per_s=_scaled(stats.get("peak_hbm_bw_gigabytes_per_second"), 1e9)
         or _scaled(stats.get("memory_bandwidth"), 1.0),
-        device_kind=str(stats.get("device_type_string", stats.get("gpu_device_name", ""))),
     )
 
 

@@ -158,6 +158,7 @@ class Step:
 
     Args:
       device: The device whose clock it is by; None for all.
+      thread: Place of the host's thread that annotated it; None where nobody did.
     """
 
     name: str
@@ -165,6 +166,7 @@ class Step:
     end: int
     number: int | None = None
     device: int | None = None
+    thread: int | None = None
 
 
 @dataclass(frozen=True)
@@ -449,8 +451,8 @@ class _Reader:
             self.on_host.add(self.host_kinds.setdefault(key, len(self.host_kinds)), thread, span, stats)
         elif "_r" in stats or "step_num" in stats:
             number = stats.get("step_num")
-            name = _name(plane, identifier)
-            self.annotated.append(Step(name.name, start, end, number if isinstance(number, int) else None))
+            name = _name(plane, identifier).name
+            self.annotated.append(Step(name, start, end, number if isinstance(number, int) else None, thread=thread))
 
     def _finish_host_operations(self, programs: Programs) -> Operations:
         """Return the host's own operations, with their runs and devices as those of the capture."""

@@ -29,6 +29,12 @@ def find_busy_share(summary: TraceSummary) -> float | None:
     return sum(device.busy_s) / total_s if device is not None and device.busy_s and total_s > 0 else None
 
 
+def describe_steps(summary: TraceSummary) -> str:
+    """Return what a step is, such as `step annotations named train`."""
+    name = f" named {summary.step_name}" if summary.step_name else ""
+    return f"{summary.steps_from}{name}" + (", each until the next begins" if summary.until_next else "")
+
+
 def find_slowest(summaries: Sequence[TraceSummary]) -> int:
     """Return the place of the host with the longest typical step, among the healthy ones if there are any."""
 

@@ -16,9 +16,16 @@ from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedO
 from jaxmeter.harness.traces.analysis import MODULE_RUNS
 from jaxmeter.harness.traces.bound import Bound, describe_bound
 from jaxmeter.harness.traces.captures import Capture
-from jaxmeter.harness.traces.growth import Grown, Presence, find_busy_per_step, find_grown
+from jaxmeter.harness.traces.growth import Grown, Presence, find_busy_per_step, find_grown, list_unlike
 from jaxmeter.harness.traces.ledger import GROUPS
-from jaxmeter.harness.traces.typical import count_device_steps, find_busy_s, find_busy_share, find_slowest, find_step_s
+from jaxmeter.harness.traces.typical import (
+    count_device_steps,
+    describe_steps,
+    find_busy_s,
+    find_busy_share,
+    find_slowest,
+    find_step_s,
+)
 from jaxmeter.reporting import numbers
 from jaxmeter.reporting.render.console import WIDEST, print_lines
 from jaxmeter.reporting.text import counted, hide_home, visible
@@ -35,8 +42,8 @@ SMALLEST_PART = 0.0005
 MOST_DEVICES = 8
 """Whose times are listed; the busiest come first."""
 
-MOST_SESSIONS = 5
-"""Other sessions that are named; all are counted."""
+MOST_OTHERS = 5
+"""Other sessions, and names of other steps, that are named; all are counted."""
 
 GAP = 2
 """Columns between those of a table."""
@@ -100,7 +107,8 @@ def encode_difference(before: Shown, after: Shown) -> bytes:
     """Return two captures, and the operations that differ, as JSON."""
     grown = find_grown(before.summary, after.summary)
     rows = [{**msgspec.to_builtins(one), "difference_s": one.difference_s} for one in grown]
-    return _to_json({"before": _describe(before), "after": _describe(after), "grown": rows})
+    unlike = list_unlike(before.summary, after.summary)
+    return _to_json({"before": _describe(before), "after": _describe(after), "unlike": unlike, "grown": rows})
 
 
 def _to_json(content: Mapping[str, Any]) -> bytes:
@@ -127,7 +135,7 @@ def _write_capture(one: Shown, others: Sequence[str], hosts: Sequence[Shown], wi
     yield _make_text(_cut_front(one.label, width), "bold")
     yield from _describe_traced(summary)
     if others:
-        named = ", ".join(others[:MOST_SESSIONS]) + (", …" if len(others) > MOST_SESSIONS else "")
+        named = ", ".join(others[:MOST_OTHERS]) + (", …" if len(others) > MOST_OTHERS else "")
         yield _make_text(f"  {counted(len(others), 'other session')} in this folder (--session NAME): {named}", "dim")
     if len(hosts) > 1:
         yield from _write_hosts(hosts, one)
@@ -155,8 +163,13 @@ def _describe_traced(summary: TraceSummary) -> Iterator[Text]:
     if count:
         has_own = devices > 1 and count_device_steps(summary) == count
         steps = f"{counted(count // devices, 'traced step')} a device" if has_own else counted(count, "traced step")
-        until = ", each until the next begins" if summary.until_next else ""
-        yield _make_text(f"  {steps}: {summary.steps_from}{until}")
+        yield _make_text(f"  {steps}: {describe_steps(summary)}")
+    if summary.other_steps:
+        known = sorted(summary.other_steps.items(), key=lambda item: (-item[1], item[0]))
+        others = ", ".join(f"{name} ({numbers.count(count)})" for name, count in known[:MOST_OTHERS])
+        rest = f" and {counted(len(known) - MOST_OTHERS, 'more name')}" if len(known) > MOST_OTHERS else ""
+        hint = "; --step NAME chooses" if summary.step_name else ""
+        yield _make_text(f"  other annotated steps: {others}{rest}{hint}", "dim")
     if summary.between_share >= SMALLEST_OUTSIDE:
         yield _make_text(
             f"  between the steps: {numbers.percent(summary.between_share)} of the time that they span", "yellow"
@@ -339,6 +352,10 @@ def _write_difference(before: Shown, after: Shown, most: int, width: int) -> Ite
         for name, one in unhealthy:
             yield from _write_findings(f"Findings of {name}", one.summary.findings)
         return
+    if unlike := list_unlike(before.summary, after.summary):
+        yield Text()
+        yield _make_text("The captures are unlike: a difference may have another cause than the program", "bold yellow")
+        yield from (_make_text(f"  {line}", "yellow") for line in unlike)
     yield from _write_ledgers(before.summary, after.summary)
     yield from _write_grown(before.summary, after.summary, most, width)
     yield from _write_findings("Findings of A", before.summary.findings)

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from jaxmeter.harness.record.trace_summary import TracedDevice, TracedOperation, TraceSummary
-from jaxmeter.harness.traces.growth import Presence, find_busy_per_step, find_grown
+from jaxmeter.harness.traces.growth import Presence, find_busy_per_step, find_grown, list_unlike
 
 
 def operation(name: str, share: float, **changes: Any) -> TracedOperation:
@@ -89,6 +90,25 @@ def test_what_a_summary_may_only_not_name_is_neither_new_nor_gone():
 
     assert {one.name: one.presence for one in find_grown(before, after)} == {"b": Presence.UNNAMED, "a": Presence.GONE}
     assert find_grown(after, before)[0].presence is Presence.NEW
+
+
+@pytest.mark.parametrize(
+    ("changes", "unlike"),
+    [
+        ({}, ()),
+        ({"step_name": "train"}, ()),
+        ({"platform": "cpu"}, ("platform: gpu in A, cpu in B",)),
+        ({"device_kind": "H200"}, ("device: unknown in A, H200 in B",)),
+        ({"devices": ()}, ("number of devices: 2 in A, 0 in B",)),
+        ({"steps_from": "runs"}, ("steps: unknown in A, runs in B",)),
+        ({"operations": (operation("a", 1.0, module="jit_g"),)}, ("programs: jit_step in A, jit_g in B",)),
+        ({"operations": ()}, ()),
+    ],
+)
+def test_captures_of_another_platform_or_program_are_unlike(changes, unlike):
+    before = summary(operation("a", 1.0))
+
+    assert list_unlike(before, msgspec.structs.replace(before, **changes)) == unlike
 
 
 def test_captures_without_steps_have_no_times():

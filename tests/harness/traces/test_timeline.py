@@ -398,6 +398,48 @@ def test_an_annotation_inside_another_is_no_step_of_its_own():
     assert [one.number for one in steps.steps] == [1, 2]
 
 
+def test_steps_are_those_of_the_name_that_lasts_longest_and_others_are_counted():
+    events = (step(0, 30), operation("a", 1, 29), step(40, 20, name="eval"), operation("a", 41, 19, run_id=2))
+    steps = find(*events, step(60, 5, name="eval"), operation("a", 61, 4, run_id=3))
+
+    assert [(one.name, *microseconds(one)) for one in steps.steps] == [("train", 0, 30)]
+    assert steps.others == {"eval": 2}
+
+
+def test_steps_of_a_name_may_lie_inside_others():
+    timeline = read_made_up(encode_host(step(0, 30), step(5, 10, name="inner"), operation("a", 6, 8)))
+    steps = find_steps(timeline, "inner")
+
+    assert [microseconds(one) for one in steps.steps] == [(5, 15)]
+    assert steps.others == {"train": 1}
+
+
+def test_steps_of_an_unknown_name_are_found_as_without_annotations():
+    steps = find_steps(read_made_up(encode_host(step(0, 30), operation("a", 6, 8))), "eval")
+
+    assert (steps.source, steps.others) == (MODULE_RUNS, {"train": 1})
+
+
+def test_of_threads_that_take_steps_at_the_same_time_one_counts():
+    lines = {
+        "first": [step(0, 10, 1), step(20, 10, 2), operation("a", 1, 8), operation("a", 21, 8, run_id=2)],
+        "second": [step(5, 12, 1), step(25, 12, 2), operation("a", 11, 5, run_id=3), operation("a", 31, 5, run_id=4)],
+    }
+    steps = find_steps(read_made_up(encode_plane("/host:CPU", lines)))
+
+    assert [microseconds(one) for one in steps.steps] == [(5, 17), (25, 37)]
+    assert steps.others == {"train": 2}
+
+
+def test_steps_that_do_not_wait_end_where_a_step_of_another_name_begins():
+    events = [step(at, 2, at, name=name) for at, name in ((0, "train"), (20, "train"), (40, "eval"), (60, "train"))]
+    operations = [operation("a", at + 1, 15, run_id=at) for at in (0, 20, 40, 60)]
+    steps = find(*events, *operations)
+
+    assert steps.until_next
+    assert [microseconds(one) for one in steps.steps] == [(0, 20), (20, 40)]
+
+
 def test_a_step_whose_code_does_not_wait_lasts_until_the_next():
     steps = find(
         *(one for at in (0, 20, 40) for one in (step(at, 2, at), operation("a", at + 1, 15, run_id=at))),
