@@ -54,8 +54,8 @@ def of_others(module: str) -> bool:
 HARNESS: dict[str, tuple[str, ...]] = {
     "record": (),
     "metrics": ("record", "traces"),
-    "traces": ("record",),
     "machine": ("record",),
+    "traces": ("record", "machine"),
     "declare": ("record", "metrics", "machine"),
     "plan": ("record", "metrics", "machine", "declare"),
     "programs": ("record", "traces", "machine", "declare"),

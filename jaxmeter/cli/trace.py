@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +15,15 @@ from rich.progress import Progress
 
 from jaxmeter.cli.complaints import give_up, report_store_errors
 from jaxmeter.cli.ending import INCOMPLETE
-from jaxmeter.harness.machine.devices import DEVICE_KINDS
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.record.trace_summary import TraceSummary
+from jaxmeter.harness.record.environment import Environment
+from jaxmeter.harness.record.files import RecordError
+from jaxmeter.harness.record.layout import RunFolder
+from jaxmeter.harness.record.runs import read_manifest
 from jaxmeter.harness.traces.bound import find_bound
 from jaxmeter.harness.traces.captures import Capture, Captures, NoCaptureError, choose_host, find_captures
 from jaxmeter.harness.traces.reading import require_step
+from jaxmeter.harness.traces.roofline import find_roofs
 from jaxmeter.harness.traces.summary import MOST_OPERATIONS, summarise_capture
 from jaxmeter.harness.traces.typical import find_slowest
 from jaxmeter.harness.traces.xplane import Space
@@ -38,6 +42,21 @@ LARGE_BYTES = 20 * 10**6
 """Smaller captures are read before a person could look at a bar: 1 s for 100,000 events, which have about 10 MB."""
 
 Watch = Callable[[Space], None]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What of the captures is read, and how it is shown.
+
+    Args:
+      host, step: Names; None for the slowest host, and for the steps that last longest.
+      environment: Of the run that tells peaks; None where none was given.
+    """
+
+    host: str | None
+    step: str | None
+    environment: Environment | None
+    as_json: bool
 
 
 def command(
@@ -59,20 +78,25 @@ def command(
         str | None,
         typer.Option(metavar="NAME", help="Of annotated steps of several names; default: the name that lasts longest."),
     ] = None,
+    peaks: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Compare rates with the peaks of this run: of a CPU, those measured there."),
+    ] = None,
     top: Annotated[int | None, typer.Option(metavar="N", min=1, help=f"Name N operations; default: {TOP}.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")] = False,
 ) -> None:
     """With a second path it shows what differs."""
     paths = [_fetch(one) for one in (path, path_b) if one is not None]
+    choice = _Choice(host, step, None if peaks is None else _read_environment(peaks), as_json)
     try:
         found = [find_captures(one, session=session, case=case, variant=variant) for one in paths]
         if host is not None:
             for one in found:
                 choose_host(one, host)
         if len(found) == 2:
-            is_healthy = _compare(found[0], found[1], host, step, top or TOP, as_json=as_json)
+            is_healthy = _compare(found[0], found[1], choice, top or TOP)
         else:
-            is_healthy = _show(found[0], host, step, top, as_json=as_json)
+            is_healthy = _show(found[0], choice, top)
     except NoCaptureError as error:
         give_up(str(error))
     except OSError as error:
@@ -88,21 +112,34 @@ def _fetch(path: str) -> Path:
         return fetch_whole(path)
 
 
-def _show(found: Captures, host: str | None, step: str | None, top: int | None, *, as_json: bool) -> bool:
+def _read_environment(path: str) -> Environment:
+    """The environment of a run, whose peaks were measured."""
+    try:
+        environment = read_manifest(RunFolder(_fetch(path))).environment
+    except RecordError as error:
+        give_up(f"--peaks: {error}")
+    if not environment.peak_flops:
+        give_up(
+            f"--peaks: {path}: this run knows no peaks; the first run with times on a machine measures those of its CPU"
+        )
+    return environment
+
+
+def _show(found: Captures, choice: _Choice, top: int | None) -> bool:
     """Print one path's captures; return whether all are healthy."""
-    most = top or (MOST_OPERATIONS if as_json else TOP)
-    shown = _summarise(found.captures, most, step, quiet=as_json)
-    if as_json:
-        kept = [one for one in shown if host in (None, one.capture.host)]
+    most = top or (MOST_OPERATIONS if choice.as_json else TOP)
+    shown = _summarise(found.captures, choice, most)
+    if choice.as_json:
+        kept = [one for one in shown if choice.host in (None, one.capture.host)]
         sys.stdout.buffer.write(trace.encode(kept, found.other_sessions))
     elif len(found.subjects) > 1:
         trace.show_list(shown, open_console())
     else:
-        trace.show(_choose_host(shown, host), open_console(), others=found.other_sessions, hosts=shown)
+        trace.show(_choose_host(shown, choice), open_console(), others=found.other_sessions, hosts=shown)
     return all(one.summary.is_healthy for one in shown)
 
 
-def _compare(before: Captures, after: Captures, host: str | None, step: str | None, top: int, *, as_json: bool) -> bool:
+def _compare(before: Captures, after: Captures, choice: _Choice, top: int) -> bool:
     """Print what differs between two paths' captures; return whether both are healthy."""
     for one in (before, after):
         if len(one.subjects) > 1:
@@ -111,51 +148,41 @@ def _compare(before: Captures, after: Captures, host: str | None, step: str | No
                 f"a run has {len(one.subjects)} captures, and two are compared; choose one by --case and --variant, "
                 f"such as --case '{case}' --variant {variant}"
             )
-    pair = [_choose_host(_summarise(one.captures, ALL, step, quiet=as_json), host) for one in (before, after)]
-    if as_json:
+    pair = [_choose_host(_summarise(one.captures, choice, ALL), choice) for one in (before, after)]
+    if choice.as_json:
         sys.stdout.buffer.write(trace.encode_difference(*pair))
     else:
         trace.show_difference(pair[0], pair[1], top, open_console())
     return all(one.summary.is_healthy for one in pair)
 
 
-def _choose_host(shown: Sequence[Shown], host: str | None) -> Shown:
+def _choose_host(shown: Sequence[Shown], choice: _Choice) -> Shown:
     """The host of that name, else the slowest."""
-    if host is None:
+    if choice.host is None:
         return shown[find_slowest([one.summary for one in shown])]
-    return next(one for one in shown if one.capture.host == host)
+    return next(one for one in shown if one.capture.host == choice.host)
 
 
-def _summarise(captures: Sequence[Capture], most: int, step: str | None, *, quiet: bool) -> list[Shown]:
-    with _watch(captures, quiet=quiet) as watch:
-        return [_summarise_one(capture, most, step, watch) for capture in captures]
+def _summarise(captures: Sequence[Capture], choice: _Choice, most: int) -> list[Shown]:
+    with _watch(captures, quiet=choice.as_json) as watch:
+        return [_summarise_one(capture, choice, most, watch) for capture in captures]
 
 
-def _summarise_one(capture: Capture, most: int, step: str | None, watch: Watch | None) -> Shown:
+def _summarise_one(capture: Capture, choice: _Choice, most: int, watch: Watch | None) -> Shown:
     backend = BACKENDS.get(capture.platform)
     summary = summarise_capture(
         capture.path,
         capture.read_texts(),
         has_device=None if backend is None else not backend.is_host,
-        step_name=step,
+        step_name=choice.step,
         most_operations=most,
         watch=watch,
     )
     if not summary.is_healthy:
         return Shown(capture, summary, None)
-    require_step(summary, step)
-    peak_flops, peak_bytes_per_s = _find_peaks(summary)
-    bound = find_bound(summary, peak_flops=peak_flops, peak_bytes_per_s=peak_bytes_per_s)
-    return Shown(capture, summary, bound)
-
-
-def _find_peaks(summary: TraceSummary) -> tuple[Mapping[str, float], float | None]:
-    """FLOP/s by format and B/s of a capture's device: of the table of devices, else as the capture states them."""
-    wanted = summary.device_kind.lower()
-    device = next((row for kind, row in DEVICE_KINDS.items() if kind.lower() == wanted), None)
-    if device is not None:
-        return device.peak_flops, device.peak_bytes_per_s
-    return {} if summary.peak_flops is None else {"": summary.peak_flops}, summary.peak_bytes_per_s
+    require_step(summary, choice.step)
+    roofs = find_roofs(summary, choice.environment or capture.environment)
+    return Shown(capture, summary, find_bound(summary, roofs), roofs)
 
 
 @contextmanager

@@ -1,20 +1,24 @@
-"""Runs as one table: a row for each case, variant and metric. For notebooks, and for every export."""
+"""Runs as tables: of metrics, of operations in captures, and of the parts of steps. For notebooks and every export."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES, find_timing
 from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.traced import find_trace, is_slowed_down
 from jaxmeter.harness.record import RecordError, Status
 from jaxmeter.harness.record.traps import find_traps
+from jaxmeter.harness.traces.ledger import GROUPS
 
 from .load import Loaded, load
 from .view.cases import gather_cases
@@ -23,7 +27,7 @@ from .view.runs import label_runs, name_device
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-COLUMNS = {
+_VARIANT = {
     "run": "id of the run",
     "started": "when the run began, with its time zone",
     "backend": "cpu, gpu or tpu",
@@ -43,6 +47,10 @@ COLUMNS = {
     "implementation": "name of the function, or of the peer",
     "mode": "eager, jit, aot, mixed, or native for a peer",
     "is_baseline": "whether the case's speedups refer to this variant",
+}
+
+COLUMNS = {
+    **_VARIANT,
     "metric": "name of the metric, as the page's section on the method defines it",
     "unit": "s, B, FLOP/s, count, ratio …",
     "value": "the number; missing where `status` says why",
@@ -57,19 +65,51 @@ COLUMNS = {
     "reason": "why there is no number, or why it is not to be trusted",
     "traps": "why the program does not do the work that its source suggests: kinds of docs/traps.md, as a JSON array",
 }
-"""What each column of the table holds, in order."""
+"""What each column of the table of metrics holds, in order."""
+
+OPERATION_COLUMNS = {
+    **_VARIANT,
+    "module": "name of the compiled program",
+    "operation": "name of the operation in the program",
+    "opcode": "HLO's; of a fusion with what is heaviest inside",
+    "category": "compute, callback, collective, transfer or control flow",
+    "source": "file and line of the user's code; empty where unknown",
+    "count": "executions in all traced steps, on all devices",
+    "total_s": "sum of their durations while traced, in seconds",
+    "self_s": "the same without what ran inside a loop or call",
+    "share": "share of the devices' busy time; the shares of a variant add up to 1",
+    "flops": "floating-point operations of one execution; missing where unknown",
+    "bytes": "bytes that one execution reads and writes; missing where unknown",
+}
+"""What each column of the table of operations holds. What a record does not name is one row without an operation."""
+
+LEDGER_COLUMNS = {
+    **_VARIANT,
+    "group": "device, transfer, dispatch, host or idle",
+    "part": "part of a captured step; parts that a platform cannot show have no row",
+    "share": "share of the steps' wall time; the shares of a variant add up to 1",
+    "seconds": "of a timed step; missing where the traced step is not like the timed one",
+}
+"""What each column of the table of parts holds."""
 
 
-def load_frame(runs: Iterable[str | Path]) -> DataFrame:
-    """Run folders as a table, one row for each case, variant and metric; `COLUMNS` says what its columns hold.
+def load_frame(runs: Iterable[str | Path], table: str = "metrics") -> DataFrame:
+    """Return a table of run folders as a `pandas.DataFrame`.
 
     Runs are in the order in which they began. A metric that a variant cannot have has no row; one that a probe could
     not tell has a row with its status. What cannot be read is left out with a warning, as on the page.
 
+    Args:
+      table: `metrics` has a row for each case, variant and metric (`COLUMNS`); `operations` one for each of the largest
+        operations of each variant with a capture (`OPERATION_COLUMNS`); `ledger` one for each part of its step
+        (`LEDGER_COLUMNS`).
     Raises:
       RecordError: There is no run to read.
       TypeError: One path, where a list of them is meant.
+      ValueError: There is no such table.
     """
+    if table not in TABLES:
+        raise ValueError(f"no table {table!r}; tables are {', '.join(TABLES)}")
     if isinstance(runs, str | Path):
         raise TypeError(f"load_frame takes a list of run folders: load_frame([{str(runs)!r}])")
     loaded = load([Path(run) for run in runs])
@@ -77,22 +117,23 @@ def load_frame(runs: Iterable[str | Path]) -> DataFrame:
         warnings.warn(text, stacklevel=2)
     if not loaded.runs:
         raise RecordError("no usable run; give folders that `jaxmeter run` has written, such as results/*")
-    return make_frame(loaded)
+    return make_frame(loaded, table)
 
 
-def make_frame(loaded: Loaded) -> DataFrame:
+def make_frame(loaded: Loaded, table: str = "metrics") -> DataFrame:
     """The table of runs that were read."""
     from pandas import DataFrame  # a page needs none, and it takes half a second
 
-    return DataFrame(list(list_rows(loaded)), columns=list(COLUMNS))
+    return DataFrame(list(list_rows(loaded, table)), columns=list(TABLES[table][0]))
 
 
-def list_rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
-    """The rows of the table, by run, case, variant and metric."""
+def list_rows(loaded: Loaded, table: str = "metrics") -> Iterator[dict[str, Any]]:
+    """The rows of a table, by run, case and variant."""
+    list_of_variant = TABLES[table][1]
     for run in label_runs(loaded.runs):
         for case in gather_cases([run]):
             for variant in case.shown:
-                yield from list_metrics(variant)
+                yield from list_of_variant(variant)
 
 
 def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
@@ -105,6 +146,43 @@ def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
         if reading.interval is None and not _ended_badly(reading, variant):
             continue
         yield {**about, "metric": name, "unit": metric.unit.value, **_tell(reading, variant), "traps": traps}
+
+
+def list_operations(variant: Variant) -> Iterator[dict[str, Any]]:
+    """The rows of one variant's operations, the largest share first."""
+    summary = find_trace(variant)
+    if summary is None:
+        return
+    about = _describe(variant)
+    own = [name for name in OPERATION_COLUMNS if name not in about]
+    for one in summary.operations:
+        fields = {**msgspec.structs.asdict(one), "operation": one.name}
+        yield {**about, **{name: fields[name] for name in own}}
+    if summary.others:
+        yield {**about, **dict.fromkeys(own), "share": summary.others_share}
+
+
+def list_parts(variant: Variant) -> Iterator[dict[str, Any]]:
+    """The rows of the parts of one variant's captured step."""
+    summary = find_trace(variant)
+    if summary is None:
+        return
+    about, timed_s = _describe(variant), variant.read("execution_s").estimate
+    scale_s = None if is_slowed_down(variant) else timed_s
+    for group, parts in GROUPS.items():
+        for part in parts:
+            if part in summary.ledger:
+                share = summary.ledger[part]
+                seconds = None if scale_s is None else share * scale_s
+                yield {**about, "group": group, "part": part, "share": share, "seconds": seconds}
+
+
+TABLES: Mapping[str, tuple[Mapping[str, str], Callable[[Variant], Iterator[dict[str, Any]]]]] = {
+    "metrics": (COLUMNS, list_metrics),
+    "operations": (OPERATION_COLUMNS, list_operations),
+    "ledger": (LEDGER_COLUMNS, list_parts),
+}
+"""By the name of a table: what its columns hold, in order, and the rows of a variant."""
 
 
 def _ended_badly(reading: Reading, variant: Variant) -> bool:

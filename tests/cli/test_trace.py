@@ -7,13 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from jaxmeter.cli import trace
 from jaxmeter.cli.app import app
-from jaxmeter.harness.record import RunFolder
+from jaxmeter.harness.record import RunFolder, write_json
+from jaxmeter.harness.record.runs import read_manifest
 from tests import samples
 from tests.harness.traces.made_up import encode_host, encode_space, operation, step
 
@@ -320,22 +322,33 @@ def test_json_of_two_captures_has_all_operations_by_their_difference(call):
 # Peaks, and the bar
 
 
-@pytest.mark.parametrize("kind", ["NVIDIA H200", "nvidia h200"])
-def test_peaks_are_those_of_the_table_of_devices(kind):
-    peak_flops, peak_bytes_per_s = trace._find_peaks(samples_of(device_kind=kind, peak_flops=1.0, peak_bytes_per_s=1.0))
+def test_rates_stand_next_to_the_peaks_of_the_device(call):
+    lines = call(H200)[1]
+    told = json.loads("\n".join(call(H200, "--json")[1]))["captures"][0]
 
-    assert (peak_flops["bfloat16"], peak_bytes_per_s) == (989e12, 4.8e12)
-
-
-def test_peaks_of_an_unknown_device_are_what_its_capture_states():
-    assert trace._find_peaks(samples_of(device_kind="TPU v9", peak_flops=2.0, peak_bytes_per_s=3.0)) == ({"": 2.0}, 3.0)
-    assert trace._find_peaks(samples_of(device_kind="")) == ({}, None)
+    assert find_row(lines, "memory") == ["memory", "3.33", "TB/s", "4.80", "TB/s", "69", "%"]
+    assert "  peaks: NVIDIA's data sheet, dense, SXM" in lines
+    assert {(rate["unit"], rate["form"]) for rate in told["rates"]} >= {("FLOP/s", "bfloat16"), ("B/s", "")}
+    assert told["roofs"]["bytes_per_s"] == 4.8e12
 
 
-def samples_of(**fields):
-    from jaxmeter.harness.record.trace_summary import TraceSummary
+def test_a_capture_of_a_cpu_is_compared_with_the_peaks_of_a_run(call, tmp_path):
+    peaks = {"peak_flops": {"float32": 1e12}, "peak_bytes_per_s": 1e10, "peaks_source": "measured"}
+    run, without = (write_run(tmp_path / name, MATMUL) for name in "ab")
+    manifest = read_manifest(RunFolder(run))
+    environment = msgspec.structs.replace(manifest.environment, **peaks)
+    write_json(RunFolder(run).manifest, msgspec.structs.replace(manifest, environments={"cpu": environment}))
 
-    return TraceSummary(platform="gpu", steps_from="", **fields)
+    alone, compared, of_run = call(MATMUL)[1], call(MATMUL, "--peaks", run)[1], call(run)[1]
+
+    assert find_row(alone, "arithmetic")[-2:] == ["—", "—"]
+    for lines in (compared, of_run):
+        assert find_row(lines, "arithmetic float32")[-4:] == ["1.00", "TFLOP/s", "20", "%"]
+        assert "  peaks: measured" in lines
+    code, _, complained = call(MATMUL, "--peaks", without)
+    assert code == 2
+    assert "this run knows no peaks" in complained
+    assert call(MATMUL, "--peaks", tmp_path / "gone")[0] == 2
 
 
 def test_a_bar_counts_the_bytes_of_all_captures():

@@ -11,11 +11,9 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable, Reading
 from jaxmeter.harness.metrics.traced import find_trace
 from jaxmeter.harness.record.outcomes import NumericsDetails
+from jaxmeter.harness.traces.roofline import HIGHEST_SHARE
 
 DECLARED = "declared"
-
-HIGHEST_SHARE = 1.1
-"""Of a peak. A higher one is a wrong cost, a wrong peak, or data that a cache holds."""
 
 ABOVE_PEAK = "above the peak: its declared cost or the peak is wrong"
 ABOVE_BANDWIDTH = "above the memory's peak: its data stays in a cache, or its declared bytes or the peak are wrong"

@@ -12,6 +12,7 @@ from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable
 from jaxmeter.harness.record.outcomes import TraceDetails
 from jaxmeter.harness.record.trace_summary import TraceSummary
 from jaxmeter.harness.traces.bound import Bound, BoundKind, find_bound
+from jaxmeter.harness.traces.roofline import find_roofs
 from jaxmeter.harness.traces.typical import find_busy_share
 
 SLOWED_DOWN, SPED_UP = 1.25, 0.8
@@ -81,8 +82,7 @@ def find_bound_of(source: Readable) -> Bound | None:
         return None
     if is_slowed_down(source) and share is not None and MOSTLY_IDLE <= share <= MOSTLY_BUSY:
         return None
-    environment = source.environment
-    return find_bound(summary, peak_flops=environment.peak_flops, peak_bytes_per_s=environment.peak_bytes_per_s)
+    return find_bound(summary, find_roofs(summary, source.environment))
 
 
 def describe_bound_of(source: Readable) -> str:

@@ -50,6 +50,7 @@ class TracedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
       opcode: HLO's; of a fusion with what is heaviest inside.
       category: compute, callback, collective, transfer or control flow.
       source: `file:line` of the user's own code; empty where unknown.
+      jax_name: Of the operation in JAX, with named scopes, `jit(step)/mlp/dot_general`; a run's record leaves it out.
       count: Executions.
       total_s: Sum of their durations.
       self_s: The same without what ran inside a loop or call.
@@ -63,6 +64,7 @@ class TracedOperation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     opcode: str = ""
     category: str
     source: str = ""
+    jax_name: str = ""
     count: int
     total_s: float
     self_s: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -10,8 +10,8 @@ import msgspec
 from jaxmeter.harness.record.trace_summary import Problem, TraceSummary
 from jaxmeter.harness.traces.ledger import DOMINANT, GROUPS, HOST, IDLE
 from jaxmeter.harness.traces.programs import CALLBACK, COLLECTIVE, COMPUTE, TRANSFER
+from jaxmeter.harness.traces.roofline import Roofs, find_rates
 from jaxmeter.harness.traces.timeline import COMPILE, DISPATCH
-from jaxmeter.harness.traces.typical import find_busy_s
 
 
 class BoundKind(StrEnum):
@@ -79,18 +79,11 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     of_peak_bandwidth: float | None = None
 
 
-def find_bound(
-    summary: TraceSummary,
-    *,
-    peak_flops: Mapping[str, float] | None = None,
-    peak_bytes_per_s: float | None = None,
-) -> Bound | None:
+def find_bound(summary: TraceSummary, roofs: Roofs) -> Bound | None:
     """Return what a capture's program is bound by; None where it is unhealthy or has no ledger.
 
     Args:
-      peak_flops: Of the device, FLOP/s by the format of numbers. With several formats the rule has to agree for all,
-        else no roofline decides.
-      peak_bytes_per_s: Of the device's memory.
+      roofs: Of the device. Where several formats are possible, the rule has to agree for all, else no roofline decides.
     """
     if not summary.is_healthy or not summary.ledger:
         return None
@@ -106,8 +99,8 @@ def find_bound(
     if kind is not BoundKind.OPERATIONS:
         share = shares[largest] if kind is BoundKind.NOTHING else shares[kind]
         return Bound(kind=kind, share=share, largest=largest)
-    of_flops = sorted(_compare_with_peaks(summary, summary.flops, (peak_flops or {}).values()))
-    of_bandwidth = next(_compare_with_peaks(summary, summary.bytes, filter(None, [peak_bytes_per_s])), None)
+    *arithmetic, memory = find_rates(summary, roofs)
+    of_flops, of_bandwidth = sorted(rate.share for rate in arithmetic if rate.share is not None), memory.share
     nearest = max(of_flops[-1] if of_flops else 0.0, of_bandwidth or 0.0)
     # Far below both roofs it is neither; above the memory's, the data stays in a cache.
     if of_flops and of_bandwidth is not None and nearest >= LEAST_OF_PEAK and of_bandwidth <= 1.0:
@@ -132,16 +125,6 @@ def describe_bound(bound: Bound | None) -> str:
     return _SENTENCES[bound.kind].format(
         share=_show_share(bound.share), rate=_show_share(rate or 0.0), largest=bound.largest.value
     )
-
-
-def _compare_with_peaks(summary: TraceSummary, count: float | None, peaks: Iterable[float]) -> Iterator[float]:
-    """Achieved rate of a typical step over each peak."""
-    busy_s = find_busy_s(summary.busiest)
-    if count is None or not busy_s:
-        return
-    for peak in peaks:
-        if peak > 0:
-            yield count / busy_s / peak
 
 
 def _show_share(share: float) -> str:

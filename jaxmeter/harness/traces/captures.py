@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmeter.harness.record.cases import PlannedCase
+from jaxmeter.harness.record.environment import Environment
 from jaxmeter.harness.record.files import RecordError
 from jaxmeter.harness.record.layout import RunFolder
 from jaxmeter.harness.record.patterns import explain_unknown, list_nearest, match_cases, names_of
-from jaxmeter.harness.record.runs import read_manifest
+from jaxmeter.harness.record.runs import Manifest, read_manifest
 
 SUFFIX = ".xplane.pb"
 
@@ -45,6 +46,7 @@ class Capture:
       session: The profiler session's folder name.
       case, variant, platform: Of a run of jaxmeter; empty elsewhere.
       program: The text of the program that a run keeps of the variant, which may not exist.
+      environment: Of a run of jaxmeter, that of the platform.
     """
 
     path: Path
@@ -54,6 +56,7 @@ class Capture:
     variant: str = ""
     platform: str = ""
     program: Path | None = None
+    environment: Environment | None = None
 
     def read_texts(self) -> tuple[str, ...]:
         """Return the HLO that a run keeps of the program: an executable from a cache has none in the capture."""
@@ -158,9 +161,10 @@ def _find_sessions(folder: Path) -> list[Path]:
 
 def _list_of_run(run: RunFolder, case: str | None, variant: str | None) -> Iterator[Capture]:
     try:
-        cases = read_manifest(run).cases
+        manifest = read_manifest(run)
     except RecordError as error:
         raise NoCaptureError(str(error)) from None
+    cases = manifest.cases
     chosen = cases if case is None else match_cases(cases, case)
     if not chosen:
         known = [name for planned in cases for name in names_of(planned)]
@@ -171,14 +175,14 @@ def _list_of_run(run: RunFolder, case: str | None, variant: str | None) -> Itera
     names = tuple(dict.fromkeys(one.name for planned in chosen for one in planned.variants))
     if variant is not None and variant not in names:
         raise NoCaptureError(f"{run.path}: {explain_unknown('variant', variant, names)}")
-    found = [capture for planned in chosen for capture in _list_of_case(run, planned, variant)]
+    found = [capture for planned in chosen for capture in _list_of_case(run, manifest, planned, variant)]
     if not found:
         of = "" if case is None and variant is None else f" of {' '.join(filter(None, (case, variant)))}"
         raise NoCaptureError(f"{run.path}: no capture{of}; measure with the probe trace: jaxmeter run --probe trace")
     yield from found
 
 
-def _list_of_case(run: RunFolder, planned: PlannedCase, wanted: str | None) -> Iterator[Capture]:
+def _list_of_case(run: RunFolder, manifest: Manifest, planned: PlannedCase, wanted: str | None) -> Iterator[Capture]:
     folder = run.case(planned.id)
     # A record is only a file: its ids may lead anywhere.
     if folder.path.resolve().parent != run.cases.resolve():
@@ -194,6 +198,7 @@ def _list_of_case(run: RunFolder, planned: PlannedCase, wanted: str | None) -> I
                 variant=name,
                 platform=planned.platform,
                 program=program[0] if program else None,
+                environment=manifest.environments.get(planned.platform),
             )
 
 

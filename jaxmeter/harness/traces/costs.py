@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from jaxmeter.harness.traces.hlo import Computation, HloError, Instruction, Module, list_called, trip_count
+from jaxmeter.harness.traces.hlo import Computation, HloError, Instruction, Module, list_called
 
 
 def _words(text: str) -> frozenset[str]:
@@ -90,31 +90,6 @@ def count_costs(module: Module) -> dict[str, Cost]:
             for instruction in computation.instructions:
                 costs[instruction.name] = counter.count(instruction, computation)
     return costs
-
-
-def count_program_flops(module: Module) -> float | None:
-    """Return the FLOPs of one run, loops by the compiler's trip counts; None where anything is unknown."""
-    costs = count_costs(module)
-
-    def total(computation: Computation) -> float | None:
-        flops = 0.0
-        for instruction in computation.instructions:
-            own: float | None
-            if instruction.opcode in _NESTED:
-                times = trip_count(instruction) if instruction.opcode == "while" else 1
-                parts = [total(module.computation(name)) for name in list_called(instruction)]
-                if times is None or any(part is None for part in parts):
-                    return None
-                known = [part for part in parts if part is not None]
-                own = max(known, default=0.0) if instruction.opcode == "conditional" else times * sum(known)
-            else:
-                own = costs[instruction.name].flops
-            if own is None:
-                return None
-            flops += own
-        return flops
-
-    return total(module.entry)
 
 
 def count_elements(shape: str) -> int:

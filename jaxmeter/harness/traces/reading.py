@@ -15,6 +15,7 @@ from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedO
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.harness.traces.bound import Bound, describe_bound, find_bound
 from jaxmeter.harness.traces.captures import Capture, Captures, NoCaptureError, choose_host, find_captures
+from jaxmeter.harness.traces.roofline import Roofs, find_rates, find_roofs
 from jaxmeter.harness.traces.summary import analyse_space, summarise_analysis
 from jaxmeter.harness.traces.timeline import Step
 from jaxmeter.harness.traces.typical import describe_steps, find_busy_s, find_busy_share
@@ -36,10 +37,12 @@ class Trace:
     Args:
       path: Of the `*.xplane.pb`.
       summary: With every operation.
+      roofs: Peaks of the device.
     """
 
     path: Path
     summary: TraceSummary
+    roofs: Roofs
     _steps: tuple[Step, ...]
 
     @property
@@ -59,8 +62,21 @@ class Trace:
 
     @property
     def bound(self) -> Bound | None:
-        """What the program is bound by, without a roofline; None where the capture is unhealthy."""
-        return find_bound(self.summary)
+        """What the program is bound by; None where the capture is unhealthy."""
+        return find_bound(self.summary, self.roofs)
+
+    @property
+    def rates(self) -> DataFrame:
+        """FLOP/s and B/s of the busy device in a typical step, next to the peaks that are known, with the shares."""
+        from pandas import DataFrame
+
+        rows = [
+            (rate.unit, rate.form, rate.achieved, rate.peak, rate.share)
+            for rate in find_rates(self.summary, self.roofs)
+        ]
+        return DataFrame(rows, columns=["unit", "format", "achieved", "peak", "share"]).astype(
+            {"achieved": float, "peak": float, "share": float}
+        )
 
     @property
     def steps(self) -> DataFrame:
@@ -152,7 +168,12 @@ def read_one(
     with open_capture(capture.path) as space:
         analysis = analyse_space(space, capture.read_texts(), step_name)
     summary = summarise_analysis(analysis, has_device=has_device, steps=steps, most_operations=ALL)
-    return Trace(capture.path, summary, analysis.steps.steps if summary.is_healthy else ())
+    return Trace(
+        capture.path,
+        summary,
+        find_roofs(summary, capture.environment),
+        analysis.steps.steps if summary.is_healthy else (),
+    )
 
 
 def require_step(summary: TraceSummary, name: str | None) -> None:

@@ -175,7 +175,7 @@ def shorten_summary(summary: TraceSummary) -> TraceSummary:
     rest = sum(summary.by_source.values()) - sum(sources.values())
     shortened = msgspec.structs.replace(
         summary,
-        operations=tuple(msgspec.structs.replace(one, source=_without_folder(one.source)) for one in kept),
+        operations=tuple(msgspec.structs.replace(one, source=_without_folder(one.source), jax_name="") for one in kept),
         others=summary.others + len(summary.operations) - len(kept),
         others_share=summary.others_share + sum(one.share for one in summary.operations[MOST_RECORDED:]),
         by_source={_without_folder(source): share for source, share in sources.items()}
@@ -222,6 +222,7 @@ def _summarise_operation(one: OperationTime, busy: float) -> TracedOperation:
         opcode=one.about.opcode,
         category=one.about.category,
         source=one.about.source,
+        jax_name=one.about.jax_name,
         count=one.count,
         total_s=one.total_ps / PS_PER_S,
         self_s=one.self_ps / PS_PER_S,

@@ -1,11 +1,12 @@
-"""The typical step of a capture: medians over its steps."""
+"""The typical step of a capture: medians over its steps, and rates of its operations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
 
-from jaxmeter.harness.record.trace_summary import TracedDevice, TraceSummary
+from jaxmeter.harness.record.trace_summary import TracedDevice, TracedOperation, TraceSummary
+from jaxmeter.harness.traces.programs import CONTROL
 
 
 def find_median(values: Sequence[float]) -> float | None:
@@ -43,6 +44,21 @@ def find_slowest(summaries: Sequence[TraceSummary]) -> int:
         return summary.is_healthy, find_step_s(summary) or 0.0, find_busy_s(summary.busiest) or 0.0
 
     return max(range(len(summaries)), key=key)
+
+
+def find_rate(operation: TracedOperation, amount: float | None) -> float | None:
+    """Return FLOP/s or B/s while the operation ran; None where nobody can say.
+
+    Operations that overlap share the device, so the rate is a lower bound there. A loop's time is that of what it runs,
+    and what starts a copy returns before the bytes are moved.
+
+    Args:
+      amount: FLOPs or bytes of one execution.
+    """
+    is_apart = operation.category == CONTROL or operation.opcode.endswith("-start")
+    if not amount or is_apart or operation.total_s <= 0:
+        return None
+    return amount * operation.count / operation.total_s
 
 
 def count_device_steps(summary: TraceSummary) -> int:

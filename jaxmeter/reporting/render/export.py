@@ -20,18 +20,18 @@ class ExportError(Exception):
     """A format cannot be written here; the message says what it needs."""
 
 
-def to_csv(loaded: Loaded) -> bytes:
+def to_csv(loaded: Loaded, table: str = "metrics") -> bytes:
     """The table as CSV in UTF-8, with a heading; a missing value is empty."""
-    text: str = make_frame(loaded).to_csv(index=False, lineterminator="\n")
+    text: str = make_frame(loaded, table).to_csv(index=False, lineterminator="\n")
     return text.encode("utf-8", "replace")
 
 
-def to_json(loaded: Loaded) -> bytes:
+def to_json(loaded: Loaded, table: str = "metrics") -> bytes:
     """The table as a JSON array, an object for each row; a missing value is null."""
-    return _dump(list(list_rows(loaded)))
+    return _dump(list(list_rows(loaded, table)))
 
 
-def to_parquet(loaded: Loaded) -> bytes:
+def to_parquet(loaded: Loaded, table: str = "metrics") -> bytes:
     """The table as Parquet.
 
     Raises:
@@ -39,19 +39,23 @@ def to_parquet(loaded: Loaded) -> bytes:
     """
     buffer = io.BytesIO()
     try:
-        make_frame(loaded).to_parquet(buffer, engine="pyarrow", index=False)
+        make_frame(loaded, table).to_parquet(buffer, engine="pyarrow", index=False)
     except ImportError:
         raise ExportError("Parquet needs pyarrow: pip install 'jaxmeter[parquet]'; or export --to csv") from None
     return buffer.getvalue()
 
 
-def to_google_benchmark(loaded: Loaded) -> bytes:
+def to_google_benchmark(loaded: Loaded, table: str = "metrics") -> bytes:
     """Execution times in Google Benchmark's format: a repetition for each process, then mean, median and deviation.
 
     Its tools read one machine's run: `context` is of the newest. A name is `case/variant`; with several runs, `run/` is
     before it.
+    Raises:
+      ExportError: The table is another than `metrics`, for which the format has no place.
     Source: google/benchmark, docs/user_guide.md and docs/tools.md.
     """
+    if table != "metrics":
+        raise ExportError(f"Google Benchmark's format has no place for {table}; export --to csv, json or parquet")
     rows = list(list_rows(loaded))
     timed = [row for row in rows if row["metric"] == TIME and row["value"] is not None]
     busy = {_key(row): json.loads(row["values"]) for row in rows if row["metric"] == "parallelism"}
@@ -136,7 +140,7 @@ def _dump(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode("utf-8", "replace")
 
 
-FORMATS: Mapping[str, tuple[Callable[[Loaded], bytes], str]] = {
+FORMATS: Mapping[str, tuple[Callable[[Loaded, str], bytes], str]] = {
     "csv": (to_csv, "csv"),
     "json": (to_json, "json"),
     "parquet": (to_parquet, "parquet"),

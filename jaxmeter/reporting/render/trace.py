@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -12,17 +12,19 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedOperation, TraceSummary
+from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TraceSummary
 from jaxmeter.harness.traces.analysis import MODULE_RUNS
 from jaxmeter.harness.traces.bound import Bound, describe_bound
 from jaxmeter.harness.traces.captures import Capture
 from jaxmeter.harness.traces.growth import Grown, Presence, find_busy_per_step, find_grown, list_unlike
 from jaxmeter.harness.traces.ledger import GROUPS
+from jaxmeter.harness.traces.roofline import HIGHEST_SHARE, Rate, Roofs, find_rates
 from jaxmeter.harness.traces.typical import (
     count_device_steps,
     describe_steps,
     find_busy_s,
     find_busy_share,
+    find_rate,
     find_slowest,
     find_step_s,
 )
@@ -70,6 +72,7 @@ class Shown:
     capture: Capture
     summary: TraceSummary
     bound: Bound | None
+    roofs: Roofs = field(default_factory=Roofs)
 
     @property
     def label(self) -> str:
@@ -124,7 +127,13 @@ def _describe(one: Shown) -> dict[str, Any]:
         "is_healthy": one.summary.is_healthy,
         "summary": one.summary,
         "bound": one.bound,
+        "roofs": one.roofs,
+        "rates": [{**msgspec.to_builtins(rate), "share": rate.share} for rate in _find_rates(one)],
     }
+
+
+def _find_rates(one: Shown) -> Sequence[Rate]:
+    return find_rates(one.summary, one.roofs) if one.summary.is_healthy else ()
 
 
 # One capture
@@ -144,6 +153,7 @@ def _write_capture(one: Shown, others: Sequence[str], hosts: Sequence[Shown], wi
         return
     yield from _write_ledger(summary)
     yield from _write_times(summary)
+    yield from _write_rates(one)
     yield from _write_operations(summary, width)
     yield from _write_sources(summary, width)
     yield from _write_findings("Findings", summary.findings)
@@ -259,6 +269,31 @@ def _add_times(grid: Grid, name: str, times: Sequence[float]) -> None:
         grid.add_row(_make_text(f"  {name}"), *map(numbers.time, (median(times), min(times), max(times))))
 
 
+def _write_rates(one: Shown) -> Iterator[Text | Grid]:
+    rates, source = _find_rates(one), one.roofs.source
+    if all(rate.achieved is None for rate in rates):
+        return
+    grid = _make_grid(
+        ("Rates of the busy device", "left"), ("achieved", "right"), ("peak", "right"), ("share", "right")
+    )
+    for rate in rates:
+        name = "memory" if rate.unit == "B/s" else " ".join(filter(None, ("arithmetic", rate.form)))
+        shown = (numbers.amount(value, rate.unit) for value in (rate.achieved, rate.peak))
+        grid.add_row(f"  {name}", *shown, numbers.percent(rate.share))
+    yield Text()
+    yield grid
+    if source:
+        yield _make_text(f"  peaks: {source}", "dim")
+    elif one.summary.platform == "cpu":
+        yield _make_text(
+            "  a capture does not hold a CPU's peaks; --peaks RUN takes those of a run on that machine", "dim"
+        )
+    else:
+        yield _make_text("  the peaks of this device are not known; --peaks RUN takes those of a run", "dim")
+    if any((rate.share or 0.0) > HIGHEST_SHARE for rate in rates):
+        yield _make_text("  above its peak: the data stays in a cache, or a cost or the peak is wrong", "yellow")
+
+
 def _write_operations(summary: TraceSummary, width: int) -> Iterator[Text | Grid]:
     if not summary.operations:
         return
@@ -270,7 +305,7 @@ def _write_operations(summary: TraceSummary, width: int) -> Iterator[Text | Grid
             operation.name,
             operation.opcode,
             _shorten_source(operation.source),
-            *(_show_rate(operation, count) for count in (operation.flops, operation.bytes)),
+            *(numbers.amount(find_rate(operation, count), "") for count in (operation.flops, operation.bytes)),
         )
         for operation in summary.operations
     ]
@@ -284,14 +319,6 @@ def _write_operations(summary: TraceSummary, width: int) -> Iterator[Text | Grid
     )
     categories = (f"{name} {numbers.percent(share)}" for name, share in summary.by_category.items())
     yield _make_text(f"  {', '.join(categories)}", "dim")
-
-
-def _show_rate(operation: TracedOperation, count: float | None) -> str:
-    """Of all executions together; operations that overlap share the device, so it is a lower bound there."""
-    # What starts a copy has its bytes, and returns before they are moved.
-    if not count or operation.total_s <= 0 or operation.opcode.endswith("-start"):
-        return numbers.MISSING
-    return numbers.amount(count * operation.count / operation.total_s, "")
 
 
 def _write_sources(summary: TraceSummary, width: int) -> Iterator[Text | Grid]:

@@ -5,6 +5,7 @@ import pytest
 from jaxmeter.harness.record.trace_summary import Finding, Problem, TracedDevice, TraceSummary
 from jaxmeter.harness.traces.bound import BoundKind, describe_bound, find_bound
 from jaxmeter.harness.traces.ledger import PARTS
+from jaxmeter.harness.traces.roofline import Roofs
 
 
 def summary(ledger: dict[str, float], **changes: object) -> TraceSummary:
@@ -29,24 +30,24 @@ def summary(ledger: dict[str, float], **changes: object) -> TraceSummary:
     ],
 )
 def test_the_part_that_takes_half_of_the_step_names_what_it_is_bound_by(part, kind):
-    other = next(one for one in PARTS if find_bound(summary({one: 1.0})).kind is not kind)
+    other = next(one for one in PARTS if find_bound(summary({one: 1.0}), Roofs()).kind is not kind)
 
-    assert find_bound(summary({part: 0.5, other: 0.4999})).kind is kind
-    assert find_bound(summary({part: 0.499, other: 0.4989})).kind is BoundKind.NOTHING
+    assert find_bound(summary({part: 0.5, other: 0.4999}), Roofs()).kind is kind
+    assert find_bound(summary({part: 0.499, other: 0.4989}), Roofs()).kind is BoundKind.NOTHING
 
 
 def test_every_part_is_counted_by_some_kind():
-    assert all(find_bound(summary({part: 1.0})).share == 1 for part in PARTS)
+    assert all(find_bound(summary({part: 1.0}), Roofs()).share == 1 for part in PARTS)
 
 
 def test_parts_of_one_group_count_together():
-    bound = find_bound(summary({"host before": 0.3, "host after": 0.3, "compute": 0.4}))
+    bound = find_bound(summary({"host before": 0.3, "host after": 0.3, "compute": 0.4}), Roofs())
 
     assert (bound.kind, bound.share) == (BoundKind.PYTHON, 0.6)
 
 
 def test_where_nothing_dominates_the_largest_is_named():
-    bound = find_bound(summary({"compute": 0.46, "host after": 0.33, "dispatch": 0.21}))
+    bound = find_bound(summary({"compute": 0.46, "host after": 0.33, "dispatch": 0.21}), Roofs())
 
     assert (bound.kind, bound.share, bound.largest) == (BoundKind.NOTHING, 0.46, BoundKind.OPERATIONS)
     assert describe_bound(bound) == (
@@ -66,7 +67,7 @@ def test_where_nothing_dominates_the_largest_is_named():
 def test_operations_are_bound_by_the_rate_that_is_nearer_to_its_peak(flops, moved, kind):
     found = summary({"compute": 0.9, "dispatch": 0.1}, flops=flops, bytes=moved)
 
-    bound = find_bound(found, peak_flops={"bfloat16": 1e15}, peak_bytes_per_s=1e12)
+    bound = find_bound(found, Roofs(flops={"bfloat16": 1e15}, bytes_per_s=1e12))
 
     assert bound.kind is kind
     assert bound.of_peak_flops == (None if flops is None else pytest.approx(flops / 2e-3 / 1e15))
@@ -77,14 +78,21 @@ def test_no_roofline_decides_where_the_formats_of_numbers_disagree():
     found = summary({"compute": 1.0}, flops=0.2e12, bytes=0.4e9)
     formats = {"bfloat16": 1e15, "float32": 1e14}
 
-    bound = find_bound(found, peak_flops=formats, peak_bytes_per_s=1e12)
+    bound = find_bound(found, Roofs(flops=formats, bytes_per_s=1e12))
 
     assert (bound.kind, bound.of_peak_flops, bound.of_peak_bandwidth) == (BoundKind.OPERATIONS, 0.1, 0.2)
-    assert find_bound(found, peak_flops={"float32": 1e14}, peak_bytes_per_s=1e12).kind is BoundKind.ARITHMETIC
+    assert find_bound(found, Roofs(flops={"float32": 1e14}, bytes_per_s=1e12)).kind is BoundKind.ARITHMETIC
+
+
+def test_only_formats_that_the_products_can_be_computed_in_have_to_agree():
+    found = summary({"compute": 1.0}, flops=0.2e12, bytes=0.4e9, product_formats=("float32",))
+    formats = {"bfloat16": 1e15, "float32": 1e14}
+
+    assert find_bound(found, Roofs(flops=formats, bytes_per_s=1e12)).kind is BoundKind.ARITHMETIC
 
 
 def test_without_peaks_operations_are_all_that_is_known():
-    bound = find_bound(summary({"compute": 0.9}, flops=1e9, bytes=1e6))
+    bound = find_bound(summary({"compute": 0.9}, flops=1e9, bytes=1e6), Roofs())
 
     assert (bound.kind, bound.of_peak_flops) == (BoundKind.OPERATIONS, None)
     assert describe_bound(bound) == "The traced step is bound by the device's operations: they take 90 % of it."
@@ -103,21 +111,23 @@ def test_every_kind_has_a_sentence(kind):
 def test_an_unhealthy_capture_has_no_bound():
     fatal = Finding(problem=Problem.DROPPED_EVENTS, text="events were lost")
 
-    assert find_bound(summary({"compute": 1.0}, findings=(fatal,))) is None
-    assert find_bound(summary({})) is None
+    assert find_bound(summary({"compute": 1.0}, findings=(fatal,)), Roofs()) is None
+    assert find_bound(summary({}), Roofs()) is None
     assert describe_bound(None) == ""
 
 
 def test_the_larger_of_compiling_and_dispatching_names_their_group():
-    assert find_bound(summary({"compile": 0.3, "dispatch": 0.25, "compute": 0.45})).kind is BoundKind.COMPILATION
-    assert find_bound(summary({"compile": 0.25, "dispatch": 0.3, "compute": 0.45})).kind is BoundKind.DISPATCH
+    assert (
+        find_bound(summary({"compile": 0.3, "dispatch": 0.25, "compute": 0.45}), Roofs()).kind is BoundKind.COMPILATION
+    )
+    assert find_bound(summary({"compile": 0.25, "dispatch": 0.3, "compute": 0.45}), Roofs()).kind is BoundKind.DISPATCH
 
 
 @pytest.mark.parametrize(("part", "is_named"), [("host after", False), ("dispatch", False), ("compute", True)])
 def test_with_the_python_tracer_on_no_bound_by_the_host_is_named(part, is_named):
     tracer = Finding(problem=Problem.PYTHON_TRACER, text="it recorded many calls", is_fatal=False)
 
-    assert (find_bound(summary({part: 1.0}, findings=(tracer,))) is not None) is is_named
+    assert (find_bound(summary({part: 1.0}, findings=(tracer,)), Roofs()) is not None) is is_named
 
 
 @pytest.mark.parametrize(
@@ -135,6 +145,6 @@ def test_operations_far_below_both_roofs_or_above_the_memory_s_are_bound_by_neit
     peak_flops, peak_bytes_per_s, busy_s = 1e12, 1e11, 2e-3
     of_peaks = summary({"compute": 1.0}, flops=flops * peak_flops * busy_s, bytes=moved * peak_bytes_per_s * busy_s)
 
-    bound = find_bound(of_peaks, peak_flops={"float32": peak_flops}, peak_bytes_per_s=peak_bytes_per_s)
+    bound = find_bound(of_peaks, Roofs(flops={"float32": peak_flops}, bytes_per_s=peak_bytes_per_s))
 
     assert bound.kind is kind

@@ -14,7 +14,7 @@ from jaxmeter.cli.app import app
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Outcome, RecordError, Status
-from jaxmeter.reporting.frame import COLUMNS, load_frame, make_frame
+from jaxmeter.reporting.frame import COLUMNS, TABLES, load_frame, make_frame
 from jaxmeter.reporting.render.export import FORMATS, to_csv, to_google_benchmark, to_json
 from tests import samples
 from tests.reporting.views import loaded
@@ -22,8 +22,17 @@ from tests.reporting.views import loaded
 HAS_PYARROW = find_spec("pyarrow") is not None
 
 
-def rows_of(*runs):
-    return json.loads(to_json(loaded(*runs)))
+def rows_of(*runs, table="metrics"):
+    return json.loads(to_json(loaded(*runs), table))
+
+
+def captured_run(*traced_s):
+    """One variant that takes 1 ms, with a capture."""
+    planned = samples.planned_case(variants=("f:jit",))
+    timing = samples.timing(1e-3, baseline_s=1e-3, spread=0)
+    outcomes = {"f:jit": {"numerics": samples.numerics(), "timing": timing, "trace": samples.traced(*traced_s)}}
+    settings = samples.settings(probes=("numerics", "timing", "trace"))
+    return samples.run((planned, samples.record(planned, outcomes)), settings=settings)
 
 
 def one_row(rows, variant, metric):
@@ -56,10 +65,39 @@ def test_a_row_holds_the_number_its_interval_and_where_it_is_from():
     assert statistics.geometric_mean(json.loads(row["values"])) == pytest.approx(row["value"])
 
 
-def test_columns_are_those_that_are_described_in_their_order():
-    assert list(make_frame(loaded(samples.run())).columns) == list(COLUMNS)
-    assert list(rows_of(samples.run())[0]) == list(COLUMNS)
-    assert all(COLUMNS.values())
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_are_those_that_are_described_in_their_order(table):
+    columns = TABLES[table][0]
+
+    assert list(make_frame(loaded(captured_run(1e-3)), table).columns) == list(columns)
+    assert {tuple(sorted(row)) for row in rows_of(captured_run(1e-3), table=table)} == {tuple(sorted(columns))}
+    assert all(columns.values())
+
+
+def test_operations_of_captures_are_a_table_and_their_shares_add_up():
+    rows = rows_of(captured_run(1e-3), table="operations")
+
+    assert [(row["operation"], row["source"], row["share"]) for row in rows] == [
+        ("dot.1", "train.py:48", 0.75),
+        ("fusion.2", "train.py:50", 0.2),
+        (None, None, 0.05),
+    ]
+    assert [row["flops"] for row in rows] == [2e6, None, None]
+    assert {row["variant"] for row in rows} == {"f:jit"}
+
+
+@pytest.mark.parametrize(("traced_s", "seconds"), [(1e-3, [0.9e-3, 0.1e-3]), (2e-3, [None, None])])
+def test_parts_of_captured_steps_are_a_table_with_seconds_where_tracing_changes_little(traced_s, seconds):
+    rows = rows_of(captured_run(traced_s), table="ledger")
+
+    assert [(row["group"], row["part"]) for row in rows] == [("device", "compute"), ("host", "host after")]
+    assert [row["share"] for row in rows] == pytest.approx([0.9, 0.1])
+    assert [row["seconds"] for row in rows] == (seconds if None in seconds else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize("table", ["operations", "ledger"])
+def test_a_variant_without_a_capture_has_no_row_in_the_tables_of_captures(table):
+    assert rows_of(samples.run(), table=table) == []
 
 
 def test_every_metric_that_has_a_number_has_one_row():
@@ -197,6 +235,8 @@ def test_what_is_left_out_is_named(folders, tmp_path):
     ("words", "message"),
     [
         (("--to", "xml"), "error: no format 'xml'; formats are csv, json, parquet, google-benchmark"),
+        (("--table", "steps"), "error: no table 'steps'; tables are metrics, operations, ledger"),
+        (("--table", "ledger", "--to", "google-benchmark"), "error: Google Benchmark's format has no place for ledger"),
         (("--out", "/dev/null/table"), "cannot be written"),
         (None, "error: no usable run; give folders"),
     ],
@@ -232,6 +272,8 @@ def test_a_notebook_reads_runs_as_a_table(folders):
 
     with pytest.raises(TypeError, match=r"load_frame\(\['results/x'\]\)"):
         load_frame("results/x")
+    with pytest.raises(ValueError, match="no table 'steps'; tables are metrics, operations, ledger"):
+        load_frame(folders, "steps")
     times = frame[(frame["metric"] == "execution_s") & (frame["variant"] == "selu:jit")]
     assert list(times["backend"]) == ["cpu", "gpu", "gpu"]
     assert times["value"].iloc[0] == pytest.approx(5e-5, rel=1e-2)

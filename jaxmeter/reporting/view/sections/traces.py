@@ -15,11 +15,10 @@ from jaxmeter.harness.metrics.traced import (
     is_slowed_down,
 )
 from jaxmeter.harness.record import TraceDetails
-from jaxmeter.harness.record.trace_summary import TracedOperation, TraceSummary
+from jaxmeter.harness.record.trace_summary import TraceSummary
 from jaxmeter.harness.traces.bound import BoundKind
 from jaxmeter.harness.traces.ledger import GROUPS
-from jaxmeter.harness.traces.programs import CONTROL
-from jaxmeter.harness.traces.typical import count_device_steps
+from jaxmeter.harness.traces.typical import count_device_steps, find_rate
 
 from ... import numbers
 from ...text import counted, visible
@@ -29,7 +28,10 @@ from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make
 from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
 
 QUESTION = "Where does the time go?"
-MOST_OPERATIONS = 5
+MOST_OPERATIONS, MOST_LINES = 5, 5
+
+SMALLEST_PART = 0.01
+"""Of a ledger, written below its bar."""
 
 _NOTHING = Cell(numbers.MISSING, tone=Tone.MUTED)
 
@@ -41,6 +43,8 @@ OPERATIONS_CAPTION = (
     "The operations that take most of the devices' busy time, with the line of the user's code that they come from. "
     "Rates are those of the captured step."
 )
+
+LINES_CAPTION = "The lines of the user's code whose operations take most of the devices' busy time."
 
 
 def make_traces_section(cases: Sequence[Case]) -> Section | None:
@@ -65,9 +69,9 @@ def make_traces_section(cases: Sequence[Case]) -> Section | None:
     )
     groups = group_rows(cases, lambda variant: _row(variant) if variant in listed else None)
     ledger = drop_empty_columns(Table(LEDGER_CAPTION, columns, groups, tuple(GROUPS)), kept=3)
-    return Section(
-        "traces", "Time", QUESTION, answer, (Part(tables=(ledger, _list_operations(cases, listed)), notes=notes),)
-    )
+    tables = (ledger, _list_operations(cases, listed), _list_lines(cases, listed))
+    part = Part(tables=tuple(table for table in tables if table.groups), notes=notes)
+    return Section("traces", "Time", QUESTION, answer, (part,))
 
 
 def describe_traces(cases: Sequence[Case]) -> str:
@@ -96,9 +100,15 @@ def _row(variant: Variant) -> Row:
             make_cell(variant.read("busy_share")),
             _device_time(variant),
             Cell(write(slowdown.metric, slowdown.estimate), tone=Tone.WARN if is_slowed_down(variant) else Tone.PLAIN),
-            Cell(mark=StackMark(shares)),
+            Cell(detail=_list_parts(summary), mark=StackMark(shares)),
         )
     )
+
+
+def _list_parts(summary: TraceSummary) -> str:
+    """The parts of a ledger in the order of its bar."""
+    known = ((part, summary.ledger.get(part, 0.0)) for parts in GROUPS.values() for part in parts)
+    return ", ".join(f"{part} {numbers.percent(share)}" for part, share in known if share >= SMALLEST_PART)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -139,8 +149,8 @@ def _operation_rows(summary: TraceSummary) -> Iterator[Row]:
                 Cell(one.category, visible(one.opcode)),
                 Cell(numbers.percent(one.share)),
                 Cell(numbers.number(one.count / max(1, count_device_steps(summary)))),
-                Cell(_rate(one, one.flops, "FLOP/s")),
-                Cell(_rate(one, one.bytes, "B/s")),
+                Cell(numbers.amount(find_rate(one, one.flops), "FLOP/s")),
+                Cell(numbers.amount(find_rate(one, one.bytes), "B/s")),
             )
         )
     others = summary.others + len(summary.operations) - len(shown)
@@ -156,10 +166,24 @@ def _operation_rows(summary: TraceSummary) -> Iterator[Row]:
         )
 
 
-def _rate(one: TracedOperation, amount: float | None, unit: str) -> str:
-    if amount is None or one.category == CONTROL or one.total_s <= 0:
-        return numbers.MISSING
-    return numbers.amount(one.count * amount / one.total_s, unit)
+def _list_lines(cases: Sequence[Case], listed: Sequence[Variant]) -> Table:
+    """Of variants whose programs name lines of a user's code."""
+    groups = tuple(
+        Group(tuple(_line_rows(summary)), f"{variant.planned.name} · {label_case(case)}")
+        for case in cases
+        for variant in case.shown
+        if variant in listed and (summary := find_trace(variant)) is not None and any(summary.by_source)
+    )
+    return Table(LINES_CAPTION, (Column("Line"), Column("Share", numeric=True)), groups)
+
+
+def _line_rows(summary: TraceSummary) -> Iterator[Row]:
+    named = [source for source in summary.by_source if source]
+    for source in named[:MOST_LINES]:
+        yield Row((Cell(visible(source)), Cell(numbers.percent(summary.by_source[source]))))
+    rest = sum(share for source, share in summary.by_source.items() if source not in named[:MOST_LINES])
+    if rest > 0:
+        yield Row((Cell("other lines, and operations without one", tone=Tone.MUTED), Cell(numbers.percent(rest))))
 
 
 def _list_notes(cases: Sequence[Case]) -> Iterator[str]:

@@ -40,10 +40,26 @@ def test_the_bar_of_a_step_is_its_ledger_in_five_groups():
     page = page_with(f=samples.traced(1e-3, ledger=parts))
     (ledger, _) = tables(page, "traces")
 
-    (mark,) = [cell.mark for cell in ledger.rows[0].cells if isinstance(cell.mark, StackMark)]
+    (bar,) = [cell for cell in ledger.rows[0].cells if isinstance(cell.mark, StackMark)]
 
     assert ledger.stack == tuple(GROUPS)
-    assert mark.shares == pytest.approx((0.4, 0.1, 0.2, 0.2, 0.1))
+    assert bar.mark.shares == pytest.approx((0.4, 0.1, 0.2, 0.2, 0.1))
+    assert (
+        bar.detail.replace("\u202f", " ")
+        == "compute 30 %, callback 10 %, transfer 10 %, dispatch 20 %, host amid 20 %, waiting 10 %"
+    )
+
+
+def test_lines_of_the_code_have_their_shares_and_the_rest_is_one_row():
+    of_lines = {f"train.py:{number}": 0.15 for number in range(6)} | {"": 0.1}
+    page = page_with(f=samples.traced(1e-3, by_source=of_lines))
+    (_, _, lines) = tables(page, "traces")
+
+    rows = [texts(row) for row in lines.rows]
+
+    assert rows[0] == ["train.py:0", "15 %"]
+    assert [row[0] for row in rows[4:]] == ["train.py:4", "other lines, and operations without one"]
+    assert rows[-1][1] == "25 %"
 
 
 def test_a_step_that_tracing_slows_down_has_no_device_time_and_no_bound():
