@@ -8,7 +8,9 @@ import typer
 
 from jaxmeter.cli.complaints import give_up
 from jaxmeter.cli.inputs import LONGEST_NAME, BudgetsFile, MinEffect, read_limits
+from jaxmeter.harness.parent.arm_variables import find_refusal
 from jaxmeter.reporting.compare.budgets import NAMES
+from jaxmeter.reporting.compare.conditions import FORBIDDING_VARIABLES
 from jaxmeter.reporting.compare.findings import PROGRAM
 from jaxmeter.reporting.text import shorten
 
@@ -17,8 +19,21 @@ def command(
     min_effect: MinEffect = "3%",
     budgets_file: BudgetsFile = None,
     metric: Annotated[str, typer.Option(metavar="NAME", help="What a bisection judges by.")] = "time",
+    old_env: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of an upgrade's old side; repeatable.")
+    ] = None,
+    new_env: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of an upgrade's new side; repeatable.")
+    ] = None,
 ) -> None:
     """It measures and writes nothing."""
     read_limits(min_effect, budgets_file)
     if metric not in (known := (*NAMES, PROGRAM)):
         give_up(f"--metric '{shorten(metric, LONGEST_NAME)}' is none; metrics are {', '.join(known)}")
+    for option, given in (("--old-env", old_env), ("--new-env", new_env)):
+        for word in given or ():
+            name, _, value = word.partition("=")
+            if name in FORBIDDING_VARIABLES:
+                give_up(f"{option} {name}: numbers of two precisions are not compared; set it for both in your shell")
+            if (problem := find_refusal(name, value)) is not None:
+                give_up(f"{option} {shorten(name, LONGEST_NAME)}: {problem}")

@@ -14,10 +14,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact
+from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact, Param
 from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
 from jaxmeter.harness.record.patterns import match_cases, names_of
 from jaxmeter.harness.record.plain_settings import is_plain_setting
+from jaxmeter.harness.record.wording import write_options
 from jaxmeter.reporting.render.markdown import escape
 
 from .compare.artifacts import ArtifactError, read_file
@@ -162,6 +163,7 @@ def make_zip(subject: Subject, warnings: list[str]) -> bytes:
         raise NothingToReproduceError(warnings.pop().removesuffix(LEFT_OUT))
     unset = variant.environment.variables.keys() - _choose_variables(variant).keys()
     left_out = sorted(name for name in unset if SET.fullmatch(name))
+    left_out += sorted(variant.planned.compiler_options.keys() - _choose_options(variant).keys())
     where = subject.loaded.folder.path
     warnings.extend(f"{where}: {name} may name a file{LEFT_OUT} of {SCRIPT}" for name in left_out)
     numbers = json.dumps(list(list_metrics(variant)), indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
@@ -170,6 +172,7 @@ def make_zip(subject: Subject, warnings: list[str]) -> bytes:
             "reproduce.py.j2",
             variables=_choose_variables(variant),
             config=_choose_config(variant),
+            options=_choose_options(variant),
             devices=variant.planned_case.devices,
         ),
         PROGRAM: program,
@@ -203,6 +206,12 @@ def _choose_variables(variant: Variant) -> dict[str, str]:
     return {name: value for name, value in recorded if SET.fullmatch(name) and is_plain_setting(name, value)}
 
 
+def _choose_options(variant: Variant) -> dict[str, Param]:
+    """The compiler options that it was compiled with; none names a file."""
+    recorded = variant.planned.compiler_options.items()
+    return {name: value for name, value in recorded if is_plain_setting(name, value)}
+
+
 def _choose_config(variant: Variant) -> tuple[tuple[str, Any], ...]:
     """What was set in `jax.config`: by the case, and what it takes to have as many devices."""
     case, here = variant.planned_case, variant.environment
@@ -228,6 +237,7 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
         "Python": here.python,
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
         "variables": ", ".join(f"{name}={value}" for name, value in here.variables.items()),
+        "compiler options": write_options(variant.planned.compiler_options),
         "image": here.image,
         "measured": f"{manifest.started}, by jaxmeter {manifest.tool_version}, run {manifest.run_id}",
     }

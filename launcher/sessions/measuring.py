@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from launcher.command_line import read_request
@@ -38,9 +38,13 @@ def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable
     return (push(shell, run, store, sent) or code) if store is not None and not run.is_rehearsal else code
 
 
-def run_harness(shell: Shell, backend: str, request: Request, run: Run) -> int:
+def run_harness(
+    shell: Shell, backend: str, request: Request, run: Run, variables: Mapping[str, str] | None = None
+) -> int:
     """Run the harness, in a container where there is an engine, and report; its exit code, else the report's.
 
+    Args:
+      variables: Those that a container may take over, by default the user's.
     Raises:
       UsageError: Something is in the way, and the message says what to do.
     """
@@ -52,7 +56,8 @@ def run_harness(shell: Shell, backend: str, request: Request, run: Run) -> int:
     for warning in find_warnings(backend, host, is_root=caller.uid == 0 and engine is None):
         say(f"warning: {warning}")
     if engine is not None:
-        return measure_in_container(Job(backend, request, run, engine, host, caller, shell.checkout, shell.variables))
+        own = shell.variables if variables is None else variables
+        return measure_in_container(Job(backend, request, run, engine, host, caller, shell.checkout, own))
     say("installing what is locked; the first time, that takes a minute or two")
     shell.install(request.lock)
     shell.set_variable("JAXMETER_COMMAND", format_command(backend, request))

@@ -14,6 +14,9 @@ FINE, USAGE_ERROR, INTERRUPTED = 0, 2, 130
 NO_ANSWER = 3
 """Of the harness, too, whose run is not complete then."""
 
+ENV = "/usr/bin/env"
+"""Sets variables and becomes the program: nox shows the whole command, as it can be typed."""
+
 ENVIRONMENTS = Path(".nox", "environments")
 """Where those are that users name packages for, and those beside the sessions' own."""
 
@@ -63,9 +66,14 @@ def run_jaxmeter(shell: Shell, *arguments: str) -> int:
     return shell.run("python", "-m", "jaxmeter", *arguments)
 
 
-def run_elsewhere(shell: Shell, python: Path, *arguments: str) -> int:
-    """Return the exit code of `jaxmeter ARGUMENTS` in the environment of an interpreter."""
-    return shell.run(str(python), "-m", "jaxmeter", *arguments)
+def run_elsewhere(shell: Shell, python: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> int:
+    """Return the exit code of `jaxmeter ARGUMENTS` in the environment of an interpreter.
+
+    Args:
+      variables: Environment variables of this program alone.
+    """
+    setting = (ENV, *(f"{name}={value}" for name, value in variables.items())) if variables else ()
+    return shell.run(*setting, str(python), "-m", "jaxmeter", *arguments)
 
 
 def prepare_stores(shell: Shell) -> Path:

@@ -1,15 +1,16 @@
-"""An upgrade: an old and a new environment take turns, and are compared."""
+"""An upgrade: an old and a new environment take turns, and are compared. They may differ in variables alone."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from launcher.arm_containers import offer_environment
 from launcher.command_line import REASONS, check_measuring, check_packages, read_backend, read_request
 from launcher.environments import Wanted, read_wanted
+from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK
 from launcher.options import UsageError, read_options
 from launcher.request import Request
@@ -35,6 +36,9 @@ REFUSED = REASONS | {
     "--probe": "an upgrade looks at times, programs, compilation and memory",
 }
 
+VARIABLES = ("--old-env", "--new-env")
+"""Environment variables of one side; which ones can be set is the harness' own business."""
+
 BEFORE = PROGRAMS
 """What the old environment tells by itself: how long its calls take, it tells beside the new one."""
 
@@ -42,6 +46,8 @@ AFTER = ("--probe", "timing", *BEFORE)
 
 _IMAGE = re.compile(r"(?:\S+@)?sha256:[0-9a-f]{64}")
 """One image: that of a registry by its digest, or one of this machine by its id."""
+
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", flags=re.DOTALL)
 
 _LIKE_IMAGE = re.compile(r"\S*@?sha256:\S*")
 
@@ -52,6 +58,7 @@ class UpgradeRequest:
 
     Args:
       old, new: Packages, or names of images.
+      variables: Environment variables of the old side, and of the new one.
       measuring: Arguments of both measurements.
       judging: Arguments of the comparison.
       out: Where runs are kept.
@@ -59,6 +66,7 @@ class UpgradeRequest:
 
     old: Wanted | str
     new: Wanted | str
+    variables: tuple[Mapping[str, str], Mapping[str, str]]
     measuring: tuple[str, ...]
     judging: tuple[str, ...]
     out: Path
@@ -68,9 +76,10 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
     """Return what `--old PACKAGES --new PACKAGES`, or two images, and options of comparison and measurement ask for.
 
     Raises:
-      UsageError: One of the two is missing, they are not of one kind, or what an upgrade does not take.
+      UsageError: One of the two is missing, they are not of one kind, a variable has no value, or what an upgrade does
+        not take.
     """
-    given = read_options(arguments, "--old", "--new", *JUDGING, "--out", refused=REFUSED)
+    given = read_options(arguments, "--old", "--new", *VARIABLES, *JUDGING, "--out", refused=REFUSED)
     old, new = given.get("--old"), given.get("--new")
     if old is None or new is None:
         raise UsageError(
@@ -81,7 +90,10 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
     if isinstance(arms[0], str) != isinstance(arms[1], str):
         raise UsageError("an image on one side alone; give two images (name@sha256:…), or packages on both sides")
     measuring = (*given.rest, *given.list_words("--out"))
-    return UpgradeRequest(*arms, measuring, tuple(given.list_words(*JUDGING)), Path(given.get("--out") or DEFAULT_OUT))
+    old_env, new_env = (read_variables(option, given.values.get(option, ())) for option in VARIABLES)
+    return UpgradeRequest(
+        *arms, (old_env, new_env), measuring, tuple(given.list_words(*JUDGING)), Path(given.get("--out") or DEFAULT_OUT)
+    )
 
 
 def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
@@ -100,14 +112,21 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     shell.install(SMALLEST_LOCK)
     judging = read_options(asked.judging, "--budgets", "--min-effect")
     limits = judging.list_words("--budgets", "--min-effect")
+    for option, own in zip(VARIABLES, asked.variables, strict=True):
+        limits += [word for name, value in own.items() for word in (option, f"{name}={value}")]
     if code := run_jaxmeter(shell, "limits", *limits):  # before anything is measured
         return code
+    if any(asked.variables):
+        say(f"old: {describe_side(asked.old, asked.variables[0])}")
+        say(f"new: {describe_side(asked.new, asked.variables[1])}")
     name = new_run_id(backend)
     before, after = (asked.out / f"{name}-{arm}" for arm in ("old", "new"))
     if isinstance(asked.old, Wanted) and isinstance(asked.new, Wanted):
-        codes = _measure_packages(shell, backend, measuring, (asked.old, asked.new), (before, after))
+        arms = (asked.old, asked.new)
+        codes = _measure_packages(shell, backend, measuring, arms, (before, after), asked.variables)
     else:
-        codes = _measure_images(shell, backend, measuring, (str(asked.old), str(asked.new)), (before, after))
+        images = (str(asked.old), str(asked.new))
+        codes = _measure_images(shell, backend, measuring, images, (before, after), asked.variables)
     if codes[-1] not in (FINE, NO_ANSWER) or len(codes) == 1:
         return codes[-1] if codes[-1] in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
     code = run_jaxmeter(shell, "compare", str(before), str(after), *asked.judging)
@@ -115,8 +134,38 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     return code or max(codes)  # what was not measured was not compared
 
 
+def read_variables(option: str, words: Sequence[str]) -> dict[str, str]:
+    """Return the variables that an option names, each time it is given.
+
+    Raises:
+      UsageError: One is no NAME=VALUE, or is given twice.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        match = _VARIABLE.fullmatch(word)
+        if match is None:
+            example = f"{option} XLA_FLAGS=--xla_cpu_prefer_vector_width=512"
+            raise UsageError(f"{option} {word!r} is not NAME=VALUE; write {example}")
+        if match[1] in found:
+            raise UsageError(f"{option}: {match[1]} is given twice; write one value, with spaces between its flags")
+        found[match[1]] = match[2]
+    return found
+
+
+def describe_side(arm: Wanted | str, variables: Mapping[str, str]) -> str:
+    """`jax==0.10.2 with XLA_FLAGS=--xla_cpu_enable_fast_math=true`."""
+    words = arm.words if isinstance(arm, Wanted) else arm
+    setting = ", ".join(f"{name}={value}" for name, value in variables.items())
+    return f"{words} with {setting or 'no variable of its own'}"
+
+
 def _measure_packages(
-    shell: Shell, backend: str, measuring: Sequence[str], arms: tuple[Wanted, Wanted], runs: tuple[Path, Path]
+    shell: Shell,
+    backend: str,
+    measuring: Sequence[str],
+    arms: tuple[Wanted, Wanted],
+    runs: tuple[Path, Path],
+    variables: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> list[int]:
     """The harness' exit codes in two environments of packages, each made here.
 
@@ -125,15 +174,20 @@ def _measure_packages(
     """
     old, new = (prepare_environment(shell, one) for one in arms)
     measured = ("run", "--backend", backend, *measuring)
-    codes = [run_elsewhere(shell, old, *measured, *BEFORE, "--run-id", runs[0].name)]
+    codes = [run_elsewhere(shell, old, *measured, *BEFORE, "--run-id", runs[0].name, variables=variables[0])]
     if codes[0] in (FINE, NO_ANSWER):
-        beside = ("--against", str(runs[0]), "--lock-step", str(old))
-        codes.append(run_elsewhere(shell, new, *measured, *AFTER, *beside, "--run-id", runs[1].name))
+        beside = (*AFTER, "--against", str(runs[0]), "--lock-step", str(old), "--run-id", runs[1].name)
+        codes.append(run_elsewhere(shell, new, *measured, *beside, variables=variables[1]))
     return codes
 
 
 def _measure_images(
-    shell: Shell, backend: str, measuring: Sequence[str], arms: tuple[str, str], runs: tuple[Path, Path]
+    shell: Shell,
+    backend: str,
+    measuring: Sequence[str],
+    arms: tuple[str, str],
+    runs: tuple[Path, Path],
+    variables: tuple[Mapping[str, str], Mapping[str, str]],
 ) -> list[int]:
     """The harness' exit codes in containers of two images.
 
@@ -145,11 +199,12 @@ def _measure_images(
         request = read_request(backend, ("--image", image, *measuring, *words), shell.variables)
         return request, replace(plan_run(request.arguments, ""), is_reported=False)
 
-    codes = [run_harness(shell, backend, *plan(arms[0], *BEFORE, "--run-id", runs[0].name))]
+    before, after = ({**shell.variables, **own} for own in variables)
+    codes = [run_harness(shell, backend, *plan(arms[0], *BEFORE, "--run-id", runs[0].name), before)]
     if codes[0] in (FINE, NO_ANSWER):
         beside = (*AFTER, "--against", str(runs[0]), "--run-id", runs[1].name)
         with offer_environment(plan_job(shell, backend, *plan(arms[0], *beside))) as socket:
-            codes.append(run_harness(shell, backend, *plan(arms[1], *beside, "--lock-step", str(socket))))
+            codes.append(run_harness(shell, backend, *plan(arms[1], *beside, "--lock-step", str(socket)), after))
     return codes
 
 

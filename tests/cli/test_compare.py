@@ -251,6 +251,32 @@ def test_limits_are_checked_without_any_run(tmp_path):
     assert "peak_memory" in refused.output
 
 
+@pytest.mark.parametrize("option", ["--old-env", "--new-env"])
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ("MY_FLAG=1", "no run records it"),
+        ("JAX_SECRET_TOKEN=abcdefgh", "no run records it"),
+        ("JAX_PLATFORMS=cpu", "jaxmeter itself decides on it"),
+        ("JAX_COMPILATION_CACHE_DIR=a", "jaxmeter itself decides on it"),
+        ("XLA_FLAGS=--xla_gpu_cuda_data_dir=/cuda", "its value may name a file"),
+        ("JAX_ENABLE_X64=1", "numbers of two precisions are not compared"),
+    ],
+)
+def test_a_variable_that_no_side_of_an_upgrade_can_have_is_refused_before_anything_is_measured(option, variable, said):
+    refused = CliRunner().invoke(app, ["limits", option, variable])
+
+    assert refused.exit_code == 2
+    assert f"{option} {variable.partition('=')[0]}: {said}" in refused.output
+
+
+def test_flags_of_xla_and_other_recorded_variables_may_differ_between_the_sides_of_an_upgrade():
+    flags = "XLA_FLAGS=--xla_a=1 --xla_b=false"
+    sides = ["--old-env", flags, "--new-env", "XLA_FLAGS=", "--new-env", "OMP_NUM_THREADS=1"]
+
+    assert CliRunner().invoke(app, ["limits", *sides]).exit_code == 0
+
+
 def test_what_nobody_expected_never_ends_with_1(tmp_path):
     broken = "import jaxmeter.cli.compare as c; c.load_one = None; from jaxmeter.__main__ import main"
     command = [sys.executable, "-c", f"{broken}; import sys; sys.argv = ['x', 'compare', 'a', 'b']; main()"]

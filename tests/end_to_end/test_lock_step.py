@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
+from launcher.sessions import upgrade
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -142,6 +143,45 @@ def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness: Harness, 
 
     assert ended.returncode == 2
     assert "--lock-step times calls in two environments; add --probe timing" in ended.stderr
+
+
+class HereShell:
+    """Runs the programs of a session with this interpreter, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.checkout, self.variables, self.folder = CHECKOUT, {"PATH": ""}, folder
+
+    def install(self, *lock_names: str) -> None:
+        """Everything is here."""
+
+    def run(self, *command: str) -> int:
+        words = [sys.executable if word == "python" else word for word in command]
+        return subprocess.run(words, cwd=self.folder, env={"PYTHONPATH": str(CHECKOUT)}, check=False).returncode
+
+
+def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
+    tmp_path: Path, suite: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    suite.write_text(SUITE.format(body="jnp.tanh(x) * 0.0 + x * 2.0"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(upgrade, "prepare_environment", lambda shell, wanted: Path(sys.executable))
+    flags = "--xla_backend_optimization_level=0"
+
+    code = upgrade.compare_environments(
+        HereShell(tmp_path),
+        [
+            *("--old", "here", "--new", "here", "--new-env", f"XLA_FLAGS={flags}", "--suites", "one.py"),
+            *("--quick", "--processes", "3", "--verdict", "verdict.json"),
+        ],
+    )
+
+    said = capfd.readouterr().out
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    assert code == 1, said
+    slower = {one["variant"] for one in verdict["changes"] if one["finding"] == "slower"}
+    assert "double:jit" in slower
+    assert verdict["not_as_before"] == [f"XLA_FLAGS none → {flags}"]
+    assert f"-new (XLA_FLAGS={flags})" in " ".join(said.split())
 
 
 def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path: Path, suite: Path) -> None:

@@ -1,9 +1,11 @@
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from launcher.options import UsageError
-from launcher.sessions.upgrade import REFUSED, read_upgrade_request
+from launcher.sessions import upgrade
+from launcher.sessions.upgrade import REFUSED, compare_environments, read_upgrade_request
 
 BOTH = ("--old", "jax==0.10.0", "--new=jax==0.10.2")
 
@@ -57,3 +59,93 @@ def test_an_image_beside_packages_is_refused(arms):
 def test_what_is_no_whole_digest_is_told(word):
     with pytest.raises(UsageError, match="no image; a digest is sha256: and 64 digits"):
         read_upgrade_request(["--old", word, "--new", IMAGES[1]])
+
+
+# Environment variables of one side
+
+
+def test_each_side_may_have_variables_of_its_own():
+    sides = ["--old-env", "XLA_FLAGS=--xla_a=1 --xla_b=2", "--new-env=XLA_FLAGS=", "--new-env", "OMP_NUM_THREADS=1"]
+
+    asked = read_upgrade_request([*BOTH, *sides, "--quick"])
+
+    assert asked.variables == ({"XLA_FLAGS": "--xla_a=1 --xla_b=2"}, {"XLA_FLAGS": "", "OMP_NUM_THREADS": "1"})
+    assert asked.measuring == ("--quick",)
+
+
+@pytest.mark.parametrize("option", ["--old-env", "--new-env"])
+@pytest.mark.parametrize("word", ["XLA_FLAGS", "--xla_a=1", "=1", "A B=1", "1A=2"])
+def test_what_is_no_variable_is_refused_with_an_example(option, word):
+    with pytest.raises(UsageError, match=rf"{option} '{word}' is not NAME=VALUE; write {option} XLA_FLAGS=--xla"):
+        read_upgrade_request([*BOTH, f"{option}={word}"])
+
+
+def test_a_variable_is_given_once_with_all_its_flags():
+    twice = ["--old-env", "XLA_FLAGS=--xla_a=1", "--old-env", "XLA_FLAGS=--xla_b=1"]
+    with pytest.raises(UsageError, match="--old-env: XLA_FLAGS is given twice; write one value"):
+        read_upgrade_request([*BOTH, *twice])
+
+
+class NotedShell:
+    """Notes the programs that it runs; each ends with 0, or with the code of its verb."""
+
+    def __init__(self, folder, codes=None):
+        self.checkout, self.variables, self.codes = folder, {"PATH": ""}, codes or {}
+        self.ran = []
+
+    def install(self, *lock_names):
+        pass
+
+    def run(self, *command):
+        self.ran.append(command)
+        return self.codes.get(command[command.index("jaxmeter") + 1], 0)
+
+
+@pytest.fixture
+def same_release(tmp_path, monkeypatch):
+    """Compares one release with itself, with options; (exit code, the shell)."""
+    monkeypatch.setattr(upgrade, "prepare_environment", lambda shell, wanted: tmp_path / "python")
+
+    def compare(*options, codes=None):
+        shell = NotedShell(tmp_path, codes)
+        return compare_environments(shell, ["--old", "jax==0.10.2", "--new", "jax==0.10.2", *options]), shell
+
+    return compare
+
+
+def test_the_same_release_is_measured_under_the_variables_of_each_side(same_release, tmp_path, capsys):
+    code, shell = same_release("--new-env", "XLA_FLAGS=--xla_a=1 --xla_b=2")
+
+    limits, old, new, *_ = shell.ran
+    python = str(tmp_path / "python")
+    assert code == 0
+    assert limits[-3:] == ("limits", "--new-env", "XLA_FLAGS=--xla_a=1 --xla_b=2")
+    assert old[:4] == (python, "-m", "jaxmeter", "run")
+    assert new[:5] == ("/usr/bin/env", "XLA_FLAGS=--xla_a=1 --xla_b=2", python, "-m", "jaxmeter")
+    assert ("--lock-step", python) == new[new.index("--lock-step") :][:2]
+    said = capsys.readouterr().err
+    assert "old: jax==0.10.2 with no variable of its own" in said
+    assert "new: jax==0.10.2 with XLA_FLAGS=--xla_a=1 --xla_b=2" in said
+
+
+def test_a_variable_that_a_side_cannot_have_ends_it_before_anything_is_measured_or_shown(same_release, capsys):
+    code, shell = same_release("--old-env", "MY_TOKEN=secret", codes={"limits": 2})
+
+    assert code == 2
+    assert len(shell.ran) == 1
+    assert "secret" not in capsys.readouterr().err
+
+
+def test_images_take_the_variables_of_their_side_beside_the_users(tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        upgrade, "run_harness", lambda shell, backend, request, run, variables: given.append(variables) or 0
+    )
+    monkeypatch.setattr(upgrade, "plan_job", lambda *_: None)
+    monkeypatch.setattr(upgrade, "offer_environment", lambda job: nullcontext(tmp_path / "socket"))
+
+    sides = ["--old-env", "XLA_FLAGS=--xla_a=1", "--new-env", "XLA_FLAGS="]
+    code = compare_environments(NotedShell(tmp_path), ["--old", IMAGES[0], "--new", IMAGES[1], *sides])
+
+    assert code == 0
+    assert given == [{"PATH": "", "XLA_FLAGS": "--xla_a=1"}, {"PATH": "", "XLA_FLAGS": ""}]

@@ -126,6 +126,22 @@ def test_the_script_sets_what_was_set_where_it_was_measured(tmp_path):
     }
 
 
+def test_the_script_compiles_with_the_options_that_were_declared_but_those_that_may_name_a_file(tmp_path):
+    options = {"xla_a": True, "xla_gpu_cuda_data_dir": "theirs"}
+    variant = msgspec.structs.replace(samples.planned_variant("selu:jit"), compiler_options=options)
+    case = samples.planned_case(params={"n": 1}, variants=("selu:eager", variant))
+    warnings = []
+
+    files = zipped(recorded(tmp_path / "a", KEPT, case=case), warnings=warnings)[1]
+
+    script = files["reproduce.py"].decode()
+    ast.parse(script)
+    assert "jax.jit(program.call, compiler_options={'xla_a': True}).lower" in script
+    assert "theirs" not in script
+    assert r"| compiler options | xla\_a=True, xla\_gpu" in files["README.md"].decode()
+    assert any("xla_gpu_cuda_data_dir may name a file; left out of reproduce.py" in one for one in warnings)
+
+
 def test_what_may_name_a_file_is_left_out_of_the_script_and_of_the_command_and_told(tmp_path):
     case = samples.planned_case(params={"n": 1}, config={"jax_compilation_cache_dir": "theirs"})
     packages = {"jax": "0.10.1", "jaxlib": "0/../evil", "numpy": "2; touch x", "jax-x; touch x": "1"}

@@ -29,6 +29,19 @@ def test_a_transpose_forgotten_would_be_caught():
     assert error > TOLERANCE["float32"]
 
 
+def test_the_program_that_is_not_fused_has_a_loop_for_each_operation():
+    x = X[:16].reshape(4, 4).astype("float32")
+    by_name = {item.name: item for item in fusion.fusion.implementations}
+
+    def count_loops(name):
+        options = dict(by_name[name].compiler_options)
+        text = jax.jit(by_name[name].function, compiler_options=options).lower(x).compile().as_text()
+        return text.count("kind=kLoop")
+
+    assert count_loops("fusion") == 1
+    assert count_loops("not_fused") >= fusion.OPERATIONS
+
+
 def test_the_gradients_reference_is_the_slope_of_the_values():
     _, gradient = fusion.mean_square_gradient.declaration.reference(X)
     value = fusion.mean_square.declaration.reference

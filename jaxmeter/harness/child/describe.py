@@ -9,16 +9,18 @@ import msgspec
 from msgspec.structs import replace
 
 from jaxmeter.harness.declare.catalogue import Suite, SuiteError, find_suites
+from jaxmeter.harness.declare.implementation import Implementation
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.origin import find_failing_line
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.affinity import keep_on_cores
-from jaxmeter.harness.machine.environment import describe_environment, make_private
+from jaxmeter.harness.machine.environment import describe_environment, make_private, recorded_options
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, Platform
 from jaxmeter.harness.machine.process_settings import refuse_settings
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
 from jaxmeter.harness.record import Param, PlannedCase
+from jaxmeter.harness.record.wording import write_options
 
 
 def describe(message: Describe) -> Answer:
@@ -88,6 +90,12 @@ def _limit_to_devices(case: PlannedCase, message: Describe) -> PlannedCase:
     return replace(case, variants=tuple(replace(item, skip=item.skip or reason) for item in case.variants))
 
 
+def _describe_implementation(implementation: Implementation) -> str:
+    """Its first line, and what it is compiled with."""
+    options = write_options(recorded_options(implementation.compiler_options))
+    return f"{implementation.description}  ({options})" if options else implementation.description
+
+
 def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
     device = message.platform.device
     return SuiteDescription(
@@ -102,7 +110,7 @@ def _describe_suite(suite: Suite, message: Describe) -> SuiteDescription:
                     name: values.at(message.level, message.platform.device) for name, values in workload.params.items()
                 },
                 variants=tuple(
-                    (f"{item.name}:{mode}", item.description)
+                    (f"{item.name}:{mode}", _describe_implementation(item))
                     for item in workload.implementations
                     for mode in item.modes
                 ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from jaxmeter.harness.plan.probes import ONE_COMPILED
+from jaxmeter.harness.declare.implementation import ONE_COMPILED
 from jaxmeter.harness.plan.processes import TRACED
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.fit import compare_with_capacity

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Real
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from jaxmeter.harness.declare.declaration import Compiles, Declaration, Function
-from jaxmeter.harness.declare.implementation import MIXED, MODES, STREAM_MODES, Implementation, list_variants
+from jaxmeter.harness.declare.implementation import (
+    MIXED,
+    MODES,
+    ONE_COMPILED,
+    STREAM_MODES,
+    Implementation,
+    list_variants,
+)
 from jaxmeter.harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
 from jaxmeter.harness.declare.unread import describe_unread_function
 from jaxmeter.harness.machine.platforms import DEVICES
@@ -64,6 +71,7 @@ def check_implementation(
             f"it gone; carry has {', '.join(carry) or 'nothing'}",
         )
     _check_traps(workload, new.traps)
+    _check_compiler_options(workload, new)
     _check_function(workload, declaration, f"{new.name}()", new.function, keyword_only=True)
     _check_function(workload, declaration, f"{new.name}()'s limit", new.limit, keyword_only=False, beside=OF_LIMIT)
 
@@ -189,6 +197,26 @@ def _check_traps(workload: str, kinds: Sequence[str]) -> None:
         _refuse(workload, f"traps is the text {kinds!r}; it must be a tuple of kinds: traps=({kinds!r},)")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         _refuse(workload, f"no trap '{unknown[0]}' to declare; traps are {', '.join(KINDS)}")
+
+
+def _check_compiler_options(workload: str, new: Implementation) -> None:
+    options: Any = new.compiler_options
+    what = f"compiler_options of {new.name}()"
+    if not isinstance(options, Mapping):
+        _refuse(
+            workload, f'{what} is {options!r}; it is a mapping: compiler_options={{"xla_cpu_enable_fast_math": True}}'
+        )
+    for name, value in options.items():
+        if not (isinstance(name, str) and name.isidentifier()):
+            _refuse(workload, f"{what} names {name!r}; a name is as in XLA_FLAGS, without its dashes: 'xla_…'")
+        if not isinstance(value, Param):
+            _refuse(workload, f"{what}: {name} is {value!r}; a value is a truth value, a number or a text")
+    if options and (without := [mode for mode in new.modes if mode not in ONE_COMPILED]):
+        _refuse(
+            workload,
+            f"{new.name}() has compiler_options, and mode '{without[0]}' has no one program to compile with them; "
+            f"declare modes=('jit',), and '{without[0]}' as an implementation without them",
+        )
 
 
 def _check_claim(workload: str, declaration: Declaration, claim: Published) -> None:

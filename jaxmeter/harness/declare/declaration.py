@@ -139,6 +139,8 @@ class ImplementationOptions:
       limit: Params by name, and `backend` -> `Skip("why")` where it should not run, else None.
       compiles: How many programs it may compile at most, in every mode but aot; by default as the workload says.
       donate: Arguments, among those carried, whose memory a jitted call may take: `donate=("state",)`.
+      compiler_options: XLA's options that it is compiled with, by name: `{"xla_cpu_prefer_vector_width": 512}`. All of
+        its modes must be jit or aot.
       tolerance: Largest error allowed of this implementation, such as one in a lower format; by default as the workload
         says.
       raises: The error that calling it must raise, as the documentation of what it does wrong has it. It is
@@ -154,6 +156,7 @@ class ImplementationOptions:
     limit: Callable[..., Skip | None] | None = None
     compiles: Compiles | None = None
     donate: tuple[str, ...] = ()
+    compiler_options: Mapping[str, Param] = field(default_factory=dict)
     tolerance: float | None = None
     raises: type[Exception] | None = None
     traps: tuple[str, ...] = ()
@@ -221,6 +224,8 @@ class Declaration:
         eager and jit). `mixed` is Python code that JAX does not trace as a whole.
       implementation: Name of the function as an implementation, by default the workload's.
       limit: Params by name, and `backend` -> `Skip("why")` where this first implementation should not run, else None.
+      compiler_options: XLA's options that this first implementation is compiled with, by name. All of its modes must
+        be jit or aot.
       baseline: The variant that speedups refer to, `implementation:mode`; by default the first.
       tolerance: Largest error allowed, relative to the reference's largest entry; then rounding explains no more. By
         default it follows from the formats of the baseline variant, the precision of products and the problem's
@@ -259,6 +264,7 @@ class Declaration:
     modes: tuple[str, ...] | None = None
     implementation: str | None = None
     limit: Callable[..., Skip | None] | None = None
+    compiler_options: Mapping[str, Param] = field(default_factory=dict)
     baseline: str | None = None
     tolerance: float | None = None
     time_limit_s: float | None = None

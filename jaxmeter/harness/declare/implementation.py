@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from jaxmeter.harness.declare.declaration import Function, ImplementationOptions, Peer, Skip
+from jaxmeter.harness.declare.fingerprint import fingerprint
 from jaxmeter.harness.declare.levels import DeclarationError, call_with
 from jaxmeter.harness.record.cases import NATIVE, Param
 
@@ -17,6 +18,9 @@ MODES = ("eager", "jit", "aot")
 
 STREAM_MODES = ("eager", "jit")
 """An ahead-of-time program takes one type of arguments, and a stream has several."""
+
+ONE_COMPILED = ("jit", "aot")
+"""Modes with one program of their own; a stream's `jit` has several all the same."""
 
 MIXED = "mixed"
 """Python code that JAX does not trace as a whole: it calls what it has jitted, or single operations."""
@@ -33,6 +37,11 @@ class Implementation(ImplementationOptions, Peer):
     def description(self) -> str:
         """The docstring's first line."""
         return read_first_line(self.function)
+
+    def hash_source(self) -> str:
+        """Hash of its code and of what it is compiled with."""
+        options = (f"{name}={value!r}" for name, value in sorted(self.compiler_options.items()))
+        return fingerprint(self.function, constants=tuple(options))
 
     @property
     def variants(self) -> tuple[str, ...]:

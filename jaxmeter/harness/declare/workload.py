@@ -223,6 +223,7 @@ def declare(declaration: Declaration, function: Function) -> Workload:
         name=declaration.implementation or declaration.name,
         limit=declaration.limit,
         donate=declaration.state.donate,
+        compiler_options=declaration.compiler_options,
     )
     for peer_name, peer in declaration.peers.items():
         made.attach(implement_peer(peer_name, peer))

@@ -17,7 +17,7 @@ from jaxmeter.harness.machine.devices import find_device
 from jaxmeter.harness.machine.nvml import find_driver
 from jaxmeter.harness.machine.platforms import THREAD_VARIABLES
 from jaxmeter.harness.machine.secrets import HIDDEN, hide_in_text, hide_in_value, is_secret
-from jaxmeter.harness.record import Environment
+from jaxmeter.harness.record import Environment, Param
 
 PACKAGES = (
     "jax",
@@ -59,6 +59,7 @@ _VARIABLES = frozenset(
         "TPU_VISIBLE_DEVICES",
     }
 )
+FLAGS_OF_XLA = "XLA_FLAGS"
 _DUMP_FLAG = re.compile(r"(?<=--)(xla\w*_dump_(?:\w+_)?(?:to|dir|path|file)=)\S+")
 _DUMP_VARIABLE = "JAX_DUMP_IR_TO"
 """Where is written down what is compiled: a folder is somebody's own, and steers nothing."""
@@ -169,6 +170,16 @@ def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
         name: HIDDEN if name == _DUMP_VARIABLE else make_private(_DUMP_FLAG.sub(rf"\1{HIDDEN}", hide_in_value(value)))
         for name, value in sorted(variables.items())
         if (name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)) and not is_secret(name, value)
+    }
+
+
+def recorded_options(options: Mapping[str, Param]) -> dict[str, Param]:
+    """Compiler options as a record may hold them: a text as if it were a flag of XLA_FLAGS."""
+    return {
+        name: recorded_variables({FLAGS_OF_XLA: f"--{name}={value}"})[FLAGS_OF_XLA].partition("=")[2]
+        if isinstance(value, str)
+        else value
+        for name, value in options.items()
     }
 
 

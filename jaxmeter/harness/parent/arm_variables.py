@@ -52,6 +52,23 @@ def _is_todays(name: str) -> bool:
     return name in TODAYS or name.startswith("JAXMETER_")
 
 
+def find_refusal(name: str, value: str) -> str | None:
+    """Why a variable cannot be set for one of two environments in lock-step; None where it can.
+
+    The earlier run's processes are given what its record holds of it.
+    """
+    if _is_todays(name) or list_unused_variables({name: value}):
+        return "jaxmeter itself decides on it"
+    recorded = recorded_variables({name: value})
+    if name not in recorded:
+        return (
+            "no run records it, so that nothing could say what differs; JAX_…, XLA_… and LIBTPU_INIT_ARGS are recorded"
+        )
+    if not is_plain_setting(name, recorded[name]):
+        return "its value may name a file, and no file is followed that a record names"
+    return None
+
+
 def choose_steering(variables: Mapping[str, str]) -> dict[str, str]:
     """Those that another container's process takes from this one; all others are of its own environment."""
     return {name: value for name, value in variables.items() if name != LOADED and recorded_variables({name: value})}

@@ -37,4 +37,4 @@ def is_unchanged(planned: PlannedCase, declared: PlannedCase) -> bool:
         return False
     if not any(item.replays is not None for item in planned.variants):
         return now.variants == own
-    return set(own) <= set(now.variants)  # of suspects, not all are measured
+    return all(item in now.variants for item in own)  # of suspects, not all are measured

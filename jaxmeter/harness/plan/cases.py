@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jaxmeter.harness.declare.declaration import NoReference
-from jaxmeter.harness.declare.fingerprint import fingerprint
+from jaxmeter.harness.declare.implementation import ONE_COMPILED
 from jaxmeter.harness.declare.levels import call_with
 from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.machine.environment import recorded_options
 from jaxmeter.harness.machine.platforms import Platform
-from jaxmeter.harness.plan.probes import ONE_COMPILED
 from jaxmeter.harness.record import Param, PlannedCase, PlannedVariant
 from jaxmeter.harness.record.layout import name_file
 
@@ -39,11 +39,12 @@ def plan_case(
                 implementation=item.name,
                 mode=mode,
                 description=item.description,
-                source=fingerprint(item.function),
+                source=item.hash_source(),
                 skip=None if skip is None else skip.reason,
                 traced=skip is not None and skip.traced and mode in ONE_COMPILED,
                 compiles=workload.find_compile_budget(f"{item.name}:{mode}", params),
                 donates=item.donate if mode in ONE_COMPILED else (),
+                compiler_options=recorded_options(item.compiler_options),
                 raises=None if item.raises is None else item.raises.__name__,
             )
             for item, skip in skips

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from jaxmeter.harness.declare.implementation import ONE_COMPILED
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.metric import Summary
 from jaxmeter.harness.metrics.table import METRICS
@@ -20,9 +21,6 @@ CHECK = "check"
 
 CACHE_STATES = ("cold", "cached", "warm", "new_shape", "new_static")
 """What the caches hold when a call begins; the metric of each is called `<cache state>_s`."""
-
-ONE_COMPILED = ("jit", "aot")
-"""Modes with one program of their own; a stream's `jit` has several all the same."""
 
 Variants = tuple[PlannedVariant, ...]
 

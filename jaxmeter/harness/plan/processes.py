@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
+from jaxmeter.harness.declare.implementation import ONE_COMPILED
 from jaxmeter.harness.machine.platforms import PLATFORMS, Platform
-from jaxmeter.harness.plan.probes import CHECK, ONE_COMPILED, PROBES, Probe
+from jaxmeter.harness.plan.probes import CHECK, PROBES, Probe
 from jaxmeter.harness.plan.selection import shuffle
 from jaxmeter.harness.record import NATIVE, PlannedCase, Settings
 

@@ -103,6 +103,7 @@ def _make_beside(
         source=old.source,
         compiles=None,
         donates=old.donates,
+        compiler_options=old.compiler_options,
         same_as=item.name,
         replays=replay,
     )

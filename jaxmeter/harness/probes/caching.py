@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from jaxmeter.harness.programs.arguments import choose_static, make_inputs
 from jaxmeter.harness.programs.caches import forget_compiled
 from jaxmeter.harness.programs.jax_events import JaxEvents, watch_jax
 from jaxmeter.harness.programs.modes import Clock, as_new_function
-from jaxmeter.harness.record import CacheStateCall, CachingDetails, Number, Outcome, Status
+from jaxmeter.harness.record import CacheStateCall, CachingDetails, Number, Outcome, Param, Status
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,8 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
     outcomes = {}
     for variant in variants:
         context.variant = variant
-        function = context.find_variant(variant)[0].function
+        implementation = context.find_variant(variant)[0]
+        function = implementation.function
         try:
             call = time_call(
                 context.cache_state,
@@ -97,6 +98,7 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
                 usual=Call(context.arguments, choose_static(function, context.params)),
                 measured=Call(arguments, choose_static(function, params)),
                 stream=workload.declaration.stream,
+                compiler_options=implementation.compiler_options,
                 clock=context.clock,
                 stage=context.stage,
             )
@@ -119,6 +121,7 @@ def time_call(
     stream: bool,
     clock: Clock,
     stage: Callable[[str], None],
+    compiler_options: Mapping[str, Param] | None = None,
 ) -> CacheStateCall:
     """Times one call of the jitted function; of a stream, one pass.
 
@@ -128,11 +131,12 @@ def time_call(
       usual: The call before, in cache states that have one.
       measured: The call that is timed.
       stage: Told what begins.
+      compiler_options: XLA's options that it is compiled with, by name.
     """
     cache_state = CACHE_STATES[name]
     if not cache_state.change(usual, measured):
         return CacheStateCall(cache_state=name, proven=False)
-    jitted = jax.jit(function, static_argnames=tuple(usual.static))
+    jitted = jax.jit(function, static_argnames=tuple(usual.static), compiler_options=dict(compiler_options or {}))
 
     def once(call: Call) -> None:
         items = call.arguments if stream else (call.arguments,)

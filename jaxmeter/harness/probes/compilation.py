@@ -87,7 +87,7 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
             notes.append(f"{what} cannot be read: {describe_error(error)}")
 
     def fingerprint() -> Mapping[str, Number]:
-        fingerprints.append(program.find_fingerprint(stages.compiled))
+        fingerprints.append(program.find_fingerprint(stages))
         return {}
 
     read("which program this is", fingerprint)

@@ -40,6 +40,7 @@ from jaxmeter.harness.record import (
 )
 from jaxmeter.harness.record.files import read_kept
 from jaxmeter.harness.record.layout import LARGEST_PROGRAM
+from jaxmeter.harness.record.plain_settings import is_plain_setting
 
 LARGEST_REMADE = 64 * 2**20
 """Bytes of inputs that are made once more: some tenths of a second."""
@@ -201,9 +202,12 @@ class Context:
         implementation, mode = self.find_variant(variant)
         function = self._fix_params(implementation.function)
         arguments = jax.tree.map(as_numpy, self.arguments) if mode == NATIVE else self.arguments
-        donate = implementation.donate
+        donate, options = implementation.donate, implementation.compiler_options
         if (planned := self._find_planned(variant)) is not None and planned.replays is not None:
             function, donate = self._read_replay(planned, function), planned.donates
+            options = planned.compiler_options
+            if unsafe := [name for name, value in options.items() if not is_plain_setting(name, value)]:
+                raise ReplayError(f"the kept program was compiled with {unsafe[0]!r}, which may name a file")
             if unknown := set(donate) - set(workload.arguments):
                 raise ReplayError(f"the kept program donates {min(unknown)!r}, which is no argument any more")
         how = How(
@@ -211,6 +215,7 @@ class Context:
             donate=workload.find_positions(donate),
             convert=implementation.convert,
             stream=workload.declaration.stream,
+            compiler_options=options,
         )
         return prepare_as(mode, function, arguments, how, self.clock, self.stage)
 

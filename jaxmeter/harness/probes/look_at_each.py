@@ -11,6 +11,7 @@ from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.refusal import RefusedError
+from jaxmeter.harness.programs.refused_options import describe_refused_option
 from jaxmeter.harness.record import Outcome, Status
 
 LONGEST_REASON = 1000
@@ -55,6 +56,8 @@ def describe_failure(error: Exception, stage: str) -> Outcome:
         raise error
     if isinstance(error, RefusedError):
         return Outcome(status=Status.UNSUPPORTED, reason=make_private(str(error))[:LONGEST_REASON])
+    if (refused := describe_refused_option(error)) is not None:
+        return Outcome(status=Status.FAILED, reason=make_private(refused)[:LONGEST_REASON])
     words = " ".join(str(error).split())
     if stage == "compile" and "RESOURCE_EXHAUSTED" in words:
         return Outcome(status=Status.TOO_LARGE, reason=make_private(words)[:LONGEST_REASON])

@@ -149,7 +149,7 @@ def _find_fingerprint(prepared: Prepared) -> str | None:
     if prepared.stages is None:
         return None
     try:
-        return find_fingerprint(prepared.stages.compiled)
+        return find_fingerprint(prepared.stages)
     except Exception:  # noqa: BLE001  backends report their programs in many ways, or not
         return None
 

@@ -15,7 +15,7 @@ from jaxmeter.harness.programs.jax_events import JaxEvents, watch_jax
 from jaxmeter.harness.programs.static_leaves import find_argument_names, refuse_hidden_arrays, split
 from jaxmeter.harness.programs.waiting import make_wait
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
-from jaxmeter.harness.record import NATIVE
+from jaxmeter.harness.record import NATIVE, Param
 
 Clock = Callable[[], float]
 Stage = Callable[[str], None]
@@ -31,6 +31,7 @@ class Stages:
       donated: Compiles the same function again with all its arguments donated; None where a user's own jit decides.
       events: What jax reported meanwhile.
       warned: What JAX warned of meanwhile.
+      compiler_options: XLA's options that it was compiled with, by name; not those of a user's own jit.
     """
 
     traced: Any
@@ -42,6 +43,7 @@ class Stages:
     donated: Callable[[], Any] | None
     events: JaxEvents
     warned: tuple[Warned, ...] = ()
+    compiler_options: Mapping[str, Param] = field(default_factory=dict)
 
 
 def _nothing() -> None:
@@ -102,12 +104,14 @@ class How:
       donate: Places of the arguments whose memory a jitted call may take.
       convert: NumPy's arrays as a peer's arguments.
       stream: Whether the arguments are argument tuples, one for each call of a pass.
+      compiler_options: XLA's options that it is compiled with, by name.
     """
 
     carry: Mapping[int, int] = field(default_factory=dict)
     donate: tuple[int, ...] = ()
     convert: Callable[..., tuple[Any, ...]] | None = None
     stream: bool = False
+    compiler_options: Mapping[str, Param] = field(default_factory=dict)
 
 
 def prepare_as(
@@ -129,12 +133,18 @@ def prepare_as(
         arguments = split(args)
         refuse_hidden_arrays(arguments, find_argument_names(function))
         function, args = arguments.close_over(function), arguments.traced[0]
-        jitted = jax.jit(as_new_function(function), donate_argnums=how.donate)
-        stages = compile_in_stages(jitted, function, args, {}, clock, stage)
+        jitted = _jit(function, how)
+        stages = compile_in_stages(jitted, function, args, {}, clock, stage, how.compiler_options)
         # A jitted function is called through its own dispatch, and reuses what the stages have compiled.
         call = jitted if mode == "jit" else stages.compiled
         prepared = Prepared(call, args, make_wait(), stages, jitted=jitted)
     return _carried(prepared, how) if how.carry else prepared
+
+
+def _jit(function: Callable[..., Any], how: How) -> Any:
+    """A jitted function with nothing compiled yet."""
+    options = dict(how.compiler_options)
+    return jax.jit(as_new_function(function), donate_argnums=how.donate, compiler_options=options)
 
 
 def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Prepared:
@@ -157,8 +167,8 @@ def _stream(mode: str, function: Callable[..., Any], items: tuple[tuple[Any, ...
     if native and how.convert is not None:
         convert = how.convert
         items = tuple(convert(*item) for item in items)
-    call = jax.jit(as_new_function(function), donate_argnums=how.donate) if mode == "jit" else function
-    jitted = call if mode == "jit" else None
+    jitted = _jit(function, how) if mode == "jit" else None
+    call = function if jitted is None else jitted
     wait = _already_ready if native else make_wait()
     if not how.carry:
         return Prepared(
@@ -243,8 +253,14 @@ def compile_in_stages(
     kwargs: Mapping[str, Any],
     clock: Clock,
     stage: Stage,
+    compiler_options: Mapping[str, Param] | None = None,
 ) -> Stages:
-    """Trace, lower and compile a jitted function for these arguments, each stage timed."""
+    """Trace, lower and compile a jitted function for these arguments, each stage timed.
+
+    Args:
+      compiler_options: Those that the jitted function has.
+    """
+    options = dict(compiler_options or {})
     with watch_jax() as events, keep_warnings() as warned:
         stage("trace")
         start = clock()
@@ -260,10 +276,15 @@ def compile_in_stages(
         compile_s = clock() - start
 
     def donated() -> Any:
-        donating = jax.jit(as_new_function(function), donate_argnums=range(len(args)), donate_argnames=tuple(kwargs))
+        donating = jax.jit(
+            as_new_function(function),
+            donate_argnums=range(len(args)),
+            donate_argnames=tuple(kwargs),
+            compiler_options=options,
+        )
         return donating.lower(*args, **kwargs).compile()
 
-    return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events, tuple(warned))
+    return Stages(traced, lowered, compiled, trace_s, lower_s, compile_s, donated, events, tuple(warned), options)
 
 
 def as_new_function(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ import jax
 from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.modes import Stages
 from jaxmeter.harness.record import Number
+from jaxmeter.harness.record.wording import write_options
 from jaxmeter.harness.traces import hlo
 
 
@@ -93,14 +94,17 @@ def walk_equations(jaxpr: Any) -> Iterator[Any]:
             yield from walk_equations(open_jaxpr(inner))
 
 
-def find_fingerprint(compiled: Any) -> str:
-    """Which program this is, whatever its source lines and names; the values of its constants count.
+def find_fingerprint(stages: Stages) -> str:
+    """Which program this is, whatever its source lines and names; its constants and compiler options count.
+
+    Of equal HLO other options may make other code.
 
     Raises:
       NoTextError, HloError: The backend tells it not at all, or in another way.
     """
-    text = read_hlo(compiled)
-    return hlo.find_fingerprint(_with_constants(compiled, text) if hlo.ELIDED in text else text)
+    text = read_hlo(stages.compiled)
+    text = _with_constants(stages.compiled, text) if hlo.ELIDED in text else text
+    return hlo.find_fingerprint(text, write_options(stages.compiler_options))
 
 
 def measure_executable(compiled: Any) -> dict[str, Number]:

@@ -36,6 +36,8 @@ def load_exported(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     Raises:
       Whatever jax has against it, such as argument types that it does not know how to write.
     """
+    assert prepared.stages is not None
+    options = dict(prepared.stages.compiler_options)
     start = clock()
     written = export.export(prepared.jitted)(*prepared.args).serialize()
     export_s = clock() - start
@@ -44,7 +46,7 @@ def load_exported(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     load_s = clock() - start
     given = jax.block_until_ready(copy_arguments(prepared.args))
     start = clock()
-    prepared.wait(jax.jit(loaded.call)(*given))
+    prepared.wait(jax.jit(loaded.call, compiler_options=options)(*given))
     return {
         "exported_bytes": len(written),
         "export_s": export_s,

@@ -140,6 +140,7 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       compiles: Programs that it may compile at most; None where nothing is declared.
       donates: Names of the arguments whose memory a call takes.
+      compiler_options: XLA's options that it is compiled with, by name; in texts secrets are hidden, and home is `~`.
       raises: Name of the error that calling it must raise; then nothing of it is timed.
       traced: Whether it is traced though it is skipped, so that its equations are counted.
       same_as: Of an A/A control, the variant whose program it is once more; of a replay, the variant that it stands
@@ -155,6 +156,7 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     skip: str | None = None
     compiles: int | None = None
     donates: tuple[str, ...] = ()
+    compiler_options: dict[str, Param] = {}
     raises: str | None = None
     traced: bool = False
     same_as: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 
 _UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
@@ -15,6 +16,11 @@ _PRINTABLE_ASCII = re.compile(r"[ -~]*")
 def counted(count: int, singular: str, plural: str | None = None) -> str:
     """`1 case`, `2 cases`: a count with its noun."""
     return f"{count} {singular if count == 1 else plural or singular + 's'}"
+
+
+def write_options(options: Mapping[str, object]) -> str:
+    """`xla_cpu_enable_fast_math=True, xla_cpu_prefer_vector_width=512`: compiler options, in order of their names."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(options.items()))
 
 
 def visible(text: str, *, multi_line: bool = False) -> str:

@@ -225,14 +225,16 @@ def trip_count(loop: Instruction) -> int | None:
     return None if found is None else int(found[1])
 
 
-def find_fingerprint(text: str) -> str:
+def find_fingerprint(text: str, options: str = "") -> str:
     """Hash of what the program does: its names, and where its operations come from, do not count.
 
+    Args:
+      options: What it is compiled with, which counts too.
     Raises:
       HloError: The text is not HLO.
     """
     module = parse(text)
-    canonical = f"{_HASH_BEFORE.sub('', module.header)}\n{_canonical(module.computations)}"
+    canonical = f"{_HASH_BEFORE.sub('', module.header)}\n{_canonical(module.computations)}{options}"
     return hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()[:DIGITS]
 
 

@@ -17,7 +17,7 @@ from jaxmeter.harness.record.cases import is_same_problem
 
 from ..gc_pause import without_collecting
 from ..text import visible_record
-from .conditions import compare_conditions
+from .conditions import compare_conditions, name_variables
 from .exact import compare_exact, count_exact
 from .findings import TIME, WHOLE, Change, Changes, Finding, make_change
 from .times import compare_cold, compare_times
@@ -45,6 +45,7 @@ def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFF
         timed=sum(one.read(TIME).has_number for one in _list_earlier(runs)),
         exact=sum(map(count_exact, pairs)),
         names=tuple(f"{case.suite}/{case.name}" for case in after.manifest.cases),
+        variables=name_variables(before.environment, after.environment),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jaxmeter.harness.record import Manifest
+from jaxmeter.harness.record import Environment, Manifest
 from jaxmeter.harness.record.differences import Fact, facts_of, find_differences, steers_programs
 
 from ..text import shorten
@@ -13,6 +13,9 @@ from .runtimes import describe_other_runtime, read_runtime
 
 FORBIDDING = ("backend", "x64", "matmul_precision")
 """Facts that make two numbers of one name two things."""
+
+FORBIDDING_VARIABLES = ("JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION")
+"""By which a process sets the last two of them."""
 
 WEAKENING = (
     *("packages", "variables", "threads", "platform_version", "driver", "device_kind", "device_name", "device_count"),
@@ -31,6 +34,7 @@ OF_JAX = (
 
 MOST_NAMED = 4
 LONGEST_FACT = 120
+LONGEST_VARIABLE = 60
 LONGEST_RUNTIMES = 500
 
 
@@ -102,6 +106,21 @@ def compare_conditions(before: Manifest, after: Manifest, platform: str | None =
         tuple(_write(name, *sides) for name in changed if name in HARDWARE),
         tuple(_write(name, *sides) for name in changed if not name.startswith(OF_JAX)),
         shorten(describe_other_runtime(read_runtime(before), read_runtime(after), after.backend), LONGEST_RUNTIMES),
+    )
+
+
+def name_variables(*environments: Environment) -> tuple[str, ...]:
+    """Return the environment variables by which runs differ, of each: `XLA_FLAGS=--xla_…`, `XLA_FLAGS unset`.
+
+    Empty words where all have the same.
+    """
+    sides = [one.variables for one in environments]
+    different = [name for name in sorted(set().union(*sides)) if len({side.get(name) for side in sides}) > 1]
+    return tuple(
+        _join(
+            shorten(f"{name}={side[name]}" if name in side else f"{name} unset", LONGEST_VARIABLE) for name in different
+        )
+        for side in sides
     )
 
 

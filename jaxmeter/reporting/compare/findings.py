@@ -98,6 +98,7 @@ class Changes:
       timed: How many variants the earlier run has timed.
       exact: How many exact numbers both runs tell.
       names: Of all cases of the later run, `suite/case`.
+      variables: Of each run, the environment variables by which they differ; empty words where they have the same.
     """
 
     before: str
@@ -109,6 +110,13 @@ class Changes:
     timed: int = 0
     exact: int = 0
     names: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ("", "")
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The names of both runs, with the variables by which they differ: `1-old (XLA_FLAGS unset)`."""
+        before, after = (f" ({words})" if words else "" for words in self.variables)
+        return self.before + before, self.after + after
 
     def having(self, *findings: Finding) -> tuple[Change, ...]:
         """Those with some findings."""

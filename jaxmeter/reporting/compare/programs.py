@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jaxmeter.harness.metrics.reading import Run
-from jaxmeter.harness.record import INCOMPLETE, Artifact, CompilationDetails, PlannedCase, PlannedVariant
+from jaxmeter.harness.record import INCOMPLETE, Artifact, CompilationDetails, Param, PlannedCase, PlannedVariant
 from jaxmeter.harness.record.layout import PROGRAM_TEXTS
 from jaxmeter.harness.record.patterns import find_nearest
 
@@ -35,6 +35,7 @@ class Program:
       fingerprints: Of the programs that its processes compiled, large constants included.
       source: Hash of the implementation.
       definition: Hash of the workload's inputs, reference and cost.
+      compiler_options: That the implementation declares.
     """
 
     texts: Mapping[str, str]
@@ -42,6 +43,7 @@ class Program:
     fingerprints: tuple[str, ...]
     source: str
     definition: str
+    compiler_options: Mapping[str, Param] = field(default_factory=dict)
 
 
 class RecordedCase:
@@ -119,6 +121,7 @@ class RecordedCase:
             fingerprints=() if details is None else details.fingerprints,
             source=planned.source,
             definition=self.planned.definition,
+            compiler_options=planned.compiler_options,
         )
 
     def _read_text(self, artifact: Artifact, warnings: list[str]) -> str | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from jaxmeter.harness.record import Manifest
+from jaxmeter.harness.record import Manifest, PlannedVariant
 from jaxmeter.harness.record.differences import Fact, facts_of, find_differences
+from jaxmeter.harness.record.wording import write_options
 
 from .. import numbers
 from . import Difference
 from .pairs import Pair
+from .programs import Program
 
 _TITLES = {
     "backend": "backend",
@@ -40,11 +42,17 @@ def find_surroundings(a: Manifest, b: Manifest) -> tuple[Difference, ...]:
 
 def find_changed_code(pair: Pair) -> tuple[str, ...]:
     """What of the measured code has changed, by its hashes."""
-    implementation = pair.variant.rpartition(":")[0] or pair.variant
-    return (
-        *([f"the code of {implementation} has changed"] if pair.a.source != pair.b.source else []),
-        *([f"the definition of {pair.case} has changed"] if pair.a.definition != pair.b.definition else []),
-    )
+    changed = describe_changed_code(pair.variant.rpartition(":")[0] or pair.variant, pair.a, pair.b)
+    definition = f"the definition of {pair.case} has changed" if pair.a.definition != pair.b.definition else ""
+    return tuple(filter(None, (changed, definition)))
+
+
+def describe_changed_code(name: str, a: Program | PlannedVariant, b: Program | PlannedVariant) -> str:
+    """What has changed of an implementation: its compiler options, else its code; empty where nothing has."""
+    if a.compiler_options != b.compiler_options:
+        was, now_is = (write_options(one.compiler_options) or "none" for one in (a, b))
+        return f"the compiler options of {name} have changed: {was} → {now_is}"
+    return f"the code of {name} has changed" if a.source != b.source else ""
 
 
 def _title(name: str) -> str:

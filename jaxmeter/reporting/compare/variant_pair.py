@@ -15,6 +15,7 @@ from jaxmeter.harness.traces.typical import find_busy_s
 from .. import numbers
 from ..text import visible
 from .conditions import Conditions, compare_conditions
+from .surroundings import describe_changed_code
 
 LEAST_GROWTH = 0.02
 """Of the device's busy time in a step; captures of equal programs differ by as much."""
@@ -107,14 +108,13 @@ class VariantPair:
 
     def find_cause(self) -> str:
         """What may explain a change, likeliest first."""
-        changed = self.old.planned.source != self.new.planned.source
         conditions = self.runs.conditions
         if self.is_native:
             others = conditions.describe_beside_jax()
         else:
             others = conditions.describe(everything=None in self.fingerprints)
         found = (
-            f"the code of {self.new.planned.implementation} has changed" if changed else "",
+            describe_changed_code(self.new.planned.implementation, self.old.planned, self.new.planned),
             "its program has changed" if self.has_another_program else "",
             others,
         )

@@ -29,7 +29,7 @@ def show(changes: Changes, console: Console, judgement: Judgement | None = None)
 
 def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]:
     yield Text(write_heading(changes, judgement), "bold")
-    yield Text(f"{changes.before} → {changes.after}", "dim")
+    yield Text(" → ".join(changes.sides), "dim")
     if changes.conditions.anything:
         yield Text(f"Not as before: {changes.conditions.describe(everything=True)}")
     if sentence := describe_runtimes(changes, judgement):
@@ -62,7 +62,7 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
       room: Characters that it may have.
     """
     parts = [
-        escape(f"{changes.before} → {changes.after}"),
+        escape(" → ".join(changes.sides)),
         *(
             [escape(f"Not as before: {changes.conditions.describe(everything=True)}")]
             if changes.conditions.anything

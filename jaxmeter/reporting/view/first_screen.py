@@ -67,7 +67,7 @@ def _describe_book(comparisons: Comparisons) -> str:
     told = []
     for machine, changes in comparisons.of_machines:
         where = f"{machine.newest.label}: " if len(comparisons.of_machines) > 1 else ""
-        told.append(f"{where}{describe_changes(changes)}, since run {changes.before}")
+        told.append(f"{where}{describe_changes(changes)}, since run {changes.sides[0]}")
     return shorten("; ".join(told), LONGEST_TRUST)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from jaxmeter.harness.metrics.reading import Run, split_platforms
 
+from ..compare.conditions import name_variables
 from ..load import name_runs
 from ..text import counted, visible_record
 
@@ -24,7 +25,8 @@ def describe_cores(run: Run) -> str:
 def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:
     """Return each run once for each of its platforms, labelled, and with every text in it visible.
 
-    A label is the platform, then the device, then the run's name, as far as needed to tell it from the others.
+    A label is the platform, then the device, then the run's name, as far as needed to tell it from the others; with the
+    name come the environment variables by which the runs differ.
     """
     shown = [replace(run, record=visible_record(run.record)) for run in loaded]
     runs = [
@@ -36,6 +38,7 @@ def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:
     symbols = {where: SYMBOLS[min(index, len(SYMBOLS) - 1)] for index, where in enumerate(platforms)}
     short = [f"{symbols[run.where]} {run.where}" for run in runs]
     devices = [f"{label} · {name_device(run)}" for label, run in zip(short, runs, strict=True)]
+    variables = name_variables(*(run.environment for run in runs))
     labels = []
     for index, run in enumerate(runs):
         if Counter(short)[short[index]] == 1:
@@ -43,7 +46,7 @@ def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:
         elif Counter(devices)[devices[index]] == 1:
             labels.append(devices[index])
         else:
-            labels.append(f"{short[index]} · {run.name}")
+            labels.append(" · ".join(filter(None, (short[index], run.name, variables[index]))))
     return tuple(_with_baselines(replace(run, label=label) for run, label in zip(runs, labels, strict=True)))
 
 

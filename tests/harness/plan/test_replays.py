@@ -36,15 +36,19 @@ def test_a_kept_program_stands_after_the_variant_that_it_is_set_beside():
     )
 
 
-def test_a_replay_has_the_code_and_the_donations_of_its_own_time():
+def test_a_replay_has_the_code_the_donations_and_the_compiler_options_of_its_own_time():
     before, record = kept("selu:jit")
-    old = tuple(msgspec.structs.replace(one, source="old", donates=("x",)) for one in before.variants)
+    options = {"xla_a": 1}
+    old = tuple(
+        msgspec.structs.replace(one, source="old", donates=("x",), compiler_options=options) for one in before.variants
+    )
     today = msgspec.structs.replace(before, variants=before.variants)
 
     planned = add_replays(today, msgspec.structs.replace(before, variants=old), record, "run 1")
 
     assert (planned.variants[2].source, planned.variants[2].donates) == ("old", ("x",))
     assert (planned.variants[1].source, planned.variants[1].donates) == ("0" * 16, ())
+    assert [one.compiler_options for one in planned.variants[:3]] == [{}, {}, options]
 
 
 @pytest.mark.parametrize("lacks", ["case", "record", "definition", "variant", "skip", "raises"])

@@ -33,7 +33,7 @@ class Calls:
 @pytest.fixture
 def calls(monkeypatch, clock) -> Calls:
     """In place of a jitted function."""
-    monkeypatch.setattr(jax, "jit", lambda function, static_argnames: function)
+    monkeypatch.setattr(jax, "jit", lambda function, **_: function)
     return Calls(clock)
 
 

@@ -34,6 +34,19 @@ def one_more(x):
     return x + 1
 
 
+def test_an_option_that_the_backend_does_not_know_fails_its_variant_by_name():
+    made = workload(inputs=lambda key: (SQUARE,), reference=no_reference("none"), modes=("jit",))(one_more)
+    made.implementation(lambda x: x + 1, name="unknown", compiler_options={"xla_no_such_option": 1})
+    context = Context(made, {}, BACKENDS["cpu"], (SQUARE,), time.perf_counter, None)
+
+    found, _ = look_with({"numerics": made.variants, "memory": made.variants}, context)
+
+    assert {outcome.status for outcome in found["one_more:jit"].values()} == {Status.OK}
+    for outcome in found["unknown:jit"].values():
+        assert outcome.status is Status.FAILED
+        assert outcome.reason.startswith("no compiler option 'xla_no_such_option' on backend 'cpu'")
+
+
 # What does not fit
 
 

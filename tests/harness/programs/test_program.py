@@ -142,9 +142,9 @@ def test_an_executable_that_cannot_be_serialised_has_no_size(executable):
 def test_the_values_of_a_large_constant_are_part_of_the_program():
     left, right = square(1), square(2)
 
-    one = program.find_fingerprint(compiled(lambda x: x + left, square()))
-    other = program.find_fingerprint(compiled(lambda x: x + right, square()))
-    again = program.find_fingerprint(compiled(lambda x: x + left, square()))
+    one = program.find_fingerprint(stages(lambda x: x + left, square()))
+    other = program.find_fingerprint(stages(lambda x: x + right, square()))
+    again = program.find_fingerprint(stages(lambda x: x + left, square()))
 
     assert one == again
     assert one != other
@@ -152,7 +152,7 @@ def test_the_values_of_a_large_constant_are_part_of_the_program():
 
 def test_constants_too_large_to_be_read_in_every_process_leave_a_program_without_a_fingerprint(monkeypatch):
     large = square()
-    one = compiled(lambda x: x + large, square())
+    one = stages(lambda x: x + large, square())
 
     monkeypatch.setattr(program, "MOST_ELEMENTS", SIDE * SIDE)
     assert program.find_fingerprint(one)

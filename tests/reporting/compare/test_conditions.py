@@ -3,6 +3,7 @@ import pytest
 from jaxmeter.harness.record import Manifest
 from jaxmeter.reporting.compare.conditions import LONGEST_FACT, MOST_NAMED, Conditions, compare_conditions
 from tests import samples
+from tests.reporting.compare import changed
 
 NEWER = {"packages": {"jax": "0.10.0", "jaxlib": "0.10.2", "numpy": "2.0.0"}}
 
@@ -85,6 +86,14 @@ def test_of_equal_runs_and_of_what_no_program_hangs_on_nothing_is_said(changes):
     assert compared(**changes) == Conditions()
     assert not compared(**changes).anything
     assert compared(**changes).describe(everything=True) == ""
+
+
+def test_sides_of_a_comparison_are_named_with_the_variables_by_which_they_differ():
+    before = changed.plain(changed.BEFORE)
+    after = changed.plain(changed.AFTER, environment=samples.environment(variables={"XLA_FLAGS": "--xla_a=1"}))
+
+    assert changed.compare(before, after).sides == ("before (XLA_FLAGS unset)", "after (XLA_FLAGS=--xla_a=1)")
+    assert changed.compare(before, changed.plain(changed.AFTER)).sides == ("before", "after")
 
 
 def test_a_package_that_compiles_nothing_is_told_apart():

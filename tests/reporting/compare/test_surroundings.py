@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from jaxmeter.reporting.compare import Difference
@@ -27,6 +29,14 @@ def test_code_that_changed_is_told_by_its_hash():
 
     assert find_changed_code(pair) == ("the code of selu has changed", "the definition of selu[n=1] has changed")
     assert find_changed_code(Pair("selu[n=1]", "selu:jit", program(), program())) == ()
+
+
+def test_other_compiler_options_are_told_in_place_of_the_code_whose_hash_has_them_too():
+    plain, wide = program(), replace(program(source="1"), compiler_options={"xla_b": 2, "xla_a": True})
+
+    told = find_changed_code(Pair("selu[n=1]", "selu:jit", plain, wide))
+
+    assert told == ("the compiler options of selu have changed: none → xla_a=True, xla_b=2",)
 
 
 def surroundings(a=None, b=None):

@@ -25,6 +25,20 @@ def test_places_are_told_apart_by_backend_and_machine():
     assert sorted(grouped(*runs)) == [["a", "c"], ["b"], ["d"]]
 
 
+def test_runs_that_only_their_names_tell_apart_are_labelled_with_the_variables_by_which_they_differ():
+    flags = {"XLA_FLAGS": "--xla_a=1", "OMP_NUM_THREADS": "2"}
+    old, new = (
+        samples.run(run_id=run_id, environment=samples.environment(variables=variables))
+        for run_id, variables in (("old", {"OMP_NUM_THREADS": "2"}), ("new", flags))
+    )
+
+    assert [run.label for run in label_runs(kept(old, new))] == [
+        "● cpu · old · XLA_FLAGS unset",
+        "● cpu · new · XLA_FLAGS=--xla_a=1",
+    ]
+    assert [run.label for run in label_runs(kept(new))] == ["● cpu"]
+
+
 def test_the_newest_run_of_a_place_leads_and_is_compared_with_the_one_before():
     slow, fast = (
         samples.run((planned, samples.fast_case(planned, jit_s=jit_s)), run_id=name, started=started)

@@ -8,6 +8,7 @@ from jaxmeter.harness.metrics.across import DECISIVE_PROBES
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE, Status
+from jaxmeter.harness.record.wording import write_options
 
 from ... import numbers
 from ...text import shorten
@@ -202,7 +203,8 @@ def _notes(variant: Variant) -> Cell:
         for probes, outcome in group_alike(variant)
         if outcome.status in INCOMPLETE or (outcome.status is not Status.OK and DECISIVE_PROBES.intersection(probes))
     ]
-    parts = [*told, *explain_doubts(variant), *list_notes(variant)]
+    options = write_options(variant.planned.compiler_options)
+    parts = [*told, *explain_doubts(variant), f"compiled with {options}" if options else "", *list_notes(variant)]
     time = variant.read(TIME)
     if time.interval is None and not told and variant.planned.raises is None:  # whose error is its note
         parts.append(_why_untimed(variant, time))
