@@ -149,6 +149,14 @@ class Context:
             raise prepared.error.with_traceback(prepared.traceback)
         return prepared
 
+    def prepare_with(self, variant: str, options: Mapping[str, Param]) -> Prepared:
+        """The variant, compiled once more with further options of XLA's.
+
+        Raises:
+          Whatever its code or its compiler raise.
+        """
+        return self._compile(variant, options)
+
     def find_variant(self, name: str) -> tuple[Implementation, str]:
         """The implementation and mode of a variant; of an A/A control, those of the variant that it is the same as."""
         return self.workload.find_variant(self._find_original(name))
@@ -198,6 +206,9 @@ class Context:
         return make_replay(read_program(data), function, self.arguments)
 
     def _prepare(self, variant: str) -> Prepared:
+        return self._compile(variant, {})
+
+    def _compile(self, variant: str, further_options: Mapping[str, Param]) -> Prepared:
         workload = self.workload
         implementation, mode = self.find_variant(variant)
         function = self._fix_params(implementation.function)
@@ -215,7 +226,7 @@ class Context:
             donate=workload.find_positions(donate),
             convert=implementation.convert,
             stream=workload.declaration.stream,
-            compiler_options=options,
+            compiler_options={**options, **further_options},
         )
         return prepare_as(mode, function, arguments, how, self.clock, self.stage)
 

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import platform as host_platform
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import look_at_each
 from jaxmeter.harness.programs.capturing import ProfilerBusyError, capture_steps
 from jaxmeter.harness.programs.modes import Prepared
-from jaxmeter.harness.record import Outcome, Status, TraceDetails
+from jaxmeter.harness.record import Outcome, Param, Status, TraceDetails
+from jaxmeter.harness.record.trace_summary import TraceSummary
+from jaxmeter.harness.traces.hidden import is_hidden, name_operations
 from jaxmeter.harness.traces.privacy import make_capture_private
 from jaxmeter.harness.traces.summary import shorten_summary, summarise_capture
 from jaxmeter.harness.traces.xplane import CaptureError
+
+WITHOUT_COMMAND_BUFFERS: dict[str, Param] = {"xla_gpu_enable_command_buffer": ""}
+"""XLA launches each kernel by itself then, and a capture says of which operation it is. Such a program is slower to
+launch, so its capture names operations and gives no times of steps."""
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
@@ -28,20 +37,33 @@ def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
         raise ValueError("a capture needs a folder")
     folder = context.folder.trace(variant)
 
-    def call() -> None:
-        prepared.wait(prepared.call(*prepared.args))
+    def call_without_command_buffers() -> Callable[[], None]:
+        again = context.prepare_with(variant, WITHOUT_COMMAND_BUFFERS)
+        again.reset()
+        return partial(_call_and_wait, again)
 
     return capture_and_read(
-        call,
+        partial(_call_and_wait, prepared),
         variant,
         folder,
         texts=[path.read_text("utf-8", "replace") for path in context.folder.artifacts("hlo", variant)],
         has_device=context.platform.trace_plane is not None,
+        without_command_buffers=None if prepared.stages is None else call_without_command_buffers,
     )
 
 
+def _call_and_wait(prepared: Prepared) -> None:
+    prepared.call_and_wait()
+
+
 def capture_and_read(
-    call: Callable[[], None], variant: str, folder: Path, *, texts: Sequence[str] = (), has_device: bool
+    call: Callable[[], None],
+    variant: str,
+    folder: Path,
+    *,
+    texts: Sequence[str] = (),
+    has_device: bool,
+    without_command_buffers: Callable[[], Callable[[], None]] | None = None,
 ) -> Outcome:
     """Capture calls into a folder, and read what the capture shows.
 
@@ -49,6 +71,7 @@ def capture_and_read(
       call: Calls the program once and waits for its results.
       texts: HLO of the program, in addition to what the capture holds.
       has_device: Whether a device of its own ought to be in the capture.
+      without_command_buffers: Compiles the program without them and returns its `call`; None where that cannot be done.
     """
     try:
         captured = capture_steps(call, folder, variant)
@@ -59,8 +82,20 @@ def capture_and_read(
     hide_host(folder)
     (path,) = folder.rglob("*.xplane.pb")
     summary = summarise_capture(path, texts, has_device=has_device, steps=captured.steps, step_name=variant)
+    if without_command_buffers is not None and is_hidden(summary):
+        summary = _capture_operations(summary, without_command_buffers, variant)
     details = TraceDetails(summary=shorten_summary(summary), discarded=captured.discarded)
     return Outcome(status=Status.OK, values={"trace_file_bytes": (path.stat().st_size,)}, details=details)
+
+
+def _capture_operations(
+    summary: TraceSummary, without_command_buffers: Callable[[], Callable[[], None]], variant: str
+) -> TraceSummary:
+    """Name the operations by a second capture, which is not kept; the same summary where that fails."""
+    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder, suppress(Exception):
+        captured = capture_steps(without_command_buffers(), Path(folder), variant)
+        return name_operations(summary, summarise_capture(captured.path, has_device=True, step_name=variant))
+    return summary
 
 
 def hide_host(folder: Path) -> None:

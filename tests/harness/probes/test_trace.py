@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import msgspec
 import pytest
 
 from jaxmeter.harness.machine.platforms import BACKENDS
@@ -15,12 +16,13 @@ from jaxmeter.harness.probes.trace import capture
 from jaxmeter.harness.programs.capturing import DISCARDED_CALLS, FEWEST_CALLS, KEPT_CALLS
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.record import CaseFolder, Status
-from jaxmeter.harness.record.trace_summary import Problem
+from jaxmeter.harness.record.trace_summary import Finding, Problem, TraceSummary
+from jaxmeter.harness.traces.summary import summarise_capture
 from jaxmeter.harness.traces.xplane import CaptureError
 
 
-def captured(tmp_path, call, platform="cpu"):
-    prepared = Prepared(call, (), jax.block_until_ready)
+def captured(tmp_path, call, platform="cpu", stages=None):
+    prepared = Prepared(call, (), jax.block_until_ready, stages)
     folder = CaseFolder(tmp_path)
     return capture("a:jit", prepared, Context(None, {}, BACKENDS[platform], (), time.perf_counter, folder)), folder
 
@@ -63,6 +65,46 @@ def test_a_capture_without_the_device_of_its_platform_says_so(tmp_path):
     summary = outcome.details.summary
     assert Problem.NO_DEVICE in [finding.problem for finding in summary.findings]
     assert not summary.is_healthy
+
+
+def test_operations_that_command_buffers_hide_are_captured_again_with_the_program_compiled_without_them(
+    tmp_path, monkeypatch
+):
+    compiled_with, read = [], []
+    hidden = Finding(problem=Problem.COMMAND_BUFFERS, text="hidden", is_fatal=False)
+
+    def summarise(path, *args, **options):
+        options["has_device"] = None
+        read.append(path)
+        found = summarise_capture(path, *args, **options)
+        return msgspec.structs.replace(found, findings=(hidden,)) if len(read) == 1 else found
+
+    def compile_with(self, variant, options):
+        compiled_with.append(options)
+        return Prepared(jax.jit(lambda: jnp.ones((64, 64)) @ jnp.ones((64, 64)), compiler_options=options), (), wait)
+
+    wait = jax.block_until_ready
+    monkeypatch.setattr(probe, "summarise_capture", summarise)
+    monkeypatch.setattr(Context, "prepare_with", compile_with)
+
+    outcome, folder = captured(tmp_path, lambda: jnp.ones(8) + 1, stages=object())
+
+    (finding,) = outcome.details.summary.findings
+    assert compiled_with == [{"xla_gpu_enable_command_buffer": ""}]
+    assert "second capture" in finding.text
+    assert [path.name for path in folder.artifacts("trace", "a:jit") if path.name.endswith("xplane.pb")] == [
+        "host.xplane.pb"
+    ]
+
+
+def test_a_program_that_cannot_be_compiled_again_keeps_its_first_capture(tmp_path, monkeypatch):
+    hidden = Finding(problem=Problem.COMMAND_BUFFERS, text="hidden", is_fatal=False)
+    found = TraceSummary(platform="gpu", steps_from="", findings=(hidden,))
+    monkeypatch.setattr(probe, "summarise_capture", lambda *_, **__: found)
+
+    outcome, _ = captured(tmp_path, lambda: jnp.ones(8) + 1, stages=object())  # there is no workload to compile
+
+    assert outcome.details.summary.findings == (hidden,)
 
 
 def test_where_a_profiler_session_is_running_nothing_is_captured(tmp_path):
