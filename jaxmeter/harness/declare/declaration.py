@@ -248,6 +248,9 @@ class Declaration:
       published: Figures of others that stand beside ours.
       answer: What the workload tells to answer its suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
         workload of a suite has it.
+      queued: How many calls are queued: besides the time of a call that is waited for, each process times so many that
+        are issued one after the other and waited for once, as in a training loop. An integer of 2 or more; where calls
+        are slow, fewer are queued.
       level: The lowest level that measures it: quick, default or full.
       name: Of the workload; by default the function's. A `functools.partial` needs one, and each workload of a loop.
       traps: Kinds of traps that every implementation has on purpose: `traps=("callbacks",)`. They are shown as
@@ -278,6 +281,7 @@ class Declaration:
     data: Callable[[], str | DataSource] | None = None
     published: tuple[Published, ...] = ()
     answer: Answer | None = None
+    queued: int | None = None
     level: str = "quick"
     name: str | None = None
     traps: tuple[str, ...] = ()

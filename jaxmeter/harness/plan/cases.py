@@ -63,6 +63,7 @@ def plan_case(
         published=workload.find_published(params, platform.device),
         answer=declared.answer,
         question=question,
+        queued=declared.queued,
     )
 
 

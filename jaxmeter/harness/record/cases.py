@@ -21,6 +21,10 @@ LOCK_STEP = "lock-step"
 """The mode of a variant that an earlier run's environment runs, in a process that takes turns with today's."""
 
 
+FEWEST_QUEUED = 2
+"""Calls of a queue: one by itself is waited for."""
+
+
 class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a workload must do at least, by its declaration.
 
@@ -178,6 +182,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       published: Figures of others that stand beside it.
       answer: What it answers for its suite; None of all cases but the one that stands for it.
       question: What its suite is there to tell; empty where the suite declares none.
+      queued: How many calls a queue has; None where no calls are queued.
     """
 
     id: str
@@ -203,6 +208,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     published: tuple[Published, ...] = ()
     answer: Answer | None = None
     question: str = ""
+    queued: int | None = None
 
 
 def is_same_problem(before: PlannedCase, after: PlannedCase) -> bool:
