@@ -20,7 +20,7 @@ from jaxmeter.harness.declare.levels import LEVELS, DeclarationError, Levels, fi
 from jaxmeter.harness.declare.unread import describe_unread_function
 from jaxmeter.harness.machine.platforms import DEVICES
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.record.cases import FEWEST_QUEUED, NATIVE, Param, Published
+from jaxmeter.harness.record.cases import FEWEST_QUEUED, MEASURED, NATIVE, Param, Published
 from jaxmeter.harness.record.traps import KINDS
 
 _NAME = re.compile(r"[\w.+-]+")
@@ -88,6 +88,8 @@ def check_declaration(
     _check_functions(workload, declaration, implementations)
     if declaration.level not in LEVELS:
         _refuse(workload, f"no level '{declaration.level}'; levels are {', '.join(LEVELS)}")
+    if declaration.measures not in MEASURED:
+        _refuse(workload, f"measures is {declaration.measures!r}; it must be one of {', '.join(MEASURED)}")
     for what, names in (("carry", declaration.state.carry), ("host", declaration.needs.host)):
         if unknown := [name for name in names if name not in arguments]:
             _refuse(

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, dataclass_transform,
 
 from jaxmeter.harness.declare.levels import DeclarationError, Levels, Values
 from jaxmeter.harness.machine.data import DataSource
-from jaxmeter.harness.record.cases import Answer, Cost, Param, Published
+from jaxmeter.harness.record.cases import EXECUTION, Answer, Cost, Param, Published
 
 Function = Callable[..., Any]
 Compiles = int | Callable[..., int]
@@ -248,6 +248,8 @@ class Declaration:
       published: Figures of others that stand beside ours.
       answer: What the workload tells to answer its suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
         workload of a suite has it.
+      measures: `"compilation"` where compiling is what is measured: every case then compiles in at least three cold
+        processes at each level, and its calls are timed in the fewest processes that have an interval.
       queued: How many calls are queued: besides the time of a call that is waited for, each process times so many that
         are issued one after the other and waited for once, as in a training loop. An integer of 2 or more; where calls
         are slow, fewer are queued.
@@ -281,6 +283,7 @@ class Declaration:
     data: Callable[[], str | DataSource] | None = None
     published: tuple[Published, ...] = ()
     answer: Answer | None = None
+    measures: str = EXECUTION
     queued: int | None = None
     level: str = "quick"
     name: str | None = None

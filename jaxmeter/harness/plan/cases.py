@@ -64,6 +64,7 @@ def plan_case(
         answer=declared.answer,
         question=question,
         queued=declared.queued,
+        measures=declared.measures,
     )
 
 

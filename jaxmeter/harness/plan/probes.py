@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from jaxmeter.harness.declare.implementation import ONE_COMPILED
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.metric import Summary
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import LOCK_STEP, NATIVE, PlannedCase, PlannedVariant, Settings
+from jaxmeter.harness.record.cases import COMPILATION
 from jaxmeter.harness.record.layout import EXPORTED
 
 CHECK = "check"
@@ -31,7 +33,12 @@ def once(case: PlannedCase, settings: Settings) -> int:
 
 
 def in_cold_rounds(case: PlannedCase, settings: Settings) -> int:
-    """In as many rounds as cold processes have; in fewer where neither an answer nor a claim rests on one."""
+    """In as many rounds as cold processes have; in fewer where nothing rests on one.
+
+    Where a case is there to measure compiling, in enough for an interval at least, unless their number was fixed.
+    """
+    if case.measures == COMPILATION and settings.processes is None:
+        return max(settings.cold_processes, FEWEST_PROCESSES)
     elsewhere = settings.cold_processes_otherwise
     return settings.cold_processes if elsewhere is None or rests_on_cold(case) else elsewhere
 
@@ -53,8 +60,8 @@ def _is_of_cold(name: str) -> bool:
 
 
 def in_all_rounds(case: PlannedCase, settings: Settings) -> int:
-    """In every round, of which there are at most so many."""
-    return settings.most_rounds
+    """In every round, of which there are at most so many; in the fewest where compiling is what is measured."""
+    return settings.fewest_rounds if case.measures == COMPILATION else settings.most_rounds
 
 
 def list_runnable(case: PlannedCase, settings: Settings) -> Variants:

@@ -21,6 +21,9 @@ LOCK_STEP = "lock-step"
 """The mode of a variant that an earlier run's environment runs, in a process that takes turns with today's."""
 
 
+EXECUTION, COMPILATION = MEASURED = ("execution", "compilation")
+"""What a workload is there to measure."""
+
 FEWEST_QUEUED = 2
 """Calls of a queue: one by itself is waited for."""
 
@@ -183,6 +186,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       answer: What it answers for its suite; None of all cases but the one that stands for it.
       question: What its suite is there to tell; empty where the suite declares none.
       queued: How many calls a queue has; None where no calls are queued.
+      measures: What it is there to measure: its calls, or how long they take to compile.
     """
 
     id: str
@@ -209,6 +213,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer | None = None
     question: str = ""
     queued: int | None = None
+    measures: str = EXECUTION
 
 
 def is_same_problem(before: PlannedCase, after: PlannedCase) -> bool:

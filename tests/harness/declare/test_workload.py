@@ -316,6 +316,7 @@ def published(**changes) -> Published:
             ({"tolerance": value}, f"tolerance is {value!r}; it is a number, 0 or more")
             for value in (len, "1e-5", -1e-5, float("nan"))
         ),
+        ({"measures": "compiling"}, "measures is 'compiling'; it must be one of execution, compilation"),
         *(({"queued": value}, f"queued is {value!r}; it must be an integer of 2 or more") for value in (1, True, 2.0)),
     ],
 )

@@ -16,6 +16,7 @@ from jaxmeter.harness.plan.probes import (
     group_by_library,
     group_each,
     group_peers_apart,
+    in_all_rounds,
     in_cold_rounds,
     list_cache_states,
     list_cached,
@@ -93,6 +94,20 @@ def test_a_program_is_compiled_as_often_as_its_time_matters(changes, rests, leve
     settings = make_settings(level, suites=(), run_id="a", **options)
 
     assert in_cold_rounds(samples.planned_case(**changes), settings) == (resting if rests else usual)
+
+
+@pytest.mark.parametrize(
+    ("level", "processes", "cold", "timed"),
+    [("quick", None, 3, 3), ("default", None, 3, 3), ("full", None, 5, 3), ("default", 2, 2, 2), ("quick", 7, 7, 7)],
+)
+def test_where_compiling_is_what_is_measured_every_case_has_an_interval_of_it_and_few_timing_processes(
+    level, processes, cold, timed
+):
+    settings = make_settings(level, processes=processes, suites=(), run_id="a")
+    case = samples.planned_case(measures="compilation")
+
+    assert (in_cold_rounds(case, settings), in_all_rounds(case, settings)) == (cold, timed)
+    assert in_all_rounds(samples.planned_case(), settings) == settings.most_rounds
 
 
 @pytest.mark.parametrize(
