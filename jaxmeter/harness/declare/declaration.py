@@ -179,15 +179,18 @@ class State:
 
 @options("Caching")
 class Caching:
-    """What the `caching` probe tries as new: params with other values, or a function of params that gives them.
+    """What else the `caching` probe tries; as new, params with other values, or a function of params that gives them.
 
     Args:
       new_shape: What changes the shapes that inputs() gives: `lambda *, n: {"n": n + 1}`.
       new_static: What changes a static argument, which the implementations take.
+      default_threshold: Whether to try a persistent cache that keeps what JAX keeps by itself: programs that took at
+        least a second to compile.
     """
 
     new_shape: Changes | None = None
     new_static: Changes | None = None
+    default_threshold: bool = False
 
 
 @options("Needs")
@@ -237,7 +240,7 @@ class Declaration:
       compiles: The recompile budget: how many programs a `jit` variant may compile at most until a second, equal call
         (of a stream, pass) has ended. A number, or a function of params. More fails the case.
       state: What goes from one call to the next: `State(carry={"state": 0}, donate=("state",))`.
-      caching: What the `caching` probe tries as new: `Caching(new_shape=lambda *, n: {"n": n + 1})`.
+      caching: What else the `caching` probe tries: `Caching(new_shape=lambda *, n: {"n": n + 1})`.
       needs: What a case's processes are given: `Needs(devices=8, config={"jax_enable_x64": True}, host=("images",))`.
       representative: Params of the one case that represents the workload where every case would be too much; by
         default the first value of each.

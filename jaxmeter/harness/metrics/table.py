@@ -342,6 +342,14 @@ _MEASURED = (
         definition=("The second, equal call in a process that has compiled the program: one call, not a steady mean."),
     ),
     _cached(
+        name="default_threshold_s",
+        title="JAX's threshold",
+        definition=(
+            "As cached_s, but the cache holds what a process before has kept by JAX's own thresholds: a program that "
+            "took at least a second to compile. A shorter one compiles again."
+        ),
+    ),
+    _cached(
         name="new_shape_s",
         title="new shape",
         definition=(

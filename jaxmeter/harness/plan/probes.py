@@ -21,7 +21,10 @@ from jaxmeter.harness.record.layout import EXPORTED
 CHECK = "check"
 """The process of numerics and memory: what they look at is compiled once for both."""
 
-CACHE_STATES = ("cold", "cached", "warm", "new_shape", "new_static")
+DEFAULT_THRESHOLD = "default_threshold"
+"""The persistent cache holds what a process before has kept by JAX's own thresholds, maybe nothing."""
+
+CACHE_STATES = ("cold", "cached", "warm", DEFAULT_THRESHOLD, "new_shape", "new_static")
 """What the caches hold when a call begins; the metric of each is called `<cache state>_s`."""
 
 Variants = tuple[PlannedVariant, ...]
@@ -127,7 +130,11 @@ def list_traced(case: PlannedCase, settings: Settings) -> Variants:
 
 def list_cache_states(case: PlannedCase) -> tuple[str, ...]:
     """The cache states that a case can be put into."""
-    cannot = {"new_shape": not case.new_shape, "new_static": not case.new_static}
+    cannot = {
+        DEFAULT_THRESHOLD: not case.default_threshold,
+        "new_shape": not case.new_shape,
+        "new_static": not case.new_static,
+    }
     return tuple(cache_state for cache_state in CACHE_STATES if not cannot.get(cache_state, False))
 
 

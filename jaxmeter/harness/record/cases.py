@@ -177,6 +177,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       platform: Name of the backend that runs it, or of the target that it is compiled for.
       new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
       new_static: Params whose change is another static argument.
+      default_threshold: Whether the `caching` probe also tries a persistent cache by JAX's own thresholds.
       represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
       devices: How many devices it uses.
       config: What its processes set in `jax.config`.
@@ -204,6 +205,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: float | None = None
     new_shape: dict[str, Param] | None = None
     new_static: dict[str, Param] | None = None
+    default_threshold: bool = False
     represents_workload: bool = False
     devices: int = 1
     config: dict[str, Param] = {}

@@ -157,7 +157,8 @@ def test_only_what_a_workload_names_is_tried_as_new():
 
 
 def test_every_cache_state_that_a_plan_names_is_known():
-    planned = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit",)), new_shape={"n": 2}, new_static={"n": 2})
+    changes = {"new_shape": {"n": 2}, "new_static": {"n": 2}, "default_threshold": True}
+    planned = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit",)), **changes)
 
     assert list_cache_states(planned) == tuple(KNOWN)
 
