@@ -185,6 +185,7 @@ def square(figure):
     cost=lambda *, n: Cost(flops=n * LENGTH, bytes=2 * LENGTH * FLOAT_BYTES),
     modes=("jit",),
     compiles=1,
+    measures="compilation",
     published=(square("operations:jit"),),
 )
 def operations(x, *, n):
@@ -218,6 +219,7 @@ def reductions_within_budget(n):
     modes=("jit",),
     compiles=1,
     limit=reductions_within_budget,
+    measures="compilation",
     published=(square("reductions:jit"),),
     level="full",
 )

@@ -94,14 +94,16 @@ def one_program(x, *, queued):
     modes=("jit",),
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
+    queued=16,
     level="default",
 )
 def hidden_return(x, *, operation):
     """Square or tanh, (n,) -> (n,): how large hides its dispatch, the call returning before its end.
 
-    Dispatch is hidden from the n on where `return_s` is a small part of `execution_s`. On a CPU the program decides,
-    too: what XLA counts as fewer than 1000 floating-point operations runs inside the call, and tanh (the hyperbolic
-    tangent) counts as none, whatever n: its `return_s` is all of its `execution_s`.
+    Dispatch is hidden from the n on where `return_s` is a small part of `execution_s`; what that is worth to a loop
+    that waits only at its end is `pipelined_s` beside `execution_s`. On a CPU the program decides, too: what XLA counts
+    as fewer than 1000 floating-point operations runs inside the call, and tanh (the hyperbolic tangent) counts as none,
+    whatever n: its `return_s` is all of its `execution_s`.
     Source: JAX's documentation, "Asynchronous dispatch"; XLA, `pjrt/cpu/cpu_client.cc`, `cheap_computation_`.
     """
     return {"square": jnp.square, "tanh": jnp.tanh}[operation](x)

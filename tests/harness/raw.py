@@ -43,6 +43,8 @@ def variant(
     steady: bool = True,
     wall_s: float = WALL_S,
     isolated_s: tuple[float, ...] = (),
+    waited_s: tuple[float, ...] = (),
+    queued_s: tuple[float, ...] = (),
     cores: float = 2,
     **of_block: float | None,
 ) -> VariantSamples:
@@ -59,6 +61,8 @@ def variant(
         ),
         return_s=return_s,
         isolated_s=isolated_s,
+        waited_s=waited_s,
+        queued_s=queued_s,
     )
 
 

@@ -170,6 +170,7 @@ def _take(turn: Turn, sampler: Sampler, interference: ReadInterference) -> Done:
         Step.CALIBRATE: sampler.calibrate,
         Step.WARM_UP: sampler.warm_up,
         Step.BLOCK: lambda: sampler.take_block(turn.pass_number, turn.block_s, interference),
+        Step.ROW: lambda: sampler.take_row(turn.count, turn.block_s, queued=turn.queued),
         Step.ISOLATED: lambda: sampler.take_isolated(turn.count, turn.block_s),
         Step.RETURN: sampler.take_returns,
     }

@@ -6,6 +6,8 @@ import ctypes
 import os
 import signal
 import sys
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +34,28 @@ def offer_to_out_of_memory_killer() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     except OSError:  # not Linux, or not allowed: the kernel's own choice stands
         return
+
+
+def run_before(work: Callable[[], object]) -> None:
+    """Does a piece of work in a forked process, and waits for that one's end. No backend of jax may have begun yet.
+
+    Raises:
+      ChildProcessError: It did not end well.
+    """
+    parent, pid = os.getpid(), os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            die_with_parent(parent)
+            work()
+            code = 0
+        except BaseException:  # noqa: BLE001  whatever it was, the parent's own process shall not go on from here
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(pid, 0)
+    if status != 0:
+        raise ChildProcessError(f"the process before it ended with status {os.waitstatus_to_exitcode(status)}")
 
 
 def begin_session(parent: int) -> None:

@@ -20,7 +20,7 @@ from jaxmeter.harness.declare.levels import LEVELS, DeclarationError, Levels, fi
 from jaxmeter.harness.declare.unread import describe_unread_function
 from jaxmeter.harness.machine.platforms import DEVICES
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.record.cases import NATIVE, Param, Published
+from jaxmeter.harness.record.cases import FEWEST_QUEUED, MEASURED, NATIVE, Param, Published
 from jaxmeter.harness.record.traps import KINDS
 
 _NAME = re.compile(r"[\w.+-]+")
@@ -88,6 +88,8 @@ def check_declaration(
     _check_functions(workload, declaration, implementations)
     if declaration.level not in LEVELS:
         _refuse(workload, f"no level '{declaration.level}'; levels are {', '.join(LEVELS)}")
+    if declaration.measures not in MEASURED:
+        _refuse(workload, f"measures is {declaration.measures!r}; it must be one of {', '.join(MEASURED)}")
     for what, names in (("carry", declaration.state.carry), ("host", declaration.needs.host)):
         if unknown := [name for name in names if name not in arguments]:
             _refuse(
@@ -98,6 +100,7 @@ def check_declaration(
     _check_params(workload, declaration, implementations)
     check_names(workload, declaration, "representative", declaration.representative)
     _check_tolerance(workload, declaration.tolerance)
+    _check_queued(workload, declaration.queued)
     _check_traps(workload, declaration.traps)
     for claim in declaration.published:
         _check_claim(workload, declaration, claim)
@@ -190,6 +193,11 @@ def _check_tolerance(workload: str, tolerance: object) -> None:
             f"tolerance is {tolerance!r}; it is a number, 0 or more, such as 1e-5: the largest error allowed, "
             f"relative to the reference's largest entry; without it, formats and conditioning decide",
         )
+
+
+def _check_queued(workload: str, queued: object) -> None:
+    if queued is not None and not (type(queued) is int and queued >= FEWEST_QUEUED):
+        _refuse(workload, f"queued is {queued!r}; it must be an integer of {FEWEST_QUEUED} or more")
 
 
 def _check_traps(workload: str, kinds: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, dataclass_transform,
 
 from jaxmeter.harness.declare.levels import DeclarationError, Levels, Values
 from jaxmeter.harness.machine.data import DataSource
-from jaxmeter.harness.record.cases import Answer, Cost, Param, Published
+from jaxmeter.harness.record.cases import EXECUTION, Answer, Cost, Param, Published
 
 Function = Callable[..., Any]
 Compiles = int | Callable[..., int]
@@ -179,15 +179,18 @@ class State:
 
 @options("Caching")
 class Caching:
-    """What the `caching` probe tries as new: params with other values, or a function of params that gives them.
+    """What else the `caching` probe tries; as new, params with other values, or a function of params that gives them.
 
     Args:
       new_shape: What changes the shapes that inputs() gives: `lambda *, n: {"n": n + 1}`.
       new_static: What changes a static argument, which the implementations take.
+      default_threshold: Whether to try a persistent cache that keeps what JAX keeps by itself: programs that took at
+        least a second to compile.
     """
 
     new_shape: Changes | None = None
     new_static: Changes | None = None
+    default_threshold: bool = False
 
 
 @options("Needs")
@@ -237,7 +240,7 @@ class Declaration:
       compiles: The recompile budget: how many programs a `jit` variant may compile at most until a second, equal call
         (of a stream, pass) has ended. A number, or a function of params. More fails the case.
       state: What goes from one call to the next: `State(carry={"state": 0}, donate=("state",))`.
-      caching: What the `caching` probe tries as new: `Caching(new_shape=lambda *, n: {"n": n + 1})`.
+      caching: What else the `caching` probe tries: `Caching(new_shape=lambda *, n: {"n": n + 1})`.
       needs: What a case's processes are given: `Needs(devices=8, config={"jax_enable_x64": True}, host=("images",))`.
       representative: Params of the one case that represents the workload where every case would be too much; by
         default the first value of each.
@@ -248,6 +251,11 @@ class Declaration:
       published: Figures of others that stand beside ours.
       answer: What the workload tells to answer its suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
         workload of a suite has it.
+      measures: `"compilation"` where compiling is what is measured: every case then compiles in at least three cold
+        processes at each level, and its calls are timed in the fewest processes that have an interval.
+      queued: How many calls are queued: besides the time of a call that is waited for, each process times so many that
+        are issued one after the other and waited for once, as in a training loop. An integer of 2 or more; where calls
+        are slow, fewer are queued.
       level: The lowest level that measures it: quick, default or full.
       name: Of the workload; by default the function's. A `functools.partial` needs one, and each workload of a loop.
       traps: Kinds of traps that every implementation has on purpose: `traps=("callbacks",)`. They are shown as
@@ -278,6 +286,8 @@ class Declaration:
     data: Callable[[], str | DataSource] | None = None
     published: tuple[Published, ...] = ()
     answer: Answer | None = None
+    measures: str = EXECUTION
+    queued: int | None = None
     level: str = "quick"
     name: str | None = None
     traps: tuple[str, ...] = ()

@@ -74,7 +74,13 @@ def is_sound(process: ProcessRecord) -> bool:
     times = (
         value
         for item in process.variants
-        for values in (*(block.samples_s for block in item.blocks), item.return_s, item.isolated_s)
+        for values in (
+            *(block.samples_s for block in item.blocks),
+            item.return_s,
+            item.isolated_s,
+            item.waited_s,
+            item.queued_s,
+        )
         for value in values
     )
     walls = (block.wall_s for item in process.variants for block in item.blocks)

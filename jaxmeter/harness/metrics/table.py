@@ -112,6 +112,25 @@ _MEASURED = (
             "the passes. The median over one process; none of slow calls, nor where a process times one variant only."
         ),
     ),
+    _timed(
+        name="pipelined_s",
+        title="pipelined time",
+        definition=(
+            "A call in a queue: as many calls as the workload declares are issued one after the other, and the last is "
+            "waited for; the time of all over their number. The median over one process, with whose blocks queues take "
+            "turns."
+        ),
+    ),
+    _timed(
+        name="pipelined_speedup",
+        title="speedup by queueing",
+        unit=Unit.RATIO,
+        direction=Direction.NEITHER,
+        definition=(
+            "The time of a call in a row of calls, each waited for, over that of a call in a queue of as many: the "
+            "median over the passes of one process. What waiting for each call costs; 1 where it costs nothing."
+        ),
+    ),
     _compiled(
         name="trace_s",
         title="trace",
@@ -321,6 +340,14 @@ _MEASURED = (
         name="warm_s",
         title="warm",
         definition=("The second, equal call in a process that has compiled the program: one call, not a steady mean."),
+    ),
+    _cached(
+        name="default_threshold_s",
+        title="JAX's threshold",
+        definition=(
+            "As cached_s, but the cache holds what a process before has kept by JAX's own thresholds: a program that "
+            "took at least a second to compile. A shorter one compiles again."
+        ),
     ),
     _cached(
         name="new_shape_s",

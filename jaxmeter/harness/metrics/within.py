@@ -43,9 +43,10 @@ def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline:
     Args:
       rounds: By round, its processes: one for JAX's variants, one per peer.
     Returns:
-      execution_s, over_calibration, return_s, isolated_s, parallelism, calibration_s and log_ratio with one value per
-      process, null where the process lacks the variant. Contended processes have none but calibration_s, which is of
-      the machine, where enough clean ones remain; a ratio is lost only where the two sides lost unequally.
+      execution_s, over_calibration, return_s, isolated_s, pipelined_s, pipelined_speedup, parallelism, calibration_s
+      and log_ratio with one value per process, null where the process lacks the variant. Contended processes have none
+      but calibration_s, which is of the machine, where enough clean ones remain; a ratio is lost only where the two
+      sides lost unequally, and pipelined_speedup never is.
     """
     own = [_find(processes, variant) for processes in rounds]
     base = [_find(processes, baseline) for processes in rounds]
@@ -57,6 +58,8 @@ def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline:
         ),
         "return_s": tuple(None if one is None else _median_of(one.samples.return_s) for one in trusted),
         "isolated_s": tuple(None if one is None else _median_of(one.samples.isolated_s) for one in trusted),
+        "pipelined_s": tuple(None if one is None else _median_of(one.samples.queued_s) for one in trusted),
+        "pipelined_speedup": tuple(None if one is None else pipelined_speedup(one.samples) for one in own),
         "parallelism": tuple(None if one is None else parallelism(one.samples) for one in trusted),
         "calibration_s": tuple(None if one is None else _calibration_s(one.process) for one in own),
     }
@@ -104,6 +107,12 @@ def over_calibration(samples: VariantSamples, process: ProcessRecord) -> float |
         _median(block) / (block.calibration_s if block.calibration_s and block.wall_s <= SLOW_SPELL_S else usual_s)
         for block in _list_counted(samples, process)
     )
+
+
+def pipelined_speedup(samples: VariantSamples) -> float | None:
+    """Median over the passes of a call's time in a row over its time in a queue; None without queues."""
+    pairs = zip(samples.waited_s, samples.queued_s, strict=False)
+    return _median_of([waited_s / queued_s for waited_s, queued_s in pairs])
 
 
 def _list_counted(samples: VariantSamples, process: ProcessRecord) -> Sequence[Block]:

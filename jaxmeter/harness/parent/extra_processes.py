@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, SHOWN_CONFIDENCE
 from jaxmeter.harness.plan.settings import MOST_PROCESSES
 from jaxmeter.harness.record import Number, Outcome, PlannedCase, Settings
+from jaxmeter.harness.record.cases import COMPILATION
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ class Width:
 
 
 def matters(case: PlannedCase) -> bool:
-    """Whether an answer of the page, or a published claim, rests on the case."""
-    return case.represents_workload or bool(case.published) or case.answer is not None
+    """Whether an answer of the page, or a published claim, rests on the times of the case."""
+    rests = case.represents_workload or bool(case.published) or case.answer is not None
+    return rests and case.measures != COMPILATION
 
 
 def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jaxmeter.harness.parent.durations import Coming, Pace
 from jaxmeter.harness.record import LOCK_STEP, PlannedCase, PlannedVariant
+from jaxmeter.harness.record.cases import COMPILATION
 
 TOO_SLOW_S = 1.0
 """Of a process. Most variants take 0.1 to 0.3 s of it, by their passes; to leave one of those out saves next to
@@ -46,6 +47,8 @@ def count_rounds(coming: Sequence[Coming], pace: Pace, left_s: float, *, done: i
 def leave_out(fewest: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace, left_s: float) -> LeftOut:
     """What to leave out of the fewest rounds: slow eager variants, then cold processes, the slowest of each first.
 
+    Cold processes of cases that are there to measure compiling are left out last.
+
     Eager code that takes seconds a call tells little by its exact time, and it takes the time of all others. Where even
     that makes no room, nothing is left out: the run ends before its fewest rounds, and goes on when it is resumed.
     """
@@ -58,7 +61,8 @@ def leave_out(fewest: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
         processes = (one for one in _timed(fewest) if one.process.case == case.id and variant in one.variants)
         excess_s -= seconds * sum(1 for _ in processes)
     cold: list[Coming] = []
-    for one in sorted(_cold(fewest), key=lambda one: pace.predict_s([one]), reverse=True):
+    compiling = {case.id for case in cases if case.measures == COMPILATION}
+    for one in sorted(_cold(fewest), key=lambda one: (one.process.case in compiling, -pace.predict_s([one]))):
         if excess_s <= 0:
             break
         cold.append(one)

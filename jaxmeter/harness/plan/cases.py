@@ -55,6 +55,7 @@ def plan_case(
         time_limit_s=declared.time_limit_s,
         new_shape=workload.find_changes(declared.caching.new_shape, params),
         new_static=workload.find_changes(declared.caching.new_static, params),
+        default_threshold=declared.caching.default_threshold,
         represents_workload=workload.represents_workload(params),
         devices=workload.count_devices(params),
         config=workload.find_config(params),
@@ -63,6 +64,8 @@ def plan_case(
         published=workload.find_published(params, platform.device),
         answer=declared.answer,
         question=question,
+        queued=declared.queued,
+        measures=declared.measures,
     )
 
 

@@ -12,14 +12,19 @@ from dataclasses import dataclass
 from jaxmeter.harness.declare.implementation import ONE_COMPILED
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.metric import Summary
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import LOCK_STEP, NATIVE, PlannedCase, PlannedVariant, Settings
+from jaxmeter.harness.record.cases import COMPILATION
 from jaxmeter.harness.record.layout import EXPORTED
 
 CHECK = "check"
 """The process of numerics and memory: what they look at is compiled once for both."""
 
-CACHE_STATES = ("cold", "cached", "warm", "new_shape", "new_static")
+DEFAULT_THRESHOLD = "default_threshold"
+"""The persistent cache holds what a process before has kept by JAX's own thresholds, maybe nothing."""
+
+CACHE_STATES = ("cold", "cached", "warm", DEFAULT_THRESHOLD, "new_shape", "new_static")
 """What the caches hold when a call begins; the metric of each is called `<cache state>_s`."""
 
 Variants = tuple[PlannedVariant, ...]
@@ -31,7 +36,12 @@ def once(case: PlannedCase, settings: Settings) -> int:
 
 
 def in_cold_rounds(case: PlannedCase, settings: Settings) -> int:
-    """In as many rounds as cold processes have; in fewer where neither an answer nor a claim rests on one."""
+    """In as many rounds as cold processes have; in fewer where nothing rests on one.
+
+    Where a case is there to measure compiling, in enough for an interval at least, unless their number was fixed.
+    """
+    if case.measures == COMPILATION and settings.processes is None:
+        return max(settings.cold_processes, FEWEST_PROCESSES)
     elsewhere = settings.cold_processes_otherwise
     return settings.cold_processes if elsewhere is None or rests_on_cold(case) else elsewhere
 
@@ -53,8 +63,8 @@ def _is_of_cold(name: str) -> bool:
 
 
 def in_all_rounds(case: PlannedCase, settings: Settings) -> int:
-    """In every round, of which there are at most so many."""
-    return settings.most_rounds
+    """In every round, of which there are at most so many; in the fewest where compiling is what is measured."""
+    return settings.fewest_rounds if case.measures == COMPILATION else settings.most_rounds
 
 
 def list_runnable(case: PlannedCase, settings: Settings) -> Variants:
@@ -120,7 +130,11 @@ def list_traced(case: PlannedCase, settings: Settings) -> Variants:
 
 def list_cache_states(case: PlannedCase) -> tuple[str, ...]:
     """The cache states that a case can be put into."""
-    cannot = {"new_shape": not case.new_shape, "new_static": not case.new_static}
+    cannot = {
+        DEFAULT_THRESHOLD: not case.default_threshold,
+        "new_shape": not case.new_shape,
+        "new_static": not case.new_static,
+    }
     return tuple(cache_state for cache_state in CACHE_STATES if not cannot.get(cache_state, False))
 
 

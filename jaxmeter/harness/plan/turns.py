@@ -41,6 +41,7 @@ class Step(StrEnum):
     CALIBRATE = "calibrate"
     WARM_UP = "warm up"
     BLOCK = "block"
+    ROW = "row"
     ISOLATED = "isolated"
     RETURN = "return"
     RECORD = "record"
@@ -72,7 +73,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       size: Bytes of inputs (pack_numbers).
       pass_number, block_s: Of a block.
-      count: How many blocks alone.
+      count: How many blocks alone; how many calls in a row.
+      queued: Whether these calls are waited for once.
       cores: Which the process can use, for the record.
     """
 
@@ -82,6 +84,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     pass_number: int = 0
     block_s: float = 0.0
     count: int = 0
+    queued: bool = False
     cores: float = 0.0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from jaxmeter.harness.plan.probes import DEFAULT_THRESHOLD
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import describe_failure
 from jaxmeter.harness.programs.arguments import choose_static, make_inputs
@@ -50,6 +51,11 @@ def _read(seen: JaxEvents) -> bool:
     return seen.hits > 0 and seen.compiled == 0
 
 
+def _looked_up(seen: JaxEvents) -> bool:
+    """Read or compiled again: which of both, the counts tell."""
+    return seen.traces > 0 and seen.requested > 0
+
+
 def _reused(seen: JaxEvents) -> bool:
     return seen.traces == 0 and seen.compiled == 0 and seen.hits == 0
 
@@ -70,6 +76,7 @@ CACHE_STATES = {
     "cold": CacheState(before=False, proof=_compiled),
     "cached": CacheState(before=False, proof=_read, cached=True),
     "warm": CacheState(before=True, proof=_reused),
+    DEFAULT_THRESHOLD: CacheState(before=False, proof=_looked_up, cached=True),
     "new_shape": CacheState(before=True, proof=_compiled, change=_has_another_shape),
     "new_static": CacheState(before=True, proof=_compiled, change=_has_another_static_argument),
 }

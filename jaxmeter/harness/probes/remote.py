@@ -157,6 +157,10 @@ class RemoteVariant:
         self._take(Turn(variant=self.there, step=Step.BLOCK, pass_number=pass_number, block_s=block_s))
         self._calibrations_s.append(find_slower(before_s, calibration()))
 
+    def take_row(self, calls: int, block_s: float, *, queued: bool) -> None:
+        """Take rows of so many calls: each waited for, or all once."""
+        self._take(Turn(variant=self.there, step=Step.ROW, count=calls, block_s=block_s, queued=queued))
+
     def take_isolated(self, count: int, block_s: float) -> None:
         """Take blocks in a row."""
         self._take(Turn(variant=self.there, step=Step.ISOLATED, count=count, block_s=block_s))

@@ -62,6 +62,9 @@ class Timed(Protocol):
     ) -> None:
         """Take a block of samples, with the counters of that very time, and the calibration loop before and after."""
 
+    def take_row(self, calls: int, block_s: float, *, queued: bool) -> None:
+        """Take rows of so many calls: each waited for, or all once."""
+
     def take_isolated(self, count: int, block_s: float) -> None:
         """Take blocks in a row."""
 
@@ -93,6 +96,9 @@ class Sampler:
     blocks: list[Block] = field(default_factory=list)
     return_s: list[float] = field(default_factory=list)
     isolated_s: list[float] = field(default_factory=list)
+    queued_calls: int = 0
+    waited_s: list[float] = field(default_factory=list)
+    queued_s: list[float] = field(default_factory=list)
     compiles_per_call: int = 0
 
     @property
@@ -169,6 +175,18 @@ class Sampler:
             )
         )
 
+    def take_row(self, calls: int, block_s: float, *, queued: bool) -> None:
+        """Rows of so many calls, after one call that takes the caches back from whoever ran before."""
+        self.prepared.reset()
+        sample(self.prepared, 1, self.clock)
+        take, taken = (sample_queue, self.queued_s) if queued else (sample, self.waited_s)
+        rows: list[float] = []
+        start = self.clock()
+        while not rows or self.clock() - start < block_s:
+            rows.append(take(self.prepared, calls, self.clock))
+        self.queued_calls = calls
+        taken.append(statistics.median(rows))
+
     def take_isolated(self, count: int, block_s: float) -> None:
         """Blocks in a row, after one call that takes the caches back from whoever ran before."""
         self.prepared.reset()
@@ -209,6 +227,9 @@ class Sampler:
             blocks=tuple(self.blocks),
             return_s=tuple(self.return_s),
             isolated_s=tuple(self.isolated_s),
+            queued_calls=self.queued_calls,
+            waited_s=tuple(self.waited_s),
+            queued_s=tuple(self.queued_s),
             compiles_per_call=self.compiles_per_call,
         )
 
@@ -261,6 +282,21 @@ def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
     start = clock()
     for _ in numbers:
         wait(call(*args))
+    return (clock() - start) / calls
+
+
+def sample_queue(prepared: Prepared, calls: int, clock: Clock) -> float:
+    """Seconds per call over calls that are issued one after the other, the last one waited for.
+
+    Each result is dropped by the next call, as a training loop drops it: two are held at most, beside what calls carry.
+    Programs of one process run in the order of their calls on each device, so the last result is ready last.
+    """
+    call, args, result = prepared.call, prepared.args, None
+    numbers = itertools.repeat(None, calls)
+    start = clock()
+    for _ in numbers:
+        result = call(*args)
+    prepared.wait(result)
     return (clock() - start) / calls
 
 

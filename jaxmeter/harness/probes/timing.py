@@ -18,8 +18,11 @@ from jaxmeter.harness.plan.timing_process import (
     ISOLATED_BLOCKS,
     ISOLATED_PROCESSES,
     ISOLATED_S,
+    QUEUE_PASSES,
     RETURN_PROCESSES,
     count_passes,
+    count_queued,
+    is_among,
 )
 from jaxmeter.harness.probes.calibration import TakeCalibration, make_calibrations, take_none
 from jaxmeter.harness.probes.context import Beat, Context, Findings
@@ -128,6 +131,7 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
             between=between,
             calibration=calibrations.take_beside,
             draw_cores=on_drawn_cores if context.platform.is_host and has_several_cores() else None,
+            queued=context.case.queued or 0,
             isolated=context.index < ISOLATED_PROCESSES,
             times_return=context.index < RETURN_PROCESSES,
         )
@@ -173,6 +177,7 @@ def measure(
     between: Between = _nothing,
     calibration: TakeCalibration = take_none,
     draw_cores: DrawCores | None = None,
+    queued: int = 0,
     isolated: bool = True,
     times_return: bool = True,
 ) -> tuple[VariantSamples, ...]:
@@ -189,6 +194,8 @@ def measure(
       draw_cores: Within it each quick variant is called once, before every second pass. Where a program's threads wake
         up decides how long it takes, by up to twice, and without it they wake up where they ran before, for the whole
         process.
+      queued: How many calls a queue has, where calls are slow fewer; 0 where none are queued. Queues, and rows of as
+        many calls that are each waited for, take turns with the blocks in some of the passes.
       isolated: Whether each is timed alone as well, after the passes.
       times_return: Whether it is timed how long a call takes to return, last of all.
     Returns:
@@ -208,8 +215,11 @@ def measure(
             sampler.calibrate()
             beat(name, "warm-up")
             sampler.warm_up()
+        rows = {name: calls for name, sampler in samplers.items() if (calls := _count_queued(sampler, queued))}
         passes = count_passes([_block_s(sampler, settings) for sampler in samplers.values()], settings)
         passes = min(passes, _most_passes(variants.values()))
+        rows_s = [_row_s(samplers[name], calls, settings) for name, calls in rows.items() for _ in (False, True)]
+        with_rows = min(passes, QUEUE_PASSES, count_passes(rows_s, settings)) if rows else 0
         # In few passes as long as in all: where one variant is slow, the others must have enough blocks all the same.
         block_s = max(settings.block_s, settings.blocks * settings.block_s / passes)
         order = list(samplers)
@@ -219,10 +229,17 @@ def measure(
                     for sampler in samplers.values():
                         sampler.wake_threads(settings.block_s)
             orders.shuffle(order)
-            for number, names in ((pass_number, order), (pass_number + 1, order[::-1])):
-                for name in names:
-                    beat(name, "timing")
-                    samplers[name].take_block(number, block_s, interference, calibration)
+            turns = [(name, 0, False) for name in order]
+            if is_among(pass_number // 2, with_rows // 2, passes // 2):
+                turns += [(name, calls, is_queue) for name, calls in rows.items() for is_queue in (False, True)]
+                orders.shuffle(turns)
+            for number, in_order in ((pass_number, turns), (pass_number + 1, turns[::-1])):
+                for name, calls, is_queue in in_order:
+                    beat(name, "queue" if is_queue else "row" if calls else "timing")
+                    if calls:
+                        samplers[name].take_row(calls, settings.block_s, queued=is_queue)
+                    else:
+                        samplers[name].take_block(number, block_s, interference, calibration)
             between(pass_number + 1)
         for name, sampler in samplers.items():
             if (
@@ -247,6 +264,16 @@ def _most_passes(variants: Iterable[Prepared | RemoteVariant]) -> int:
     """As many passes, an even number, as the variants may be called; two more calls come before and one after."""
     limits = [one.most_calls for one in variants if isinstance(one, Prepared) and one.most_calls is not None]
     return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
+
+
+def _count_queued(sampler: Timed, declared: int) -> int:
+    """How many calls a queue of the variant has; 0 where a call returns with its result, or must be made seldom."""
+    return count_queued(sampler.call_s, declared) if sampler.returns_early and not sampler.is_limited else 0
+
+
+def _row_s(sampler: Timed, calls: int, settings: Settings) -> float:
+    """How long a turn of so many calls in a row takes, with the call before."""
+    return max(settings.block_s, sampler.call_s * (calls + 1))
 
 
 def _block_s(sampler: Timed, settings: Settings) -> float:

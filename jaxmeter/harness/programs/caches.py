@@ -9,10 +9,16 @@ import jax
 from jax.experimental.compilation_cache import compilation_cache
 
 
-def use_cache(folder: str) -> None:
-    """Has this process keep all that it compiles in a folder, and take from it what is there."""
+def use_cache(folder: str, *, default_thresholds: bool = False) -> None:
+    """Has this process keep what it compiles in a folder, and take from it what is there.
+
+    Args:
+      default_thresholds: Whether only what JAX keeps by itself, else all.
+    """
     jax.config.update("jax_enable_compilation_cache", True)
     jax.config.update("jax_compilation_cache_dir", folder)
+    if default_thresholds:
+        return
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 

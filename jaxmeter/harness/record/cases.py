@@ -21,6 +21,13 @@ LOCK_STEP = "lock-step"
 """The mode of a variant that an earlier run's environment runs, in a process that takes turns with today's."""
 
 
+EXECUTION, COMPILATION = MEASURED = ("execution", "compilation")
+"""What a workload is there to measure."""
+
+FEWEST_QUEUED = 2
+"""Calls of a queue: one by itself is waited for."""
+
+
 class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a workload must do at least, by its declaration.
 
@@ -170,6 +177,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       platform: Name of the backend that runs it, or of the target that it is compiled for.
       new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
       new_static: Params whose change is another static argument.
+      default_threshold: Whether the `caching` probe also tries a persistent cache by JAX's own thresholds.
       represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
       devices: How many devices it uses.
       config: What its processes set in `jax.config`.
@@ -178,6 +186,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       published: Figures of others that stand beside it.
       answer: What it answers for its suite; None of all cases but the one that stands for it.
       question: What its suite is there to tell; empty where the suite declares none.
+      queued: How many calls a queue has; None where no calls are queued.
+      measures: What it is there to measure: its calls, or how long they take to compile.
     """
 
     id: str
@@ -195,6 +205,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: float | None = None
     new_shape: dict[str, Param] | None = None
     new_static: dict[str, Param] | None = None
+    default_threshold: bool = False
     represents_workload: bool = False
     devices: int = 1
     config: dict[str, Param] = {}
@@ -203,6 +214,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     published: tuple[Published, ...] = ()
     answer: Answer | None = None
     question: str = ""
+    queued: int | None = None
+    measures: str = EXECUTION
 
 
 def is_same_problem(before: PlannedCase, after: PlannedCase) -> bool:

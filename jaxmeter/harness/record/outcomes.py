@@ -89,7 +89,7 @@ class CacheStateCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call in one cache state, in one process, and what JAX reported meanwhile.
 
     Args:
-      cache_state: cold, cached, warm, new_shape or new_static.
+      cache_state: cold, cached, default_threshold, warm, new_shape or new_static.
       proven: Whether what JAX reported shows that the caches were in that state; else the time has no name.
       elapsed_s: Seconds; None where the call was not timed, since it is not to the call before as the cache state says.
       traces: Functions that were traced.

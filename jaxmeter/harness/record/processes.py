@@ -52,6 +52,9 @@ class VariantSamples(msgspec.Struct, frozen=True, kw_only=True):
       cores: Cores that the process could use, by its affinity and by its control groups' quota, which may be of a part.
       isolated_s: Blocks of this variant alone, one after the other, after the passes: the median of each, seconds per
         call.
+      queued_calls: Calls of a queue, and of a row beside it; 0 where none were queued.
+      waited_s, queued_s: Rows of calls that are waited for one by one, and queues, which are waited for once: the
+        median of each turn, seconds per call. The two of one place are of one pass.
       compiles_per_call: Programs that every call compiles, within its time and without a persistent cache.
     """
 
@@ -63,6 +66,9 @@ class VariantSamples(msgspec.Struct, frozen=True, kw_only=True):
     blocks: tuple[Block, ...]
     return_s: tuple[float, ...]
     isolated_s: tuple[float, ...] = ()
+    queued_calls: int = 0
+    waited_s: tuple[float, ...] = ()
+    queued_s: tuple[float, ...] = ()
     compiles_per_call: int = 0
 
 

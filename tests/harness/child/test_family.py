@@ -47,6 +47,20 @@ print([os.path.exists(f"/proc/{one}") for one in (*left, before)])
 os.kill(before, 9)
 """
 
+RUNS_BEFORE = """
+import os
+from jaxmeter.harness.child.family import run_before
+
+told, tells = os.pipe()
+run_before(lambda: os.write(tells, str(os.getpid()).encode()))
+pid = int(os.read(told, 20))
+print(pid != os.getpid(), os.path.exists(f"/proc/{pid}"))
+try:
+    run_before(lambda: os._exit(3))
+except ChildProcessError as error:
+    print(error)
+"""
+
 STARTS_A_SERVER = """
 import os
 from pathlib import Path
@@ -126,6 +140,12 @@ def test_what_a_process_detached_from_itself_is_ended_and_what_was_there_before_
     ended = start("-c", LEAVES)
 
     assert ended.communicate(timeout=60)[0] == "[False, False, True]\n"
+
+
+def test_what_runs_before_has_ended_in_a_process_of_its_own_and_its_failure_is_an_error(start) -> None:
+    said = start("-c", RUNS_BEFORE).communicate(timeout=60)[0]
+
+    assert said == "True False\nthe process before it ended with status 3\n"
 
 
 def test_a_suite_that_stops_its_trial_does_not_outlive_the_run(start, tmp_path: Path) -> None:

@@ -1,12 +1,16 @@
 """How a process begins."""
 
 import os
+from pathlib import Path
 
 import pytest
 
+from jaxmeter.harness.child import worker
 from jaxmeter.harness.child.worker import take_memory_ahead
 from jaxmeter.harness.machine.platforms import BACKENDS
+from jaxmeter.harness.plan.messages import Measure
 from jaxmeter.harness.plan.processes import PlannedProcess
+from tests import samples
 
 
 @pytest.mark.parametrize(
@@ -19,3 +23,37 @@ def test_where_what_calls_hold_is_read_a_gpus_memory_is_taken_ahead(monkeypatch,
     take_memory_ahead(PlannedProcess(case="c", kind=probe, assignments={probe: ("f:jit",)}), BACKENDS[backend])
 
     assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == expected
+
+
+@pytest.mark.parametrize(
+    ("cache_state", "found"), [("cached", [("run's", 0)]), ("default_threshold", [("own", 0), ("own", 1)])]
+)
+def test_by_jaxs_own_threshold_a_process_finds_what_one_before_it_has_left_in_a_cache_of_their_own(
+    monkeypatch, tmp_path, cache_state, found
+):
+    looks = []
+
+    def look(message, beat):
+        cache = Path(message.cache)
+        cache.mkdir(exist_ok=True)
+        looks.append(("run's" if cache == tmp_path / "cache" else "own", len(list(cache.iterdir()))))
+        (cache / str(len(looks))).touch()
+
+    monkeypatch.setattr(worker, "_look", look)
+    monkeypatch.setattr(worker, "run_before", lambda work: work())
+    message = Measure(
+        process=PlannedProcess(case="c", kind="caching", assignments={"caching": ("f:jit",)}, cache_state=cache_state),
+        case=samples.planned_case(),
+        platform=BACKENDS["cpu"],
+        settings=samples.settings(),
+        seed=0,
+        cache=str(tmp_path / "cache"),
+        inputs="",
+        folder="",
+        result=str(tmp_path / "result"),
+    )
+
+    worker._measure(message, lambda variant, stage: None)
+
+    assert looks == found
+    assert {path.name for path in tmp_path.iterdir()} <= {"cache"}

@@ -19,7 +19,10 @@ def declare() -> Workload:
     ("use", "said"),
     [
         (lambda: State(cary={}), "State() has no option 'cary'; its options are carry, donate"),
-        (lambda: Caching(shape={}), "Caching() has no option 'shape'; its options are new_shape, new_static"),
+        (
+            lambda: Caching(shape={}),
+            "Caching() has no option 'shape'; its options are new_shape, new_static, default_threshold",
+        ),
         (lambda: Needs(device=2), "Needs() has no option 'device'; its options are devices, config, host"),
         (lambda: Peer(len, limits=len), "Peer() has no option 'limits'; its options are function, limit, convert"),
         (

@@ -316,6 +316,8 @@ def published(**changes) -> Published:
             ({"tolerance": value}, f"tolerance is {value!r}; it is a number, 0 or more")
             for value in (len, "1e-5", -1e-5, float("nan"))
         ),
+        ({"measures": "compiling"}, "measures is 'compiling'; it must be one of execution, compilation"),
+        *(({"queued": value}, f"queued is {value!r}; it must be an integer of 2 or more") for value in (1, True, 2.0)),
     ],
 )
 def test_what_cannot_be_declared_is_an_error(changes, said):

@@ -230,6 +230,27 @@ def test_where_fewer_clean_processes_remain_all_count():
     assert outcome.values["isolated_s"] == (None, 8.0, None)
 
 
+ROWS = {"waited_s": (6.0, 8.0, 9.0), "queued_s": (2.0, 4.0, 9.0)}
+
+
+def test_a_pipelined_time_and_what_queueing_is_worth_are_medians_over_the_passes():
+    queueing = variant("a", *STEADY, **ROWS)
+
+    outcome = summarise(processes_of(queueing, QUIET), "a", "a")
+
+    assert outcome.values["pipelined_s"] == (4.0, None)
+    assert outcome.values["pipelined_speedup"] == (2.0, None)
+
+
+def test_of_a_contended_process_the_speedup_by_queueing_counts_and_the_pipelined_time_does_not():
+    crowded = variant("a", *[(8.0, NOISY)] * 6, **ROWS)
+
+    outcome = summarise(processes_of(QUIET, QUIET, QUIET, crowded), "a", "a")
+
+    assert "pipelined_s" not in outcome.values
+    assert outcome.values["pipelined_speedup"] == (None, None, None, 2.0)
+
+
 BASE = variant("base", *STEADY)
 SPOILT = variant("a", *[(4.0, NOISY)] * 6)
 

@@ -27,6 +27,7 @@ def test_a_case_matters_that_stands_for_its_workload_or_for_an_answer_or_beside_
     assert matters(case("selu", answer=Answer("Is it?", "a:jit")))
     assert matters(case("selu", published=(samples.claim(Figure(variant="a:jit", value=1.0)),)))
     assert not matters(case("selu"))
+    assert not matters(case("selu", represents_workload=True, measures="compilation"))
 
 
 def test_the_width_is_half_the_95_percent_interval_of_the_widest_ratio():

@@ -1,5 +1,6 @@
 """How many rounds the time allows, and what the fewest do without."""
 
+import msgspec
 import pytest
 
 from jaxmeter.harness.parent.durations import Coming, Pace
@@ -105,6 +106,14 @@ def test_where_that_is_not_enough_the_slowest_cold_processes_of_later_rounds_are
     assert leave_out(coming, CASES, pace, rest_s + 5.9).cold == (cold(CASES[0], 1),)
     assert leave_out(coming, CASES, pace, rest_s + 1.9).cold == (cold(CASES[0], 1), cold(CASES[1], 1))
     assert slow_s == pace.predict_variant_s(CASES[0].id, "b:eager") + pace.predict_variant_s(CASES[1].id, "b:eager")
+
+
+def test_cold_processes_of_cases_that_measure_compiling_are_left_out_last(pace):
+    cases = [msgspec.structs.replace(CASES[0], measures="compilation"), CASES[1]]
+    coming = [cold(case, 1) for case in CASES]
+
+    assert leave_out(coming, cases, pace, 5.9).cold == (cold(CASES[1], 1),)
+    assert leave_out(coming, cases, pace, 3.9).cold == (cold(CASES[1], 1), cold(CASES[0], 1))
 
 
 def test_what_a_first_round_looks_at_and_what_fills_the_cache_is_never_left_out(pace):

@@ -67,7 +67,9 @@ def test_names_that_differ_in_signs_case_or_only_at_their_end_have_unlike_ids():
     limit=lambda n: Skip("too small") if n < 10 else None,
     time_limit_s=7.0,
     compiles=2,
-    caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
+    caching=Caching(new_shape=lambda *, n: {"n": n + 1}, default_threshold=True),
+    queued=8,
+    measures="compilation",
 )
 def sampled(x):
     """Draws."""
@@ -89,9 +91,10 @@ def test_a_planned_case_says_all_that_the_workload_declares():
     assert planned.description == "Draws."
     assert planned.cost == Cost(flops=4)
     assert planned.no_reference == "it is random"
-    assert planned.time_limit_s == 7.0
+    assert (planned.time_limit_s, planned.queued, planned.measures) == (7.0, 8, "compilation")
     assert planned.baseline == "sampled:jit"
     assert (planned.new_shape, planned.new_static, planned.represents_workload) == ({"n": 5}, None, True)
+    assert planned.default_threshold
     assert [one.compiles for one in planned.variants] == [2, None, None, None]
     assert [(one.name, one.skip) for one in planned.variants] == [
         ("sampled:jit", "too small"),

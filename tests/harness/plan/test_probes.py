@@ -16,6 +16,7 @@ from jaxmeter.harness.plan.probes import (
     group_by_library,
     group_each,
     group_peers_apart,
+    in_all_rounds,
     in_cold_rounds,
     list_cache_states,
     list_cached,
@@ -96,6 +97,20 @@ def test_a_program_is_compiled_as_often_as_its_time_matters(changes, rests, leve
 
 
 @pytest.mark.parametrize(
+    ("level", "processes", "cold", "timed"),
+    [("quick", None, 3, 3), ("default", None, 3, 3), ("full", None, 5, 3), ("default", 2, 2, 2), ("quick", 7, 7, 7)],
+)
+def test_where_compiling_is_what_is_measured_every_case_has_an_interval_of_it_and_few_timing_processes(
+    level, processes, cold, timed
+):
+    settings = make_settings(level, processes=processes, suites=(), run_id="a")
+    case = samples.planned_case(measures="compilation")
+
+    assert (in_cold_rounds(case, settings), in_all_rounds(case, settings)) == (cold, timed)
+    assert in_all_rounds(samples.planned_case(), settings) == settings.most_rounds
+
+
+@pytest.mark.parametrize(
     ("level", "probes", "represents_workload", "looks"),
     [
         ("default", (), True, True),
@@ -142,7 +157,8 @@ def test_only_what_a_workload_names_is_tried_as_new():
 
 
 def test_every_cache_state_that_a_plan_names_is_known():
-    planned = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit",)), new_shape={"n": 2}, new_static={"n": 2})
+    changes = {"new_shape": {"n": 2}, "new_static": {"n": 2}, "default_threshold": True}
+    planned = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit",)), **changes)
 
     assert list_cache_states(planned) == tuple(KNOWN)
 

@@ -77,7 +77,7 @@ def test_where_a_call_comes_before_it_is_the_usual_one_made_once_and_not_timed(t
     assert stages == ["call before", f"{name} call"]
 
 
-@pytest.mark.parametrize("name", ["cold", "cached"])
+@pytest.mark.parametrize("name", ["cold", "cached", "default_threshold"])
 def test_where_nothing_comes_before_only_the_timed_call_is_made(timed, calls, believed, name):
     found, stages = timed(believed(name), calls, USUAL)
 
@@ -144,9 +144,9 @@ def test_a_shape_is_new_wherever_it_stands(usual, measured):
 
 COMPILED = {TRACE: [0.1], LOWER: [0.1], COMPILE: [0.1]}
 PROVEN = {
-    "compiled": {"cold", "new_shape", "new_static"},
-    "from the cache": {"cached"},
-    "one from the cache, one compiled": set(),
+    "compiled": {"cold", "default_threshold", "new_shape", "new_static"},
+    "from the cache": {"cached", "default_threshold"},
+    "one from the cache, one compiled": {"default_threshold"},
     "traced only": set(),
     "compiled without a trace": set(),
     "nothing": {"warm"},
@@ -231,7 +231,14 @@ def look(calls, clock, forgotten):
 
 @pytest.mark.parametrize(
     ("cache_state", "shape", "by"),
-    [("cold", 3, 2), ("cached", 3, 2), ("warm", 3, 2), ("new_shape", 4, 2), ("new_static", 3, 5)],
+    [
+        ("cold", 3, 2),
+        ("cached", 3, 2),
+        ("warm", 3, 2),
+        ("default_threshold", 3, 2),
+        ("new_shape", 4, 2),
+        ("new_static", 3, 5),
+    ],
 )
 def test_the_timed_call_is_of_the_cases_params_but_for_those_that_its_cache_state_changes(
     look, calls, cache_state, shape, by
@@ -264,7 +271,7 @@ def test_a_time_whose_cache_state_is_not_proven_has_no_name_and_is_told_all_the_
 def test_the_persistent_cache_stays_only_where_it_is_what_the_call_finds(look, forgotten, cache_state):
     look(cache_state, new_shape={"n": 4}, new_static={"by": 5})
 
-    assert forgotten == [cache_state != "cached"]
+    assert forgotten == [cache_state not in ("cached", "default_threshold")]
 
 
 @pytest.mark.parametrize(("cache_state", "stage"), [("cold", "cold call"), ("warm", "call before")])

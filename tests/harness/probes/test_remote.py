@@ -40,7 +40,7 @@ import jax.numpy as jnp
 from jaxmeter import workload
 
 
-@workload(inputs=lambda key: jnp.arange(1000.0), reference=lambda x: x * 2, modes=("eager", "jit"))
+@workload(inputs=lambda key: jnp.arange(1000.0), reference=lambda x: x * 2, modes=("eager", "jit"), queued=3)
 def double(x):
     return x * 2
 
@@ -155,6 +155,8 @@ def test_both_take_their_blocks_in_turns_and_their_samples_stand_side_by_side(ad
         assert all(block.calibration_s > 0 for block in one.blocks)
         assert one.return_s
         assert one.isolated_s
+        assert one.queued_calls == 3
+        assert 0 < len(one.queued_s) == len(one.waited_s) <= settings.blocks
 
 
 def test_the_load_of_a_process_counts_both_processes(make_context):

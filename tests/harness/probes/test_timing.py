@@ -26,16 +26,20 @@ from jaxmeter.harness.plan.timing_process import (
     ISOLATED_PROCESSES,
     MOST_RETURNS,
     ONE_PASS_S,
+    QUEUE_S,
     RETURN_PROCESSES,
+    SLOW_CALL_S,
     WARM_UP_BLOCK_S,
     WARM_UP_LIMIT_S,
     WARM_UP_S,
     count_passes,
+    count_queued,
+    is_among,
 )
 from jaxmeter.harness.probes import Context, timing
 from jaxmeter.harness.probes.sampler import Sampler
 from jaxmeter.harness.probes.timing import look, measure, time_process
-from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.programs.modes import Carried, Prepared
 from jaxmeter.harness.record import SCHEMA_VERSION, Load, Status, VariantSamples
 from jaxmeter.harness.record.processes import DeviceState
 from tests import samples
@@ -515,6 +519,128 @@ def test_a_peer_that_returns_its_result_has_no_dispatch(clock):
     assert run_one(clock, peer).return_s == ()
 
 
+# Calls in a queue
+
+
+def issued(clock: FakeClock, call_s: float, return_s: float) -> Prepared:
+    """Calls that are ready one after the other, each `call_s` after it was begun, and return at once."""
+    ready_at = [0.0]
+
+    def call() -> None:
+        clock.advance(return_s)
+        ready_at[0] = max(ready_at[0], clock.now) + call_s - return_s
+
+    return Prepared(call=call, args=(), wait=lambda result: clock.advance(max(0.0, ready_at[0] - clock.now)))
+
+
+def test_calls_in_a_queue_are_waited_for_once_and_those_of_a_row_beside_it_one_by_one(clock):
+    process = run_one(clock, issued(clock, 2**-8, 2**-12), queued=4)
+
+    assert process.queued_calls == 4
+    assert set(process.waited_s) == {2**-8}
+    # Each begins as soon as the one before is ready; only the first is waited for to begin.
+    assert set(process.queued_s) == {(2**-12 + 4 * (2**-8 - 2**-12)) / 4}
+    assert all_samples(process) == {2**-8}
+
+
+def test_rows_and_queues_go_on_until_the_time_of_a_block_is_up(clock):
+    made = []
+
+    def call() -> None:
+        made.append(clock.now)
+        clock.advance(2**-10)
+
+    one = Prepared(call=call, args=(), wait=lambda result: result, reset=made.clear)
+    sampler = Sampler(one, clock, sample_s=0.0)
+
+    for queued in (False, True):
+        sampler.take_row(3, 2**-8, queued=queued)
+        # One call before, then rows of three until four calls' time is up.
+        assert len(made) == 1 + 3 + 3
+
+
+def test_rows_and_queues_take_turns_with_the_blocks_of_all_variants(clock):
+    told = []
+    variants = {name: prepared(clock, repeat(2**-9)) for name in "ab"}
+
+    run(clock, variants, queued=2, beat=lambda variant, stage: told.append((variant, stage)))
+
+    turns = [one for one in told if one[1] in ("timing", "row", "queue")]
+    passes = [turns[at : at + 6] for at in range(0, len(turns), 6)]
+    assert len(passes) == BLOCKS
+    assert {tuple(sorted(one)) for one in passes} == {
+        tuple((name, stage) for name in "ab" for stage in ("queue", "row", "timing"))
+    }
+    assert all(there == back[::-1] for there, back in zip(passes[::2], passes[1::2], strict=True))
+    assert len({tuple(one) for one in passes}) > 2
+
+
+def test_slow_calls_are_queued_in_few_passes_and_have_as_many_blocks_as_without(clock):
+    process = run_one(clock, prepared(clock, repeat(2**-6)), queued=5)
+
+    assert len(process.blocks) == len(time_of(FakeClock(), 2**-6).blocks) == BLOCKS
+    assert len(process.queued_s) == len(process.waited_s) == FEWEST_PASSES
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [(0, []), (1, [9]), (3, [3, 6, 9]), (10, list(range(10)))])
+def test_what_is_spread_evenly_is_as_many_as_it_shall_be(chosen, expected):
+    assert [place for place in range(10) if is_among(place, chosen, 10)] == expected
+
+
+def test_nothing_is_queued_that_is_not_declared_or_returns_with_its_result(clock):
+    peer = Prepared(call=lambda: clock.advance(2**-8), args=(), wait=lambda result: result, returns_early=False)
+
+    assert time_of(clock, 2**-8).queued_s == run_one(clock, peer, queued=4).queued_s == ()
+
+
+@pytest.mark.parametrize(
+    ("call_s", "declared", "calls"),
+    [(1e-5, 16, 16), (QUEUE_S / 16, 16, 16), (QUEUE_S / 4, 16, 4), (0.2, 16, 2), (SLOW_CALL_S, 16, 0), (1e-5, 0, 0)],
+)
+def test_a_queue_has_fewer_calls_where_they_are_slow_and_none_where_they_are_very_slow(call_s, declared, calls):
+    assert count_queued(call_s, declared) == calls
+
+
+def test_two_results_of_a_queue_exist_at_most(clock):
+    alive, most = [0], [0]
+
+    class Result:
+        def __init__(self):
+            alive[0] += 1
+            most[0] = max(most[0], alive[0])
+
+        def __del__(self):
+            alive[0] -= 1
+
+    def call() -> Result:
+        clock.advance(2**-8)
+        return Result()
+
+    run_one(clock, Prepared(call=call, args=(), wait=lambda result: result), queued=8)
+
+    assert most == [2]
+    assert alive == [0]
+
+
+def test_a_queue_begins_with_the_inputs_and_its_calls_go_on_from_each_other(clock):
+    begun = []
+
+    def call(state: int) -> tuple[int]:
+        clock.advance(2**-8)
+        begun.append(state)
+        return (state + 1,)
+
+    carried = Carried(call, {0: 0}, begin=lambda args: args)
+    one = Prepared(call=carried, args=(0,), wait=lambda result: result, reset=partial(carried.reset, 0))
+    sampler = Sampler(one, clock, sample_s=0.0)
+
+    for queued in (False, True):
+        begun.clear()
+        sampler.take_row(3, 0.0, queued=queued)
+        # One call before, and three in a row.
+        assert begun == list(range(4))
+
+
 # Around the measurement
 
 
@@ -592,6 +718,16 @@ def test_a_process_tells_what_it_is_of_and_times_every_variant(clock):
         "long:eager": {2**-8},
     }
     assert {one.cores for one in process.variants} == {paid_cores()}
+
+
+def test_a_process_queues_as_many_calls_as_its_case_declares(clock):
+    def one():
+        clock.advance(2**-10)
+
+    context = context_of(one, clock=clock)
+    asked = context_of(one, clock=clock, case=structs.replace(context.case, queued=3))
+
+    assert [look(("one:eager",), each).process.variants[0].queued_calls for each in (context, asked)] == [0, 3]
 
 
 @pytest.mark.parametrize(

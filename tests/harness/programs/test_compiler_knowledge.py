@@ -62,7 +62,7 @@ def over_budget(x):
     reference=lambda x, *, by: x * by,
     modes=("jit",),
     compiles=1,
-    caching=Caching(new_shape=lambda *, n: dict(n=n + 1), new_static=dict(by=3)),
+    caching=Caching(new_shape=lambda *, n: dict(n=n + 1), new_static=dict(by=3), default_threshold=True),
 )
 def plain(x, *, by):
     return x * by
@@ -272,6 +272,7 @@ def test_every_cache_state_is_proven_by_what_jax_reports(outcome):
         "cold_s": 2,
         "cached_s": 2,
         "warm_s": 2,
+        "default_threshold_s": 2,
         "new_shape_s": 2,
         "new_static_s": 2,
     }
@@ -279,6 +280,8 @@ def test_every_cache_state_is_proven_by_what_jax_reports(outcome):
         CacheStateCall(cache_state="cold", proven=True, traces=1, compiled=1),
         CacheStateCall(cache_state="cached", proven=True, traces=1, hits=1),
         CacheStateCall(cache_state="warm", proven=True),
+        # It compiles in less than the second from which on JAX keeps a program by itself.
+        CacheStateCall(cache_state="default_threshold", proven=True, traces=1, compiled=1),
         CacheStateCall(cache_state="new_shape", proven=True, traces=1, compiled=1),
         CacheStateCall(cache_state="new_static", proven=True, traces=1, compiled=1),
     ]

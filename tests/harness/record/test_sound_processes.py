@@ -27,13 +27,15 @@ def test_a_process_with_times_that_can_have_been_measured_is_sound():
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, SHORTEST_S / 2, LONGEST_S * 2, math.inf, math.nan])
-@pytest.mark.parametrize("where", ["samples_s", "wall_s", "return_s", "isolated_s"])
+@pytest.mark.parametrize("where", ["samples_s", "wall_s", "return_s", "isolated_s", "waited_s", "queued_s"])
 def test_one_impossible_time_anywhere_spoils_it(where, value):
     damaged = {
         "samples_s": lambda: with_block(samples_s=(1.0, value)),
         "wall_s": lambda: with_block(wall_s=value),
         "return_s": lambda: with_variant(return_s=(1.0, value)),
         "isolated_s": lambda: with_variant(isolated_s=(value,)),
+        "waited_s": lambda: with_variant(waited_s=(value,), queued_s=(1.0,)),
+        "queued_s": lambda: with_variant(waited_s=(1.0,), queued_s=(1.0, value)),
     }
 
     assert not is_sound(damaged[where]())

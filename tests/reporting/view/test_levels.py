@@ -8,7 +8,7 @@ from jaxmeter.reporting.compare.verdicts import Reason, Verdict, judge_ratio
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
 from jaxmeter.reporting.view.runs import label_runs
-from jaxmeter.reporting.view.sections.crossovers import compare_times, describe_crossovers
+from jaxmeter.reporting.view.sections.crossovers import TIME, compare, describe_crossovers
 from tests import samples
 from tests.reporting.views import kept
 
@@ -38,8 +38,8 @@ def variants_of(outcomes, **settings):
 def test_whether_one_line_is_ahead_of_another(settings, decided):
     slow, fast = variants_of({"f:jit": timed((1.0,) * 3), "g:jit": timed((0.9,) * 3, LOG_RATIOS)}, **settings)
 
-    assert compare_times(fast, slow) == (-1 if decided else 0)
-    assert compare_times(slow, fast) == (1 if decided else 0)
+    assert compare(fast, slow, TIME) == (-1 if decided else 0)
+    assert compare(slow, fast, TIME) == (1 if decided else 0)
 
 
 def test_no_line_is_ahead_where_one_is_contended_and_they_keep_processors_busy_unlike():
@@ -48,7 +48,7 @@ def test_no_line_is_ahead_where_one_is_contended_and_they_keep_processors_busy_u
         "g:jit": timed((0.5,) * 3, (0.69, 0.7, 0.71), parallelism=(1.0,) * 3),
     }
 
-    assert compare_times(*variants_of(sides)) == 0
+    assert compare(*variants_of(sides), TIME) == 0
 
 
 @levels

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
@@ -52,10 +53,16 @@ class CacheState:
 COLD = CacheState("cold", "cold_s", "cold")
 CACHED = CacheState("cached", "cached_s", "filled persistent cache")
 WARM = CacheState("warm", "warm_s", "warm")
+DEFAULT_THRESHOLD = CacheState("default_threshold", "default_threshold_s", "persistent cache by JAX's own threshold")
 NEW_SHAPE = CacheState("new_shape", "new_shape_s", "new shape")
 NEW_STATIC = CacheState("new_static", "new_static_s", "new static argument")
-CACHE_STATES = (COLD, CACHED, WARM, NEW_SHAPE, NEW_STATIC)
+CACHE_STATES = (COLD, CACHED, WARM, DEFAULT_THRESHOLD, NEW_SHAPE, NEW_STATIC)
 ALWAYS_SHOWN = (COLD, CACHED, WARM)
+
+BY_THRESHOLD = (
+    "JAX's threshold: the persistent cache holds what a process before has kept by JAX's own settings, programs that "
+    "take a second to compile; a shorter one compiles again. "
+)
 
 PROBE = METRICS[COLD.metric].probe or ""
 SAVING = "cache_saving_s"
@@ -80,10 +87,16 @@ def describe_call(call: CacheStateCall) -> str:
         f"{call.misses} missing in it"
     )
     if call.proven:
-        return f"{words}: {seen}"
+        found = f"{_tell_found(call)}: " if call.cache_state == DEFAULT_THRESHOLD.name else ""
+        return f"{words}: {found}{seen}"
     if call.elapsed_s is None:
         return f"{words}: {NOT_PROVEN}, so it was not timed: the two calls do not differ in that"
     return f"{words}: {NOT_PROVEN}, so its {call.elapsed_s:.2g} s have no name: JAX reported {seen}"
+
+
+def _tell_found(call: CacheStateCall) -> str:
+    """Whether the program was in the cache that another process had filled by JAX's own threshold."""
+    return "read" if call.compiled == 0 else "compiled again" if call.hits == 0 else "read in part"
 
 
 def _times(cases: Sequence[Case], variants: Sequence[Variant]) -> Table:
@@ -96,9 +109,11 @@ def _times(cases: Sequence[Case], variants: Sequence[Variant]) -> Table:
         Column("n", numeric=True),
         Column("No number, why"),
     )
+    by_threshold = any(variant.case.planned.default_threshold for variant in variants)
     caption = (
         "One call by what the caches hold, each in fresh processes (n). Cold: no cache. Filled cache: the persistent "
-        "cache holds the program. Warm: the second, equal call. New: a call after the first with something else, cache "
+        "cache holds the program. Warm: the second, equal call. "
+        f"{BY_THRESHOLD if by_threshold else ''}New: a call after the first with something else, cache "
         "off. A time has a name only where what JAX reported proves its cache state. Below each mean and ratio stands "
         "its "
         f"{name_level([variant.case.run for variant in variants])}."
@@ -164,17 +179,30 @@ def _count_processes(variant: Variant) -> tuple[int, ...]:
 def _list_tried(variant: Variant) -> tuple[CacheState, ...]:
     """The cache states that the case can be put into."""
     planned = variant.case.planned
-    new = {NEW_SHAPE: planned.new_shape, NEW_STATIC: planned.new_static}
+    new = {
+        DEFAULT_THRESHOLD: planned.default_threshold,
+        NEW_SHAPE: planned.new_shape,
+        NEW_STATIC: planned.new_static,
+    }
     return tuple(cache_state for cache_state in CACHE_STATES if cache_state not in new or new[cache_state])
 
 
 def _time(variant: Variant, cache_state: CacheState) -> Cell:
     time = variant.read(cache_state.metric)
     if time.interval is not None:
-        return make_interval_cell(time)
+        cell = make_interval_cell(time)
+        return _add_found(cell, variant) if cache_state is DEFAULT_THRESHOLD else cell
     if cache_state not in _list_tried(variant):
         return Cell(numbers.MISSING, tone=Tone.MUTED)
     return Cell(NOT_PROVEN if _list_unproven(variant, cache_state) else "no number", tone=Tone.WARN)
+
+
+def _add_found(cell: Cell, variant: Variant) -> Cell:
+    """The cell of JAX's own threshold with what its processes found: `compiled again`, `read in 2 of 3`."""
+    calls = [call for call in _list_calls(variant) if call.cache_state == DEFAULT_THRESHOLD.name and call.proven]
+    found = Counter(map(_tell_found, calls))
+    told = [words if count == len(calls) else f"{words} in {count} of {len(calls)}" for words, count in found.items()]
+    return replace(cell, detail=f"{cell.detail} {', '.join(told)}".strip())
 
 
 def _ratio(interval: Interval | None) -> Cell:

@@ -8,12 +8,14 @@ from itertools import permutations, takewhile
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.statistics import Interval, differs
+from jaxmeter.harness.metrics.table import METRICS
 
 from ... import numbers
+from ...compare.ratios import divide_readings
 from ...text import shorten
 from ..names import LONGEST_TERM
 
-TIME, RETURN = "execution_s", "return_s"
+TIME, RETURN, COMPILING = "execution_s", "return_s", "compile_total_s"
 
 MOST_SENTENCES = 8
 """More would bury the figure that they are read with."""
@@ -35,17 +37,24 @@ def describe_crossovers(param: str, lines: Mapping[str, Line]) -> tuple[str, ...
       param: What the sizes are values of.
       lines: By the name of an implementation's variants.
     """
-    sentences = (*_overtaken(param, lines), *_outweighed(param, lines))
+    sentences = (*_overtaken(param, lines, TIME), *_overtaken(param, lines, COMPILING), *_outweighed(param, lines))
     left = len(sentences) - MOST_SENTENCES
     return (*sentences[:MOST_SENTENCES], *([f"+ {left} more"] if left > 0 else []))
 
 
-def compare_times(one: Variant, other: Variant) -> int:
-    """-1 where the one takes less time by the processes' paired ratios, 1 where more, 0 where that is not sure."""
-    ratio = compare_paired(one, other)
-    if ratio is None or doubt_ratio(one, other) or not differs(ratio):
+def compare(one: Variant, other: Variant, metric: str) -> int:
+    """-1 where the one takes less time, 1 where more, 0 where that is not sure."""
+    ratio = _divide(one, other, metric)
+    if ratio is None or not differs(ratio) or (metric == TIME and doubt_ratio(one, other)):
         return 0
     return -1 if ratio.estimate > 1 else 1
+
+
+def _divide(one: Variant, other: Variant, metric: str) -> Interval | None:
+    """How many times less the one takes: of execution times paired by process, else over processes of their own."""
+    if metric == TIME:
+        return compare_paired(one, other)
+    return divide_readings(other.read(metric), one.read(metric), one.settings)
 
 
 def find_turn(sides: Sequence[tuple[float, int]]) -> Sizes | None:
@@ -59,22 +68,23 @@ def find_turn(sides: Sequence[tuple[float, int]]) -> Sizes | None:
     return (below[-1][0], above[-1][0]) if below and above else None
 
 
-def _overtaken(param: str, lines: Mapping[str, Line]) -> Iterable[str]:
+def _overtaken(param: str, lines: Mapping[str, Line], metric: str) -> Iterable[str]:
     """Such as `Execution time: loop:jit is ahead of scan:jit up to n = 100 (5× at 10), behind from 1 000 on (…)`."""
     turns = []
     for ahead, behind in permutations(lines, 2):
         turned = find_turn(
-            [(size, compare_times(one, other)) for size, one, other in _pairs(lines[ahead], lines[behind])]
+            [(size, compare(one, other, metric)) for size, one, other in _pairs(lines[ahead], lines[behind], metric)]
         )
         if turned is not None:
             turns.append((ahead, behind, turned))
     for leaders, others, (until, since) in _merged(turns):
         are = "is" if len(leaders) == 1 else "are"
-        pairs = [_pairs(lines[ahead], lines[behind]) for ahead in leaders for behind in others]
-        first, last = _speedups([one[0] for one in pairs]), _speedups([one[-1] for one in pairs], of_the_other=True)
+        pairs = [_pairs(lines[ahead], lines[behind], metric) for ahead in leaders for behind in others]
+        first = _speedups([one[0] for one in pairs], metric)
+        last = _speedups([(size, other, one) for size, one, other in (row[-1] for row in pairs)], metric)
         yield (
-            f"Execution time: {_all(leaders)} {are} ahead of {_all(others)} up to {param} = {numbers.number(until)} "
-            f"({first}), behind from {numbers.number(since)} on ({last})."
+            f"{METRICS[metric].heading}: {_all(leaders)} {are} ahead of {_all(others)} up to {param} = "
+            f"{numbers.number(until)} ({first}), behind from {numbers.number(since)} on ({last})."
         )
 
 
@@ -90,24 +100,24 @@ def _merged(turns: Sequence[tuple[str, str, Sizes]]) -> list[tuple[list[str], li
     return [([ahead], names, turned) for (ahead, turned), names in by_ahead.items()]
 
 
-def _pairs(one: Line, other: Line) -> list[Pair]:
-    """Both variants at every size that both were timed at."""
+def _pairs(one: Line, other: Line, metric: str) -> list[Pair]:
+    """Both variants at every size that both were measured at."""
     others = dict(other)
     return [
         (size, variant, others[size])
         for size, variant in one
-        if size in others and all(side.read(TIME).interval for side in (variant, others[size]))
+        if size in others and all(side.read(metric).interval for side in (variant, others[size]))
     ]
 
 
-def _speedups(pairs: Iterable[Pair], *, of_the_other: bool = False) -> str:
-    """How many times faster the ones are than the others at some sizes, or the others: `1.2× to 3.4× [1.1, 3.6] at 10`.
+def _speedups(pairs: Iterable[Pair], metric: str) -> str:
+    """How many times faster the ones are than the others at some sizes: `1.2× to 3.4× [1.1, 3.6] at 10`.
 
     The bounds are the outermost of all; an order that turns is sure at its ends, so each has some.
     """
     sizes, ratios = set(), []
     for size, one, other in pairs:
-        ratio = compare_paired(other, one) if of_the_other else compare_paired(one, other)
+        ratio = _divide(one, other, metric)
         sizes.add(size)
         ratios += [ratio] if ratio is not None else []
     least, most = min(ratio.estimate for ratio in ratios), max(ratio.estimate for ratio in ratios)

@@ -26,6 +26,11 @@ from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_targe
 QUESTION = "How fast is each way to run it?"
 
 TIME = "execution_s"
+PIPELINED, BY_QUEUEING = "pipelined_s", "pipelined_speedup"
+QUEUED = (
+    "Pipelined: a call of a queue that is waited for once; below, how many times longer a call takes in a row of calls "
+    "that are each waited for. "
+)
 NORMALISED = "normalised_s"
 REFERENCE = (
     "Normalised: what it takes where the machine is as fast as in the middle of the run, by the calibration loop "
@@ -46,6 +51,7 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
     axis = LogAxis.around(speedup for speedup in speedups if speedup is not None)
     level = name_level(runs)
     fair = any(variant.read(NORMALISED).interval for case in cases for variant in case.shown)
+    queued = any(variant.read(PIPELINED).interval for case in cases for variant in case.shown)
     brought = any(run.baseline is not None for run in runs)
     columns = (
         Column("Variant"),
@@ -56,17 +62,19 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
         Column("n", numeric=True),
         Column("Processes", "log, by case", plot=True),
         make_column("return_s"),
+        *([make_column(PIPELINED, "Pipelined", "by queueing")] if queued else []),
         make_column("break_even_calls"),
         Column("Rate", "declared cost", numeric=True),
         make_column("max_error"),
         Column("Notes"),
     )
-    groups = tuple(_group(case, axis, fair) for case in cases)
+    groups = tuple(_group(case, axis, fair, queued) for case in cases)
     caption = (
         "Speedup: the baseline variant's time over this variant's, paired within each process; above 1× is faster. "
         f"[a, b]: {level}. a to b: the fastest and the slowest process. "
         f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
         "n: processes, each a fresh process and a dot. !: see the notes. A wrong result has no speed. "
+        f"{QUEUED if queued else ''}"
         f"{COLLECTIVES if any(map(_is_collective, cases)) else ''}"
     )
     part = Part(tables=(Table(caption, columns, groups),))
@@ -85,9 +93,9 @@ def describe_speed(cases: Sequence[Case]) -> str:
     return f"{describe_jit(cases)}. {largest}"
 
 
-def _group(case: Case, axis: LogAxis, fair: bool) -> Group:
+def _group(case: Case, axis: LogAxis, fair: bool, queued: bool) -> Group:
     times = LogAxis.over(time for variant in case.shown for time in variant.read(TIME).known)
-    rows = tuple(_row(variant, axis, times, fair) for variant in case.shown)
+    rows = tuple(_row(variant, axis, times, fair, queued) for variant in case.shown)
     return Group(rows, label_case(case), _detail(case), key_of_case(case))
 
 
@@ -110,7 +118,7 @@ def _detail(case: Case) -> str:
     return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
 
 
-def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool) -> Row:
+def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool, queued: bool) -> Row:
     time, (raw, normalised) = variant.read(TIME), make_time_cells(variant)
     cells = (
         make_name_cell(variant),
@@ -121,6 +129,7 @@ def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool) -> Row:
         Cell(numbers.count(time.interval.count if time.interval else None), tone=Tone.MUTED),
         Cell(mark=DotsMark(tuple(map(times.at, time.known))) if time.known else None),
         make_cell(variant.read("return_s")),
+        *([make_cell(variant.read(PIPELINED), _by_queueing(variant))] if queued else []),
         _break_even(variant.read("break_even_calls")),
         _rate(variant),
         make_cell(variant.read("max_error")),
@@ -160,6 +169,12 @@ def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
         high=point if high is None else axis.at(high),
         origin=axis.at(1.0),
     )
+
+
+def _by_queueing(variant: Variant) -> str:
+    """`1.27× [1.25, 1.30]`; empty where no calls were queued."""
+    speedup = variant.read(BY_QUEUEING)
+    return "" if speedup.interval is None else " ".join(write_reading(speedup))
 
 
 def _break_even(calls: Reading) -> Cell:

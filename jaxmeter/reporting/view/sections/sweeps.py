@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from jaxmeter.harness.metrics.derived import STAGES
 from jaxmeter.harness.metrics.metric import Metric, Reading, Summary, Unit
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Status
+from jaxmeter.harness.record.cases import COMPILATION
 
 from ... import numbers
 from ...compare.scaling import Scaling
@@ -28,6 +31,9 @@ HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 whe
 MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "jaxpr_equations", "planned_peak_bytes"))
 """One panel of a sweep each."""
 
+MEASURES_OF_COMPILING = (MEASURES[0], *(METRICS[name] for name in STAGES[:-1]), *MEASURES[1:])
+"""The same where compiling is what is measured: its stages grow unlike."""
+
 PLOT_UNITS = {Unit.SECONDS: "s", Unit.BYTES: "B"}
 
 
@@ -36,6 +42,12 @@ def mark_size(part: Part, size: float) -> Part:
     panels = part.plot.panels if isinstance(part.plot, Plot) else ()
     plot = Plot("", "", tuple(replace(panel, marked=size) for panel in panels))
     return Part(part.title, plot, id=part.id)
+
+
+def list_measures(sweep: Sweep) -> tuple[Metric, ...]:
+    """What the growth is told of."""
+    compiling = all(case.planned.measures == COMPILATION for _, case in sweep.cases)
+    return MEASURES_OF_COMPILING if compiling else MEASURES
 
 
 def make_sweep_part(sweep: Sweep) -> Part:
@@ -49,7 +61,7 @@ def make_sweep_part(sweep: Sweep) -> Part:
 def _doubts(sweep: Sweep) -> tuple[str, ...]:
     """What to mistrust in the fits."""
     notes = []
-    for measure in MEASURES:
+    for measure in list_measures(sweep):
         points = [point for name in sweep.implementations for point in sweep.points(name, measure)]
         doubtful = sum(point.doubtful for point in points)
         if doubtful:
@@ -63,7 +75,7 @@ def _doubts(sweep: Sweep) -> tuple[str, ...]:
 
 def _plot(sweep: Sweep) -> Plot | None:
     panels = []
-    for measure in MEASURES:
+    for measure in list_measures(sweep):
         lines = ((sweep.name(one), sweep.points(one, measure)) for one in sweep.implementations)
         series = tuple(Series(name, points) for name, points in lines if points)
         if series:
@@ -78,12 +90,12 @@ def _plot(sweep: Sweep) -> Plot | None:
 def _exponents(sweep: Sweep) -> Table:
     level = name_level([sweep.run])
     columns = [Column("Variant")]
-    for measure in MEASURES:
+    for measure in list_measures(sweep):
         columns += [Column(name_measure(measure), "exponent; between sizes", numeric=True), Column(level, numeric=True)]
     rows = []
     for name in sweep.implementations:
         cells = [Cell(sweep.name(name))]
-        for measure in MEASURES:
+        for measure in list_measures(sweep):
             cells += _exponent(sweep.fit(name, measure))
         rows.append(Row(tuple(cells)))
     hint = HINT_FOR_DEVICES if sweep.param == DEVICES else HINT
@@ -111,23 +123,23 @@ def _exponent(fitted: Scaling | None) -> tuple[Cell, Cell]:
 def _values(sweep: Sweep) -> Table:
     columns = (
         Column(sweep.param, numeric=True),
-        *(Column(name_measure(one), numeric=True) for one in MEASURES),
+        *(Column(name_measure(one), numeric=True) for one in list_measures(sweep)),
         Column("Notes"),
     )
     groups = []
     for name in sweep.implementations:
-        rows = [_value_row(n, variant) for n, variant in sweep.variants(name)]
+        rows = [_value_row(n, variant, list_measures(sweep)) for n, variant in sweep.variants(name)]
         groups.append(Group(tuple(rows), sweep.name(name)))
     return drop_empty_columns(Table("The values behind the figure.", columns, tuple(groups), fold="All values"))
 
 
-def _value_row(n: float, variant: Variant) -> Row:
+def _value_row(n: float, variant: Variant, measures: Sequence[Metric]) -> Row:
     probe, outcome = variant.worst
     note = "" if outcome.status is Status.OK else shorten(describe_outcome(outcome, probe), LONGEST_REASON)
     return Row(
         (
             Cell(numbers.number(n)),
-            *(_value(variant.read(measure.name)) for measure in MEASURES),
+            *(_value(variant.read(measure.name)) for measure in measures),
             Cell(note, tone=Tone.MUTED),
         )
     )
@@ -144,7 +156,7 @@ def _value(reading: Reading) -> Cell:
 
 def _sentence(sweep: Sweep) -> str:
     """How the first measure grows of which that can be told: `Execution time grows as n^1.02 [0.98, 1.06] for loop`."""
-    found = [(measure, fits) for measure in MEASURES if (fits := _fits(sweep, measure))]
+    found = [(measure, fits) for measure in list_measures(sweep) if (fits := _fits(sweep, measure))]
     if not found:
         return "No exponent: fewer than three values of each."
     measure, fits = next((one for one in found if any(fitted.is_told for _, fitted in one[1])), found[0])

@@ -1,4 +1,5 @@
 import msgspec
+import pytest
 
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Status
@@ -80,6 +81,25 @@ def test_every_cache_state_of_the_probe_has_a_column():
     measured = [name for name, metric in METRICS.items() if metric.probe == "caching"]
 
     assert [cache_state.metric for cache_state in CACHE_STATES] == measured
+
+
+@pytest.mark.parametrize(
+    ("hits", "told"),
+    [((0, 0, 0), "compiled again"), ((1, 1, 1), "read"), ((1, 0, 1), "read in 2 of 3, compiled again in 1 of 3")],
+)
+def test_what_jaxs_own_threshold_has_kept_stands_below_the_time(hits, told):
+    calls = tuple(
+        samples.CacheStateCall(
+            cache_state="default_threshold", proven=True, elapsed_s=1.0, traces=1, compiled=1 - hit, hits=hit
+        )
+        for hit in hits
+    )
+    planned = msgspec.structs.replace(PLANNED, default_threshold=True)
+
+    page = page_with(samples.caching(processes=3, calls=calls, default_threshold_s=1.0, **ALL), planned)
+
+    assert by_variant(page, "caching")["f:jit"]["JAX's threshold"].endswith(f"] {told}")
+    assert "JAX's threshold" not in by_variant(page_with(samples.caching(**ALL)), "caching")["f:jit"]
 
 
 def test_a_call_that_took_0_seconds_has_a_number_and_no_ratio():

@@ -78,6 +78,44 @@ def test_a_contended_time_decides_where_it_is_paired_and_not_against_a_peer():
     assert "contended" in notes({"scan": FLAT, "numpy": STEEP}, contended=(10_000,))[0]
 
 
+def notes_on_compiling(totals_s, *, processes=3, measures="execution"):
+    """What the section Growth notes where only compiling was measured.
+
+    Args:
+      totals_s: Seconds of trace, lower and compile at each of SIZES, by implementation.
+    """
+    pairs = []
+    for index, size in enumerate(SIZES):
+        planned = samples.planned_case(
+            "grow", params={"n": size}, variants=list(map(variant, totals_s)), measures=measures
+        )
+        outcomes = {
+            variant(name): {"compilation": samples.compilation(*[seconds[index] / 4] * 4, processes=processes)}
+            for name, seconds in totals_s.items()
+        }
+        pairs.append((planned, samples.record(planned, outcomes)))
+    return section(page_of(samples.run(*pairs)), "sweeps").parts[0]
+
+
+COMPILE_S = {"unrolled": (0.1, 0.2, 2.0, 20.0), "scan": (0.4, 0.4, 0.4, 0.4)}
+
+
+def test_where_compile_times_cross_is_told_if_they_have_intervals():
+    (told,) = (one.replace("\u202f", " ") for one in notes_on_compiling(COMPILE_S).notes[1:])
+
+    assert told.startswith("Trace + lower + compile: unrolled:jit is ahead of scan:jit up to n = 100 (4.0× ")
+    assert "behind from 1 000 on (50× " in told
+    assert len(notes_on_compiling(COMPILE_S, processes=1).notes) == 1
+
+
+@pytest.mark.parametrize(("measures", "stages"), [("execution", 0), ("compilation", 3)])
+def test_the_stages_of_compiling_grow_by_themselves_where_they_are_what_is_measured(measures, stages):
+    part = notes_on_compiling(COMPILE_S, measures=measures)
+
+    assert [panel.title for panel in part.plot.panels][1 : 1 + stages] == ["Trace", "Lower", "Compile"][:stages]
+    assert len(part.plot.panels) == 2 + stages
+
+
 DISPATCH_S = {"tanh": (4e-6, 4e-6, 4e-6, 4e-6), "square": (5e-6, 4e-6, 4e-6, 4e-6), "inline": FLAT}
 DISPATCHED_S = {"tanh": (5e-6, 6e-6, 5e-5, 5e-4), "square": (5e-6, 6e-6, 5e-5, 5e-4), "inline": FLAT}
 NEARLY_ALL_S = {"tanh": (7e-6, 7e-6, 9e-6, 9e-6)}

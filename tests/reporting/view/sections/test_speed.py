@@ -1,5 +1,6 @@
 """What the table on speed shows of processes and of intervals."""
 
+import msgspec
 import pytest
 
 from jaxmeter.reporting.view.page_model import Tone
@@ -48,6 +49,21 @@ def test_a_speedup_that_the_shown_interval_tells_from_1_has_no_colour_where_that
     assert jit_that_speedups(log_ratios, confidence=0.90).tone is Tone.GOOD
     assert jit_that_speedups(log_ratios, confidence=0.99, shown_confidence=0.90).tone is Tone.MUTED
     assert jit_that_speedups(log_ratios, confidence=0.90, shown_confidence=0.99).tone is Tone.GOOD
+
+
+def test_a_pipelined_time_has_a_column_with_what_queueing_is_worth_where_calls_were_queued():
+    planned = samples.planned_case(variants=("f:eager", "f:jit"))
+    queued = {"pipelined_s": (1e-3,) * 3, "pipelined_speedup": (1.2, 1.25, 1.3)}
+    timing = samples.timing(1.25e-3, processes=3)
+    outcomes = {
+        "f:eager": {"timing": timing},
+        "f:jit": {"timing": msgspec.structs.replace(timing, values={**timing.values, **queued})},
+    }
+
+    rows = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))
+
+    assert rows["f:jit"]["Pipelined"].startswith("1.00 ms 1.25× [")
+    assert "Pipelined" not in by_variant(page_of(run_with()))["f:jit"]
 
 
 @pytest.mark.parametrize(("shown", "note"), [(0.99, "target ±2 % not reached: ±3"), (0.5, "")])
