@@ -171,6 +171,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       new_shape: Params whose change gives inputs of another shape, as the `caching` probe tries it.
       new_static: Params whose change is another static argument.
       represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
+      items: How many items one call processes, of a stream one pass; None where its workload declares none.
+      items_unit: What they are, in the plural, such as tokens.
       devices: How many devices it uses.
       config: What its processes set in `jax.config`.
       data: Which data its inputs are, where that depends on what there is.
@@ -191,6 +193,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str
     variants: tuple[PlannedVariant, ...]
     cost: Cost | None = None
+    items: Number | None = None
+    items_unit: str = ""
     no_reference: str | None = None
     time_limit_s: float | None = None
     new_shape: dict[str, Param] | None = None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.table import THROUGHPUT
 from jaxmeter.harness.record import INCOMPLETE, Status
 from jaxmeter.harness.record.wording import write_options
 
@@ -33,7 +34,7 @@ REFERENCE = (
 )
 OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same calibration loop. "
 COLLECTIVES = "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
-RATES = ("achieved_flops", "achieved_bandwidth")
+RATES = (THROUGHPUT, "achieved_flops", "achieved_bandwidth")
 RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
 """What a collective does is to move data between devices; its rates in memory say nothing more."""
 
@@ -57,7 +58,7 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
         Column("Processes", "log, by case", plot=True),
         make_column("return_s"),
         make_column("break_even_calls"),
-        Column("Rate", "declared cost", numeric=True),
+        Column("Rate", "as declared", numeric=True),
         make_column("max_error"),
         Column("Notes"),
     )
@@ -105,6 +106,7 @@ def _detail(case: Case) -> str:
         ]
         parts.append(" and ".join(part for part in declared if part))
         parts += [f"message of {numbers.memory(cost.message_bytes)}"] if cost.message_bytes is not None else []
+    parts += [f"{numbers.count(planned.items)} {planned.items_unit} a call"] if planned.items is not None else []
     parts += [f"no reference: {planned.no_reference}"] if planned.no_reference else []
     parts += list(case.record.notes) if case.record else [f"lost: {case.why_lost}"]
     return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
