@@ -208,6 +208,16 @@ def percent(share: float | None, *, digits: int = 2) -> str:
     return f"{'−' if value < 0 else ''}{shown}{SPACE}%"
 
 
+def percent_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str, str]:
+    """(`43 %`, `[41, 45]`): the bounds with the estimate's decimals."""
+    estimate = None if interval is None else usable(interval.estimate)
+    if interval is None or estimate is None:
+        return MISSING, MISSING
+    size = abs(estimate) * 100
+    decimals = _decimals(size, DIGITS_IF_VAGUE) if 0.001 <= size < 9.95 else 0
+    return percent(estimate), _bounds(interval, decimals, 0.01, form)
+
+
 def error(ratio: float | None) -> str:
     """`1.2e−7`: two digits, since only its size matters; an exact result is 0."""
     value = usable(ratio)

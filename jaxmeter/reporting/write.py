@@ -30,6 +30,7 @@ _WRITERS: Mapping[Unit, Callable[[float | None], str]] = {
 _WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None, str], tuple[str, str]]] = {
     Unit.SECONDS: numbers.difference_with_bounds,
     Unit.RATIO: numbers.speedup_with_bounds,
+    Unit.SHARE: numbers.percent_with_bounds,
     Unit.EXPONENT: numbers.exponent_with_bounds,
     Unit.FLOP_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "FLOP/s", form),
     Unit.BYTES_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "B/s", form),

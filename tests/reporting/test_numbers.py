@@ -152,6 +152,22 @@ def test_a_throughput_has_its_unit_in_words(interval, text):
     assert plain(" ".join(numbers.throughput_with_bounds(interval, "tokens/s"))) == text
 
 
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (Interval(0.412, 0.43, 0.449, 3), "43 % [41, 45]"),
+        (Interval(0.0301, 0.0312, 0.0325, 3), "3.1 % [3.0, 3.2]"),
+        (Interval(0.4301, 0.4304, 0.4309, 3), "43 % [43.0, 43.1]"),
+        (Interval(None, 0.43, None, 1), "43 % —"),
+        (Interval(-0.2, -0.1, 0.1, 3), "−10 % [−20, 10]"),
+        (Interval(0.0, 0.0, 0.0, 3), "0 % [0, 0]"),
+        (None, "— —"),
+    ],
+)
+def test_a_share_has_the_bounds_of_its_interval(interval, text):
+    assert plain(" ".join(numbers.percent_with_bounds(interval))) == text
+
+
 @pytest.mark.parametrize(("ratio", "text"), [(1.23e-7, "1.2e−7"), (0.0, "0"), (0.5, "5.0e−1"), (None, "—")])
 def test_an_error_shows_its_size(ratio, text):
     assert numbers.error(ratio) == text
@@ -175,6 +191,7 @@ def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
         *numbers.time_with_bounds(None if value is None else Interval(value, value, value, 3)),
         *numbers.speedup_with_bounds(None if value is None else Interval(value, value, value, 3)),
         *numbers.exponent_with_bounds(None if value is None else Interval(value, value, value, 3)),
+        *numbers.percent_with_bounds(None if value is None else Interval(value, value, value, 3)),
         *numbers.throughput_with_bounds(None if value is None else Interval(value, value, value, 3), "s"),
     ]
 

@@ -10,6 +10,8 @@ from jaxmeter.harness.metrics.statistics import SLOW_SPELL_S
 
 THROUGHPUT = "items_per_s"
 
+SHARES_OF_PEAK = ("flops_share", "bandwidth_share")
+
 _timed = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="timing", summary=Summary.TIMING)
 _compiled = partial(
     Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="compilation", summary=Summary.PROCESSES

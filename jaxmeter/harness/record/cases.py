@@ -93,8 +93,8 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
       question: What the suite is there to tell, in one sentence.
       variant: Whose number it is, `implementation:mode`.
       against: The variant that it is set against; None where the number is the answer by itself.
-      metric: What it is one of: of execution_s the ratio of both, paired by process; of anything else both, side by
-        side.
+      metric: What it is one of: of execution_s and items_per_s the ratio of both, paired by process; of anything else
+        both, side by side. By itself flops_share tells how much of the device's peak is reached.
       at: Params of the case that stands for the suite; where a run has none with these, the one that represents the
         workload does.
       rank: The lower, the earlier it is told; None comes last, in the order of the plan.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
-from jaxmeter.harness.metrics.table import THROUGHPUT
+from jaxmeter.harness.metrics.table import SHARES_OF_PEAK, THROUGHPUT
 from jaxmeter.harness.record import INCOMPLETE, Status
 from jaxmeter.harness.record.wording import write_options
 
@@ -59,6 +59,7 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
         make_column("return_s"),
         make_column("break_even_calls"),
         Column("Rate", "as declared", numeric=True),
+        Column("Of the peak", "FLOP/s, B/s", numeric=True),
         make_column("max_error"),
         Column("Notes"),
     )
@@ -125,6 +126,7 @@ def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool) -> Row:
         make_cell(variant.read("return_s")),
         _break_even(variant.read("break_even_calls")),
         _rate(variant),
+        _share_of_peak(variant),
         make_cell(variant.read("max_error")),
         _notes(variant),
     )
@@ -193,6 +195,12 @@ def _rate(variant: Variant) -> Cell:
         if rate.interval is not None
     ]
     return Cell(rates[0], " ".join(rates[1:])) if rates else Cell(numbers.MISSING)
+
+
+def _share_of_peak(variant: Variant) -> Cell:
+    """Of FLOP/s, above that of the bandwidth; none above a peak, as of data that stay in a cache."""
+    flops, moved = (write(one.metric, None if one.doubt else one.estimate) for one in map(variant.read, SHARES_OF_PEAK))
+    return Cell(flops, "" if moved == numbers.MISSING else moved)
 
 
 def _notes(variant: Variant) -> Cell:
