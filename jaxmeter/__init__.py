@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jaxmeter.version import __version__
 
 if TYPE_CHECKING:
-    from jaxmeter.harness.declare.declaration import Caching, Needs, Peer, Skip, State, no_reference
+    from jaxmeter.harness.declare.declaration import Caching, Items, Needs, Peer, Skip, State, no_reference
     from jaxmeter.harness.declare.levels import DeclarationError, itemsize, levels
     from jaxmeter.harness.declare.workload import Workload, workload
     from jaxmeter.harness.machine.data import DataSource, data_folder
@@ -26,6 +26,7 @@ __all__ = [
     "DataSource",
     "DeclarationError",
     "Figure",
+    "Items",
     "Needs",
     "Peer",
     "Published",
@@ -45,7 +46,9 @@ __all__ = [
 ]
 
 _MODULES = {
-    **dict.fromkeys(("Caching", "Needs", "Peer", "Skip", "State", "no_reference"), "harness.declare.declaration"),
+    **dict.fromkeys(
+        ("Caching", "Items", "Needs", "Peer", "Skip", "State", "no_reference"), "harness.declare.declaration"
+    ),
     **dict.fromkeys(("DeclarationError", "itemsize", "levels"), "harness.declare.levels"),
     **dict.fromkeys(("Workload", "workload"), "harness.declare.workload"),
     **dict.fromkeys(("DataSource", "data_folder"), "harness.machine.data"),

@@ -717,6 +717,8 @@ def hostile_run(**changes: Any) -> RunRecord:
             id=str(n),
             description=text,
             no_reference=text,
+            items=n,
+            items_unit=text,
             new_shape={text: text},
             new_static={text: text},
             published=(

@@ -23,7 +23,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def list_results(run: RunRecord) -> list[dict[str, Any]]:
-    """By planned variant its status, time and speedup over the case's baseline variant, each with its interval.
+    """By planned variant its status, time, speedup over the case's baseline variant and throughput, with intervals.
 
     Times are seconds. A missing number is null, and so are a disagreement where time and speedup agree, and a reason
     for no speedup where nothing stands against one.
@@ -35,6 +35,7 @@ def list_results(run: RunRecord) -> list[dict[str, Any]]:
             "status": variant.status.value,
             "execution_s": _tell(variant.read("execution_s")),
             "speedup": _tell(variant.read("speedup")),
+            "items_per_s": _tell(variant.read("items_per_s")),
             "no_speedup": find_objection(variant.outcomes) or None,
             "compiles_per_call": _count_compiles(variant),
             "bound": describe_bound_of(variant) or None,
@@ -99,7 +100,12 @@ def _describe(variant: Variant) -> str:
     size, unit = next((one for one in _UNITS if _rounded(time.interval.estimate / one[0]) >= 1), _UNITS[-1])
     is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
     written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
-    parts = (_describe_speedup(variant), _describe_compiling(variant), describe_bound_of(variant))
+    parts = (
+        _describe_speedup(variant),
+        _describe_throughput(variant),
+        _describe_compiling(variant),
+        describe_bound_of(variant),
+    )
     words = "; ".join(filter(None, parts))
     return f"{written:26}  {words}".rstrip()
 
@@ -119,6 +125,12 @@ def _describe_speedup(variant: Variant) -> str:
     undecided = "" if speedup.interval.low is None or differs(speedup.interval) else ", no difference told"
     is_doubted = bool(find_traps(variant.outcomes))
     return f"{_write(speedup, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
+
+
+def _describe_throughput(variant: Variant) -> str:
+    """`12,300 tokens/s`; empty where the workload declares no items. Its error is that of the time before it."""
+    rate = variant.read("items_per_s")
+    return "" if rate.estimate is None else f"{_rounded(rate.estimate):,.12g} {rate.metric.unit_text}"
 
 
 def _describe_compiling(variant: Variant) -> str:

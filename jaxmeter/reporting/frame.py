@@ -52,7 +52,7 @@ _VARIANT = {
 COLUMNS = {
     **_VARIANT,
     "metric": "name of the metric, as the page's section on the method defines it",
-    "unit": "s, B, FLOP/s, count, ratio …",
+    "unit": "s, B, FLOP/s, tokens/s as the workload declares it, count, ratio …",
     "value": "the number; missing where `status` says why",
     "low": "lower bound of the interval; missing where there is none",
     "high": "upper bound",
@@ -145,7 +145,7 @@ def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
         reading = variant.read(name)
         if reading.interval is None and not _ended_badly(reading, variant):
             continue
-        yield {**about, "metric": name, "unit": metric.unit.value, **_tell(reading, variant), "traps": traps}
+        yield {**about, "metric": name, "unit": reading.metric.unit_text, **_tell(reading, variant), "traps": traps}
 
 
 def list_operations(variant: Variant) -> Iterator[dict[str, Any]]:

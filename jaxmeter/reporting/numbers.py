@@ -29,6 +29,9 @@ VAGUE_HALF_WIDTH = 0.05
 
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _RATE_PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_THROUGHPUT_PREFIXES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
+"""A word such as tokens takes no prefix."""
+
 _MEMORY_UNITS = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
 
@@ -143,14 +146,25 @@ def amount(value: float | int | None, unit: str) -> str:
     return amount_with_bounds(None if value is None else Interval(None, value, None, 1), unit)[0]
 
 
-def amount_with_bounds(interval: Interval | None, unit: str, form: str = BOUNDS) -> tuple[str, str]:
+def throughput_with_bounds(interval: Interval | None, unit: str, form: str = BOUNDS) -> tuple[str, str]:
+    """(`12 300 tokens/s`, `[12 100, 12 500]`), from a million on `1.23 million tokens/s`."""
+    return amount_with_bounds(interval, unit, form, prefixes=_THROUGHPUT_PREFIXES)
+
+
+def amount_with_bounds(
+    interval: Interval | None,
+    unit: str,
+    form: str = BOUNDS,
+    *,
+    prefixes: tuple[tuple[float, str], ...] = _RATE_PREFIXES,
+) -> tuple[str, str]:
     """(`12.3 GFLOP/s`, `[12.1, 12.5]`): the bounds with the estimate's prefix and decimals."""
     estimate = None if interval is None else usable(interval.estimate)
     if interval is None or estimate is None or estimate < 0:
         return MISSING, MISSING
     digits = _digits(interval)
-    sizes = (one for one in _RATE_PREFIXES if float(f"{estimate / one[0]:.{digits}g}") >= 1)
-    size, prefix = next(sizes, _RATE_PREFIXES[-1])
+    sizes = (one for one in prefixes if float(f"{estimate / one[0]:.{digits}g}") >= 1)
+    size, prefix = next(sizes, prefixes[-1])
     decimals = _decimals(estimate / size, digits)
     return f"{_fixed(estimate / size, decimals)}{SPACE}{prefix}{unit}", _bounds(interval, decimals, size, form)
 
@@ -192,6 +206,16 @@ def percent(share: float | None, *, digits: int = 2) -> str:
     size = abs(value) * 100
     shown = f"{size:.{digits}g}" if 0.001 <= size < 9.95 else _fixed(size, 0)
     return f"{'−' if value < 0 else ''}{shown}{SPACE}%"
+
+
+def percent_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str, str]:
+    """(`43 %`, `[41, 45]`): the bounds with the estimate's decimals."""
+    estimate = None if interval is None else usable(interval.estimate)
+    if interval is None or estimate is None:
+        return MISSING, MISSING
+    size = abs(estimate) * 100
+    decimals = _decimals(size, DIGITS_IF_VAGUE) if 0.001 <= size < 9.95 else 0
+    return percent(estimate), _bounds(interval, decimals, 0.01, form)
 
 
 def error(ratio: float | None) -> str:

@@ -8,6 +8,10 @@ from jaxmeter.harness.metrics.metric import Metric, Reading, Summary, Unit
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval
 
 from . import numbers
+from .text import shorten
+
+LONGEST_UNIT = 32
+"""Of a throughput, which a suite names."""
 
 _WRITERS: Mapping[Unit, Callable[[float | None], str]] = {
     Unit.SECONDS: numbers.difference,
@@ -26,6 +30,7 @@ _WRITERS: Mapping[Unit, Callable[[float | None], str]] = {
 _WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None, str], tuple[str, str]]] = {
     Unit.SECONDS: numbers.difference_with_bounds,
     Unit.RATIO: numbers.speedup_with_bounds,
+    Unit.SHARE: numbers.percent_with_bounds,
     Unit.EXPONENT: numbers.exponent_with_bounds,
     Unit.FLOP_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "FLOP/s", form),
     Unit.BYTES_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "B/s", form),
@@ -34,6 +39,8 @@ _WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None, str], tuple[str, 
 
 def write(metric: Metric, value: float | None) -> str:
     """`451 µs`, `1.91 MiB`, `8.7×`: a value in the metric's unit; a dash where there is none."""
+    if metric.unit is Unit.ITEMS_PER_SECOND:
+        return write_interval(metric, None if value is None else Interval(None, value, None, 1))[0]
     return _WRITERS[metric.unit](value)
 
 
@@ -59,6 +66,8 @@ def write_range(reading: Reading) -> tuple[str, str]:
 
 def write_interval(metric: Metric, interval: Interval | None, form: str = numbers.BOUNDS) -> tuple[str, str]:
     """The same of an interval in the metric's unit."""
+    if metric.unit is Unit.ITEMS_PER_SECOND:
+        return numbers.throughput_with_bounds(interval, shorten(metric.unit_text, LONGEST_UNIT), form)
     writer = _WRITERS_WITH_BOUNDS.get(metric.unit)
     if writer is None:
         return write(metric, None if interval is None else interval.estimate), numbers.MISSING

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen as nn
 
-from jaxmeter import Answer, Caching, Cost, Figure, Needs, Peer, Published, State, itemsize, levels, workload
+from jaxmeter import Answer, Caching, Cost, Figure, Items, Needs, Peer, Published, State, itemsize, levels, workload
 from jaxmeter.suites import augmentation, cnn_in_torch, datasets, models, peers
 from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.cnn_networks import ROUTED, forward_flops, kernel_pixels, params_in, step_cost
@@ -204,6 +204,7 @@ def forward_cost(batch):
     reference=reference.with_changes(step_in_numpy),
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(PLAIN, batch),
+    items=Items("examples", lambda *, batch: batch),
     tolerance=ROUTED,
     peers={
         "torch": Peer(cnn_in_torch.step, limit=peers.needs_torch, convert=cnn_in_torch.arguments),
@@ -239,6 +240,7 @@ def donated(state, images, labels):
     reference=reference.loss_and_update(step_in_numpy),
     compare=reference.told_of_step,
     cost=lambda *, batch: step_cost(PLAIN, batch),
+    items=Items("examples", lambda *, batch: batch),
     modes=("jit",),
     implementation="float32",
     tolerance=UPDATE_BFLOAT16,  # float32 is returned, so nothing else tells what it was computed in
@@ -267,6 +269,7 @@ def bfloat16(state, images, labels):
     reference=reference.with_changes(dropout_step_in_numpy),
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(PLAIN, batch),
+    items=Items("examples", lambda *, batch: batch),
     tolerance=ROUTED,
     modes=("jit",),
     compiles=1,
@@ -288,6 +291,7 @@ def cnn_step_dropout(state, images, labels, key):
     reference=reference.with_changes(step_in_numpy),
     compare=reference.result_and_changes,
     cost=lambda *, batch: step_cost(BATCH_NORM, batch),
+    items=Items("examples", lambda *, batch: batch),
     tolerance=ROUTED,
     modes=("jit",),
     compiles=1,
@@ -396,6 +400,7 @@ def in_batches(params, images, labels):
     params={"images": levels(default=2 * EPOCH_BATCH, full=WHOLE_EPOCH)},
     reference=epoch_in_numpy,
     compare=first_batches,
+    items=Items("examples", lambda *, images: images),
     modes=("mixed",),
     implementation="jitted_step",
     baseline="eager_step:mixed",

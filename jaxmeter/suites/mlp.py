@@ -8,7 +8,21 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from jaxmeter import Answer, Caching, Cost, Figure, Needs, Peer, Published, Skip, State, itemsize, levels, workload
+from jaxmeter import (
+    Answer,
+    Caching,
+    Cost,
+    Figure,
+    Items,
+    Needs,
+    Peer,
+    Published,
+    Skip,
+    State,
+    itemsize,
+    levels,
+    workload,
+)
 from jaxmeter.suites import datasets, mlp_in_torch, models
 from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.mlp_networks import NETWORKS, PIXELS, RATE, TOY, params_in, products, steps_cost
@@ -177,6 +191,11 @@ def evaluation_in_numpy(params, images, labels, *, network):
 # Cost
 
 
+def examples_in(*, network, batches):
+    """Images of an epoch, a count."""
+    return number_of(batches, "train", network) * NETWORKS[network].batch
+
+
 def batches_cost(*, network, batches):
     """Of an epoch that is fed batch by batch."""
     of, steps = NETWORKS[network], number_of(batches, "train", network)
@@ -206,6 +225,7 @@ def evaluation_cost(*, network, batches):
     params={"n": TOY_POINTS},
     reference=toy_step_in_numpy,
     cost=lambda *, n: steps_cost(TOY.widths, n, math.ceil(n / TOY.batch), update=reference.ADAM),
+    items=Items("examples", lambda *, n: n),
     modes=("jit",),
     implementation="step",
     stream=True,
@@ -248,6 +268,7 @@ def two_programs(state, points, classes):
     reference=reference.with_changes(step_in_numpy, reference.lengths),
     compare=reference.result_and_lengths,
     cost=lambda *, network: batches_cost(network=network, batches=1),
+    items=Items("examples", lambda *, network: examples_in(network=network, batches=1)),
     modes=("eager", "jit"),
     implementation="step",
     state=State(carry={"state": 0}),
@@ -281,6 +302,7 @@ def donated(state, images, labels, *, network):
     compare=first_steps,
     tolerance=PASSED,
     cost=batches_cost,
+    items=Items("examples", examples_in),
     peers={
         "torch": Peer(mlp_in_torch.step, limit=needs_torch, convert=mlp_in_torch.arguments),
         "torch.compile": Peer(
@@ -341,6 +363,7 @@ def few_enough_to_check(network, batches):
     reference=reference.with_changes(epoch_in_numpy, reference.lengths),
     compare=reference.result_and_lengths,
     cost=epoch_cost,
+    items=Items("examples", examples_in),
     modes=("jit",),
     implementation="scan",
     limit=few_enough_to_check,

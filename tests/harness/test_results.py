@@ -77,6 +77,18 @@ def test_what_stands_against_a_speedup_and_compiling_in_every_call_are_said_in_t
     ]
 
 
+def test_declared_items_give_a_throughput_next_to_the_time():
+    planned = samples.planned_case(variants=("f:eager", "f:jit"), items=32, items_unit="examples")
+    outcomes = {"f:eager": {"timing": samples.timing(2.0)}, "f:jit": {"timing": samples.timing(1e-3, baseline_s=2.0)}}
+    pair = planned, samples.record(planned, outcomes)
+
+    _, slow, fast = described(pair)
+
+    assert slow.endswith("baseline; 16 examples/s")
+    assert fast.endswith("; 32,000 examples/s")
+    assert [round(one["items_per_s"]["value"], -1) for one in list_results(samples.run(pair))] == [20, 32_000]
+
+
 def test_where_the_baseline_variant_has_no_speedup_the_others_say_so():
     planned = samples.planned_case(variants=("f:eager", "f:jit"))
     wrong = Outcome(status=Status.OK, details=NumericsDetails(verdict=Verdict.DIFFERS))

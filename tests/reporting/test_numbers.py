@@ -138,6 +138,36 @@ def test_a_percentage_has_at_most_two_digits_below_ten(share, text):
     assert plain(numbers.percent(share)) == text
 
 
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (Interval(12_100, 12_345, 12_500, 3), "12 300 tokens/s [12 100, 12 500]"),
+        (Interval(999_400, 999_600, 999_800, 3), "1.00 million tokens/s [0.999, 1.000]"),
+        (Interval(2.3e9, 2.34e9, 2.36e9, 3), "2.34 billion tokens/s [2.30, 2.36]"),
+        (Interval(None, 0.0123, None, 1), "0.0123 tokens/s —"),
+        (None, "— —"),
+    ],
+)
+def test_a_throughput_has_its_unit_in_words(interval, text):
+    assert plain(" ".join(numbers.throughput_with_bounds(interval, "tokens/s"))) == text
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        (Interval(0.412, 0.43, 0.449, 3), "43 % [41, 45]"),
+        (Interval(0.0301, 0.0312, 0.0325, 3), "3.1 % [3.0, 3.2]"),
+        (Interval(0.4301, 0.4304, 0.4309, 3), "43 % [43.0, 43.1]"),
+        (Interval(None, 0.43, None, 1), "43 % —"),
+        (Interval(-0.2, -0.1, 0.1, 3), "−10 % [−20, 10]"),
+        (Interval(0.0, 0.0, 0.0, 3), "0 % [0, 0]"),
+        (None, "— —"),
+    ],
+)
+def test_a_share_has_the_bounds_of_its_interval(interval, text):
+    assert plain(" ".join(numbers.percent_with_bounds(interval))) == text
+
+
 @pytest.mark.parametrize(("ratio", "text"), [(1.23e-7, "1.2e−7"), (0.0, "0"), (0.5, "5.0e−1"), (None, "—")])
 def test_an_error_shows_its_size(ratio, text):
     assert numbers.error(ratio) == text
@@ -161,6 +191,8 @@ def test_no_value_is_ever_written_as_nan_inf_none_or_blank(value):
         *numbers.time_with_bounds(None if value is None else Interval(value, value, value, 3)),
         *numbers.speedup_with_bounds(None if value is None else Interval(value, value, value, 3)),
         *numbers.exponent_with_bounds(None if value is None else Interval(value, value, value, 3)),
+        *numbers.percent_with_bounds(None if value is None else Interval(value, value, value, 3)),
+        *numbers.throughput_with_bounds(None if value is None else Interval(value, value, value, 3), "s"),
     ]
 
     for text in texts:

@@ -224,6 +224,23 @@ def test_cost_counts_the_params_that_flax_makes():
     assert mlp_networks.params_in((784, 512, 512, 10)) == sum(leaf.size for leaf in jax.tree.leaves(state[0]))
 
 
+@pytest.mark.parametrize(
+    ("workload", "params"),
+    [
+        (mlp.mlp_toy_epoch, {"n": 200}),
+        (mlp.mlp_step, {"network": "784-512-10"}),
+        (mlp.mlp_epoch, {"network": "784-512-10", "batches": 3}),
+        (mlp.mlp_epoch_on_device, {"network": "784-512-10", "batches": 3}),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_the_items_of_a_call_are_the_examples_of_its_inputs(workload, params):
+    made = workload.declaration.inputs(KEY, **params)
+    labels = [item[-1] for item in made] if workload.declaration.stream else [made[-1]]
+
+    assert workload.count_items(params) == sum(one.size for one in labels)
+
+
 def test_an_update_is_counted_in_each_step_and_a_state_that_stays_in_a_cache_once():
     epochs = {"network": "784-512-10", "batches": 50}
     fed, on_device = mlp.batches_cost(**epochs), mlp.epoch_cost(**epochs)

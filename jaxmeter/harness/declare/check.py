@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NoReturn
 
-from jaxmeter.harness.declare.declaration import Compiles, Declaration, Function
+from jaxmeter.harness.declare.declaration import Compiles, Declaration, Function, Items
 from jaxmeter.harness.declare.implementation import (
     MIXED,
     MODES,
@@ -19,11 +19,14 @@ from jaxmeter.harness.declare.implementation import (
 from jaxmeter.harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
 from jaxmeter.harness.declare.unread import describe_unread_function
 from jaxmeter.harness.machine.platforms import DEVICES
-from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.record.cases import FEWEST_QUEUED, MEASURED, NATIVE, Param, Published
 from jaxmeter.harness.record.traps import KINDS
 
 _NAME = re.compile(r"[\w.+-]+")
+_ITEMS = re.compile(r"[^\W\d_][\w -]{0,29}")
+
+_EXAMPLE_OF_ITEMS = "items=Items('tokens', lambda *, batch, length: batch * length)"
 
 OF_LIMIT = ("backend",)
 """What limit() may ask for beside the params."""
@@ -85,6 +88,7 @@ def check_declaration(
       workload: Its name.
       arguments: Names of the positional arguments of its function.
     """
+    _check_items(workload, declaration)
     _check_functions(workload, declaration, implementations)
     if declaration.level not in LEVELS:
         _refuse(workload, f"no level '{declaration.level}'; levels are {', '.join(LEVELS)}")
@@ -111,6 +115,8 @@ def check_declaration(
             _refuse(workload, f"no metric '{answer.metric}' to answer with; metrics are {', '.join(METRICS)}")
         if METRICS[answer.metric].exponent_of is not None:
             _refuse(workload, f"the metric '{answer.metric}' is of all cases, and one case answers; name another")
+        if answer.metric == THROUGHPUT and declaration.items is None:
+            _refuse(workload, f"it answers with '{THROUGHPUT}' and has no items=; declare {_EXAMPLE_OF_ITEMS}")
     counted = [item for item in implementations if "jit" in item.modes and item.compiles is None]
     if declaration.compiles is not None and not counted:
         _refuse(
@@ -137,6 +143,37 @@ def check_names(workload: str, declaration: Declaration, what: str, names: Itera
         )
 
 
+def check_item_count(workload: str, unit: str, count: object, params: Mapping[str, Param] | None = None) -> int:
+    """Return the number of items that a call processes.
+
+    Args:
+      params: Of the case; None where all cases have the same number.
+    Raises:
+      DeclarationError: It is not an integer, or less than 1.
+    """
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        where = f" with {dict(params)}" if params else ""
+        _refuse(workload, f"items= counts {count!r} {unit}{where}; a call's number of items must be an integer ≥ 1")
+    return int(count)
+
+
+def _check_items(workload: str, declaration: Declaration) -> None:
+    items = declaration.items
+    if items is None:
+        return
+    if not isinstance(items, Items):
+        _refuse(workload, f"items is {items!r}; it must be an Items, such as {_EXAMPLE_OF_ITEMS}")
+    unit: object = items.unit
+    if not (isinstance(unit, str) and _ITEMS.fullmatch(unit)):
+        _refuse(
+            workload,
+            f"items are called {unit!r}; their name must begin with a letter and have at most 30 letters, "
+            f"digits, spaces or hyphens, such as 'tokens', which is shown as tokens/s",
+        )
+    if not callable(items.count):
+        check_item_count(workload, items.unit, items.count)
+
+
 def _check_functions(workload: str, declaration: Declaration, implementations: Iterable[Implementation]) -> None:
     _check_function(workload, declaration, "inputs()", declaration.inputs, keyword_only=True)
     _check_function(workload, declaration, "cost()", declaration.cost, keyword_only=False)
@@ -151,6 +188,7 @@ def _check_functions(workload: str, declaration: Declaration, implementations: I
             check_names(workload, declaration, what, changed or {})
     budgets: tuple[Compiles | None, ...] = (declaration.compiles, *(item.compiles for item in implementations))
     for what, value in (
+        ("items", None if declaration.items is None else declaration.items.count),
         ("devices", needs.devices),
         ("config", needs.config),
         *(("compiles", budget) for budget in budgets),

@@ -209,6 +209,20 @@ class Needs:
     host: tuple[str, ...] = ()
 
 
+@options("Items")
+class Items:
+    """How many items a call processes, so that its throughput stands next to its time: `Items("tokens", 4096)`.
+
+    Args:
+      unit: What they are, in the plural; the same in all cases. Throughput is shown in `tokens/s`.
+      count: How many of them one call processes, of a stream one pass: a number, or a function of params,
+        `lambda *, batch, length: batch * length`.
+    """
+
+    unit: str = field(kw_only=False)
+    count: int | Callable[..., int] = field(kw_only=False)
+
+
 @options("workload")
 class Declaration:
     """What `@workload` declares: a workload, and the decorated function as its first implementation.
@@ -222,6 +236,7 @@ class Declaration:
         it cannot tell is NaN, there and in what `compare` gives; the record then says how much was not checked.
       params: Name -> values: a value, a tuple, or `levels(...)` by level.
       cost: Params by name -> `Cost(flops=, bytes=)` of one call.
+      items: What one call processes, for throughput: `Items("tokens", lambda *, batch, length: batch * length)`.
       peers: Name -> the same computation in another library, a function or a `Peer`.
       modes: How implementations are executed, unless they say otherwise; by default eager, jit and aot (a stream:
         eager and jit). `mixed` is Python code that JAX does not trace as a whole.
@@ -268,6 +283,7 @@ class Declaration:
     reference: Function | NoReference
     params: Mapping[str, Levels | Values] = field(default_factory=dict)
     cost: Callable[..., Cost] | None = None
+    items: Items | None = None
     peers: Mapping[str, Peer | Function] = field(default_factory=dict)
     modes: tuple[str, ...] | None = None
     implementation: str | None = None

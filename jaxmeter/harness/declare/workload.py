@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxmeter.harness.declare.check import check_declaration, check_implementation, check_name, check_names
+from jaxmeter.harness.declare.check import (
+    check_declaration,
+    check_implementation,
+    check_item_count,
+    check_name,
+    check_names,
+)
 from jaxmeter.harness.declare.declaration import (
     Changes,
     Declaration,
@@ -125,7 +131,10 @@ class Workload:
         return next(item for item in self.implementations if item.name == wanted), mode
 
     def hash_definition(self) -> str:
-        """Hash of what makes this workload itself: inputs, reference and cost; not its implementations."""
+        """Hash of what makes this workload itself: inputs, reference and cost; not its implementations.
+
+        Items are left out: how a call's work is counted changes no time.
+        """
         declared = self.declaration
         reference = None if isinstance(declared.reference, NoReference) else declared.reference
         made = () if (source := self.find_data_source()) is None else (source.words,)
@@ -136,6 +145,18 @@ class Workload:
         """Which data its inputs are; None where that depends on nothing."""
         found = None if self.declaration.data is None else self.declaration.data()
         return DataSource(found) if isinstance(found, str) else found
+
+    def count_items(self, params: Mapping[str, Param]) -> int | None:
+        """How many items one call processes; None where nothing is declared.
+
+        Raises:
+          DeclarationError: It is not an integer, or less than 1.
+        """
+        items = self.declaration.items
+        if items is None:
+            return None
+        count = call_with(items.count, params) if callable(items.count) else items.count
+        return check_item_count(self.name, items.unit, count, params)
 
     def count_devices(self, params: Mapping[str, Param]) -> int:
         """How many devices a case uses."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics as summaries
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from jaxmeter.harness.metrics import statistics
@@ -43,6 +44,8 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
     else:
         raise ValueError(f"{metric.name} is of a workload, not of a variant")
     known = [value for value in values if value is not None]
+    if metric.unit is Unit.ITEMS_PER_SECOND:
+        metric = replace(metric, items=source.planned_case.items_unit)
     looks = count_looks(source) if metric.summary is Summary.TIMING else 1
     shared = source.pool.find_shared(metric.name, source, known)
     if number is None and known:

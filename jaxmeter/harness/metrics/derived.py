@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 
@@ -27,6 +28,8 @@ from jaxmeter.harness.record.cases import NATIVE, Cost
 from jaxmeter.harness.record.outcomes import Number, TimingDetails
 
 TOO_FEW_PAIRS = "too few of its processes were quiet on both sides"
+
+NO_ITEMS = "its workload declares no items="
 
 STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
 """The way from a Python function to its first result."""
@@ -291,15 +294,34 @@ def derive_bytes_over_declared(source: Readable) -> Derived:
 
 def rate_of(metric: str, amount: Callable[[Cost], Number | None]) -> Callable[[Readable], Derived]:
     """A function that divides a declared amount by the execution time, process by process."""
+    return lambda source: _divide_by_time(metric, amount(_cost(source)), source.read("execution_s"))
 
-    def derive(source: Readable) -> Derived:
-        declared, time = amount(_cost(source)), source.read("execution_s")
-        if declared is None or not 0 < declared < LARGEST:
-            return _undefined(metric)
-        values = (None if value is None else declared / value for value in time.values)
-        return Derived(tuple(values), time.contended, time.fault)
 
-    return derive
+def derive_throughput(source: Readable) -> Derived:
+    """Declared items over the execution time; its interval is that of the time, which it says in other words."""
+    items, time = usable_size(source.planned_case.items), source.read("execution_s")
+    derived = _divide_by_time("items_per_s", items, time, NO_ITEMS)
+    return derived if items is None or not derived.values else replace(derived, interval=_invert(items, time.interval))
+
+
+def _divide_by_time(metric: str, declared: Number | None, time: Reading, without: str = "") -> Derived:
+    """A declared amount over each process's time.
+
+    Args:
+      without: Why there is none where nothing is declared, for a person.
+    """
+    if declared is None or not 0 < declared < LARGEST:
+        return Derived(fault=Fault(Lack.NOT_DEFINED, metric, reason=without))
+    values = (None if value is None else declared / value for value in time.values)
+    return Derived(tuple(values), time.contended, time.fault)
+
+
+def _invert(amount: Number, time: Interval | None) -> Interval | None:
+    """An amount over a time."""
+    if time is None:
+        return None
+    low, high = (None if bound is None or bound <= 0 else amount / bound for bound in (time.high, time.low))
+    return Interval(low, amount / time.estimate, high, time.count, _invert(amount, time.verdict))
 
 
 def _cost(source: Readable) -> Cost:

@@ -32,6 +32,7 @@ class Unit(StrEnum):
     EXPONENT = "exponent"
     FLOP_PER_SECOND = "FLOP/s"
     BYTES_PER_SECOND = "B/s"
+    ITEMS_PER_SECOND = "items/s"
 
 
 class Direction(StrEnum):
@@ -90,6 +91,7 @@ class Metric:
         case.
       signed: Whether it may be below 0, such as a saving.
       family: The table that has a column for it because it is here.
+      items: Of a throughput that was read, what its workload counts, in the plural.
     """
 
     name: str
@@ -109,6 +111,12 @@ class Metric:
     detail: str = ""
     signed: bool = False
     family: Family | None = None
+    items: str = ""
+
+    @property
+    def unit_text(self) -> str:
+        """Its unit; of a throughput that was read, with what its workload counts, as `tokens/s`."""
+        return f"{self.items}/s" if self.items else self.unit.value
 
     @property
     def heading(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable, Reading
+from jaxmeter.harness.metrics.plausibility import LARGEST
 from jaxmeter.harness.metrics.traced import find_trace
 from jaxmeter.harness.record.outcomes import NumericsDetails
 from jaxmeter.harness.traces.roofline import HIGHEST_SHARE
@@ -27,11 +28,11 @@ def find_cost(source: Readable, what: str) -> tuple[float, str] | None:
     """
     cost = source.planned_case.cost
     declared = None if cost is None else getattr(cost, what)
-    if declared:
+    if declared is not None and 0 < declared < LARGEST:
         return float(declared), DECLARED
     summary = find_trace(source)
     counted = None if summary is None else getattr(summary, what)
-    if summary is None or not counted:
+    if summary is None or counted is None or not 0 < counted < LARGEST:
         return None
     return float(counted) * len(summary.devices), "counted from the program"
 
@@ -39,16 +40,21 @@ def find_cost(source: Readable, what: str) -> tuple[float, str] | None:
 def find_peak_flops(source: Readable) -> float | None:
     """Return the peak of one device in the format that the case's products are computed in; None without one."""
     peaks: Mapping[str, float] = source.environment.peak_flops
+    return peaks.get(find_product_format(source) or "")
+
+
+def find_product_format(source: Readable) -> str | None:
+    """Return the format that the case's products are computed in; None where nothing tells, or there are several."""
     summary = find_trace(source)
     formats = () if summary is None else summary.product_formats
     # Of several formats nobody can say which peak holds; of a program without products the declared one does.
     name = formats[0] if len(formats) == 1 else None if formats else source.planned_case.params.get("dtype")
     if name != "float32":
-        return None if name is None else peaks.get(str(name))
+        return None if name is None else str(name)
     numerics = source.outcomes.get("numerics")
     details = None if numerics is None else numerics.details
     products = details.products if isinstance(details, NumericsDetails) else None
-    return peaks.get(products or "float32")
+    return products or "float32"
 
 
 def derive_flops_share(source: Readable) -> Derived:
@@ -73,7 +79,10 @@ def _derive(source: Readable, what: str, peak: float | None, above: str) -> Deri
     name = "flops_share" if what == "flops" else "bandwidth_share"
     cost = find_cost(source, what)
     if cost is None or not peak:
-        return Derived(fault=Fault(Lack.NOT_DEFINED, name))
+        reason = (
+            f"its workload declares no {what}, and no capture gives them" if cost is None else _explain(source, what)
+        )
+        return Derived(fault=Fault(Lack.NOT_DEFINED, name, reason=reason))
     time = _find_time(source)
     devices = 1 if source.environment.device_kind == "cpu" else _count_devices(source, cost[1])
     values = tuple(None if value is None else cost[0] / value / (peak * devices) for value in time.values)
@@ -81,6 +90,15 @@ def _derive(source: Readable, what: str, peak: float | None, above: str) -> Deri
     known = [value for value in values if value is not None]
     is_above = bool(known) and max(known) > HIGHEST_SHARE
     return replace(derived, doubt=above) if is_above else derived
+
+
+def _explain(source: Readable, what: str) -> str:
+    """Return why there is no peak."""
+    here = source.environment
+    if what == "bytes" or not here.peak_flops:
+        return f"no peak is known of its device ({here.device_kind})"
+    name = find_product_format(source)
+    return f"no peak is known of {name} products" if name else "in which format its products are computed is not known"
 
 
 def _count_devices(source: Readable, said_by: str) -> int:

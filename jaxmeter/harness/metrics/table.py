@@ -8,6 +8,10 @@ from jaxmeter.harness.metrics import derived, roofline, traced
 from jaxmeter.harness.metrics.metric import Direction, Family, Metric, Summary, Unit
 from jaxmeter.harness.metrics.statistics import SLOW_SPELL_S
 
+THROUGHPUT = "items_per_s"
+
+SHARES_OF_PEAK = ("flops_share", "bandwidth_share")
+
 _timed = partial(Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="timing", summary=Summary.TIMING)
 _compiled = partial(
     Metric, unit=Unit.SECONDS, direction=Direction.LOWER, probe="compilation", summary=Summary.PROCESSES
@@ -654,6 +658,16 @@ _DERIVED = (
         direction=Direction.NEITHER,
         derive=roofline.derive_intensity,
         definition="FLOPs over bytes of a call, each declared or else counted from the program: FLOP/B.",
+    ),
+    _rate(
+        name=THROUGHPUT,
+        title="throughput",
+        unit=Unit.ITEMS_PER_SECOND,
+        derive=derived.derive_throughput,
+        definition=(
+            "Declared items of a call, such as tokens or examples, over execution_s, with its interval. Two runs are "
+            "compared by execution_s."
+        ),
     ),
     _rate(
         name="achieved_flops",

@@ -51,6 +51,8 @@ def plan_case(
             for mode in item.modes
         ),
         cost=None if declared.cost is None else call_with(declared.cost, params),
+        items=workload.count_items(params),
+        items_unit="" if declared.items is None else declared.items.unit,
         no_reference=declared.reference.reason if isinstance(declared.reference, NoReference) else None,
         time_limit_s=declared.time_limit_s,
         new_shape=workload.find_changes(declared.caching.new_shape, params),

@@ -13,7 +13,7 @@ from jaxmeter.harness.declare.implementation import ONE_COMPILED
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.metric import Summary
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
-from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.table import METRICS, SHARES_OF_PEAK
 from jaxmeter.harness.record import LOCK_STEP, NATIVE, PlannedCase, PlannedVariant, Settings
 from jaxmeter.harness.record.cases import COMPILATION
 from jaxmeter.harness.record.layout import EXPORTED
@@ -123,8 +123,12 @@ def list_cached(case: PlannedCase, settings: Settings) -> Variants:
 
 
 def list_traced(case: PlannedCase, settings: Settings) -> Variants:
-    """JAX's, in the case that represents its workload; in every case where asked for."""
-    wanted = case.represents_workload or "trace" in settings.everywhere
+    """JAX's, in the case that represents its workload or answers by a share of a peak; in every case where asked for.
+
+    A capture has the format of the products, whose peak it is, and a device's own time.
+    """
+    answers = case.answer is not None and case.answer.metric in SHARES_OF_PEAK
+    wanted = case.represents_workload or answers or "trace" in settings.everywhere
     return list_of_jax(case, settings) if wanted else ()
 
 

@@ -100,8 +100,8 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
       question: What the suite is there to tell, in one sentence.
       variant: Whose number it is, `implementation:mode`.
       against: The variant that it is set against; None where the number is the answer by itself.
-      metric: What it is one of: of execution_s the ratio of both, paired by process; of anything else both, side by
-        side.
+      metric: What it is one of: of execution_s and items_per_s the ratio of both, paired by process; of anything else
+        both, side by side. By itself flops_share tells how much of the device's peak is reached.
       at: Params of the case that stands for the suite; where a run has none with these, the one that represents the
         workload does.
       rank: The lower, the earlier it is told; None comes last, in the order of the plan.
@@ -179,6 +179,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       new_static: Params whose change is another static argument.
       default_threshold: Whether the `caching` probe also tries a persistent cache by JAX's own thresholds.
       represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
+      items: How many items one call processes, of a stream one pass; None where its workload declares none.
+      items_unit: What they are, in the plural, such as tokens.
       devices: How many devices it uses.
       config: What its processes set in `jax.config`.
       data: Which data its inputs are, where that depends on what there is.
@@ -201,6 +203,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     baseline: str
     variants: tuple[PlannedVariant, ...]
     cost: Cost | None = None
+    items: Number | None = None
+    items_unit: str = ""
     no_reference: str | None = None
     time_limit_s: float | None = None
     new_shape: dict[str, Param] | None = None

@@ -10,6 +10,9 @@ import msgspec
 from jaxmeter.harness.record.files import RecordError, read_json, write_json
 from jaxmeter.harness.record.layout import PEAKS, name_file
 
+MEASURED = "measured on this machine"
+"""Begins the source of such peaks."""
+
 SLOWEST, FASTEST = 1.0, 1e18
 """Beyond these a rate is a damaged file."""
 
@@ -52,7 +55,7 @@ class Peaks(msgspec.Struct, frozen=True, kw_only=True):
         spreads = [*self.flops.values(), self.bytes_per_s]
         widest = max((max(values) - min(values)) / median(values) for values in spreads)
         return (
-            f"measured on this machine at {self.at}: products and x + 2 y, median of {len(self.bytes_per_s)}, "
+            f"{MEASURED} at {self.at}: products and x + 2 y, median of {len(self.bytes_per_s)}, "
             f"spread at most {100 * widest:.0f} %"
         )
 

@@ -10,19 +10,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
-from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.metric import Direction, Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.roofline import DECLARED, find_cost
 from jaxmeter.harness.metrics.statistics import Interval, differs
-from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.record import INCOMPLETE, Answer
+from jaxmeter.harness.record.peaks import MEASURED
 
 from .. import numbers
+from ..compare.ratios import divide_readings
 from ..text import counted, shorten
 from ..write import write_reading
 from .cells import find_speedup_tone
 from .changes import write_numbers
 from .comparisons import Comparisons
-from .doubts import name_traps
+from .doubts import CONTENDED, name_traps
 from .keys import fragment_of
 from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import AnswerLine, Tone
@@ -30,6 +33,16 @@ from .reasons import describe_fault
 from .trust import is_vague
 
 TIME, SPEEDUP = "execution_s", "speedup"
+
+SHARES = {"flops_share": "flops", "bandwidth_share": "bytes"}
+"""Of a peak, and what of a cost each is of."""
+
+SENTENCES = {
+    "flops_share": "reaches {} of the peak FLOP/s",
+    "bandwidth_share": "reaches {} of the peak bandwidth",
+    THROUGHPUT: "processes {}",
+}
+"""What a variant does by a metric whose value is an answer by itself."""
 
 LEAST_FACTOR = 1.5
 """Below it, the two numbers by themselves say more."""
@@ -126,9 +139,13 @@ def _tell(case: Case, answer: Answer | None) -> tuple[str, Tone]:
     if len(sides) < len(found):
         lacking = next(name for name, one in zip(answer.variants, found, strict=True) if one is None)
         return _no_answer(f"the case has no variant {shorten(lacking, LONGEST_TERM)}")
+    readings = [side.read(answer.metric) for side in sides]
     if len(sides) == 2 and answer.metric == TIME:
-        return _tell_ratio(*sides)
-    return _tell_values(sides, [side.read(answer.metric) for side in sides])
+        return _tell_ratio(sides[0], sides[1])
+    if len(sides) == 2 and answer.metric == THROUGHPUT and all(reading.has_number for reading in readings):
+        rates = " against ".join(write_reading(reading)[0] for reading in readings)
+        return _tell_ratio(sides[0], sides[1], also=rates)
+    return _tell_values(sides, readings)
 
 
 def _no_answer(reason: str) -> tuple[str, Tone]:
@@ -144,8 +161,12 @@ def _why_untimed(case: Case) -> str:
     return "no variant was planned" if not lacking else "no time recorded" if fault is None else describe_fault(fault)
 
 
-def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
-    """How fast one is beside the other: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`."""
+def _tell_ratio(one: Variant, other: Variant, also: str = "") -> tuple[str, Tone]:
+    """How fast one is beside the other: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`.
+
+    Args:
+      also: What else is told of the two.
+    """
     ratio = compare_paired(one, other)
     if ratio is None:
         faults = (side.read(TIME).fault for side in (one, other))
@@ -162,6 +183,7 @@ def _tell_ratio(one: Variant, other: Variant) -> tuple[str, Tone]:
     )
     doubt = doubt_ratio(one, other)
     remarks = [
+        also,
         "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
         "a wide interval" if is_vague(ratio) else "",
         _explain_undecided(one, ratio) if undecided else "",
@@ -187,33 +209,66 @@ def _explain_undecided(one: Variant, ratio: Interval) -> str:
 
 
 def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple[str, Tone]:
-    """Another metric of each: `Temporary memory: 1.13 MiB by by_blocks:jit, 32.0 MiB by naive:jit`."""
+    """Another metric of each: `Temporary memory: 1.13 MiB by by_blocks:jit, 32.0 MiB by naive:jit; lower is better`."""
     lacking = next((reading for reading in readings if reading.interval is None), None)
     if lacking is not None:
         return _no_answer("nothing recorded" if lacking.fault is None else describe_fault(lacking.fault))
-    told = (
-        f"{_write(reading)} by {shorten(side.planned.name, LONGEST_TERM)}"
-        for side, reading in zip(sides, readings, strict=True)
-    )
-    contended = any(reading.contended for reading in readings)
+    doubts = dict.fromkeys(one.doubt or CONTENDED for one in readings if one.contended or one.doubt)
     vague = any(is_vague(reading.interval) for reading in readings)
-    title = readings[0].metric.title
     remarks = [
+        *_tell_peak(sides, readings[0]),
         _tell_factor(readings),
         "a wide interval" if vague else "",
-        "not to be trusted: contended" if contended else "",
+        f"not to be trusted: {' and '.join(doubts)}" if doubts else "",
         *(traps := _tell_traps(sides)),
     ]
-    text = "; ".join(filter(None, (f"{title[:1].upper()}{title[1:]}: {', '.join(told)}", *remarks)))
-    return f"{text}.", Tone.WARN if contended or traps else Tone.PLAIN
+    text = "; ".join(filter(None, (_name_values(sides, readings), *remarks)))
+    return f"{text}.", Tone.WARN if doubts or traps else _find_tone(sides[0], readings)
+
+
+def _name_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
+    """`step:jit reaches 43 % [41, 45] of the peak FLOP/s`; of two, or another metric, its title and each value."""
+    metric, names = readings[0].metric, [shorten(side.planned.name, LONGEST_TERM) for side in sides]
+    values = [_write(reading) for reading in readings]
+    if len(sides) == 1 and metric.name in SENTENCES:
+        return f"{names[0]} {SENTENCES[metric.name].format(values[0])}"
+    told = ", ".join(f"{value} by {name}" for value, name in zip(values, names, strict=True))
+    return f"{metric.title[:1].upper()}{metric.title[1:]}: {told}"
+
+
+def _tell_peak(sides: Sequence[Variant], reading: Reading) -> tuple[str, ...]:
+    """Of a share of a peak: whose peak it is, what was counted, and of one alone the throughput that it stands for."""
+    variant, what = sides[0], SHARES.get(reading.metric.name)
+    if what is None:
+        return ()
+    source, cost = variant.environment.peaks_source or "", find_cost(variant, what)
+    origin = MEASURED if source.startswith(MEASURED) else f"from {shorten(source, LONGEST_TERM)}"
+    throughput = variant.read(THROUGHPUT)
+    return (
+        f"the peak is {origin}" if source else "",
+        f"{what} {cost[1]}" if cost is not None and cost[1] != DECLARED else "",
+        _write(throughput) if throughput.has_number and len(sides) == 1 else "",
+    )
+
+
+def _find_tone(first: Variant, readings: Sequence[Reading]) -> Tone:
+    """Of two values, good where the first is surely the better; of one, plain."""
+    direction = readings[0].metric.direction
+    if len(readings) != 2 or direction is Direction.NEITHER:
+        return Tone.PLAIN
+    above, below = readings if direction is Direction.HIGHER else reversed(readings)
+    ratio = divide_readings(above, below, first.settings)
+    return Tone.PLAIN if ratio is None else find_speedup_tone(ratio)
 
 
 def _tell_factor(readings: Sequence[Reading]) -> str:
-    """`about 130 times as much`: the larger of two beside the smaller."""
+    """`about 130 times as much, lower is better`: the larger of two beside the smaller."""
     known = [one.estimate for one in readings if one.estimate is not None and one.estimate > 0]
     if len(readings) != 2 or len(known) != 2 or max(known) < LEAST_FACTOR * min(known):
         return ""
-    return f"about {numbers.roughly(max(known) / min(known))} times as much"
+    direction = readings[0].metric.direction
+    better = "" if direction is Direction.NEITHER else f", {direction.value} is better"
+    return f"about {numbers.roughly(max(known) / min(known))} times as much{better}"
 
 
 def _write(reading: Reading) -> str:

@@ -14,8 +14,8 @@ AT_ODDS = "inconsistent"
 
 
 def find_doubts(variant: Variant, reading: Reading) -> tuple[str, ...]:
-    """Return the words that follow a time or a speedup: contended, inconsistent with the speedup, traps."""
-    words = [CONTENDED] if reading.contended else []
+    """Return the words that follow a number: contended, inconsistent with the speedup, above the peak, traps."""
+    words = [CONTENDED] if reading.contended else [reading.doubt] if reading.doubt else []
     if reading.metric.name in TIMES and find_disagreement(variant, reading.metric.name):
         words.append(AT_ODDS)
     return (*words, *name_traps(variant))

@@ -9,6 +9,7 @@ from jaxmeter import (
     Cost,
     DeclarationError,
     Figure,
+    Items,
     Needs,
     Peer,
     Published,
@@ -274,6 +275,14 @@ def published(**changes) -> Published:
             {"answer": Answer("Is it?", "attention:jit", metric="speed")},
             "no metric 'speed' to answer with; metrics",
         ),
+        ({"answer": Answer("Is it?", "attention:jit", metric="items_per_s")}, "answers with 'items_per_s' and has no"),
+        ({"items": lambda *, seq: seq}, "it must be an Items, such as items=Items('tokens', lambda"),
+        ({"items": Items("tokens/s", 7)}, "items are called 'tokens/s'; their name must begin with a letter"),
+        ({"items": Items(7, "tokens")}, "items are called 7; their name must begin with a letter"),
+        *(
+            ({"items": Items("tokens", count)}, f"items= counts {count!r} tokens…must be an integer ≥ 1")
+            for count in (0, -1, 2.0, True, "7", None)
+        ),
         ({"answer": Answer("Is it?", "attention:jit", at={"heads": 1})}, "the answer names 'heads', which params does"),
         ({"published": (published(at={"heads": 1}),)}, "published at a book names 'heads', which params does not list"),
         ({"published": (published(at={"backend": "cuda"}),)}, "published at backend 'cuda', which there is not"),
@@ -287,6 +296,7 @@ def published(**changes) -> Published:
                 ("inputs()", {"inputs": lambda key, *, seq, heads: None}),
                 ("cost()", {"cost": lambda *, heads: Cost(flops=heads)}),
                 ("cost()", {"cost": lambda heads: Cost(flops=heads)}),
+                ("items()", {"items": Items("tokens", lambda *, heads: heads)}),
                 ("reference()", {"reference": lambda x, *, heads: x}),
                 ("compare()", {"compare": lambda result, *, heads: result}),
                 ("attention()'s limit", {"limit": lambda heads: None}),
@@ -396,6 +406,36 @@ def test_without_a_word_a_case_uses_one_device_and_sets_nothing():
     declared = declare()
 
     assert (declared.count_devices({}), declared.find_config({})) == (1, {})
+
+
+@pytest.mark.parametrize(
+    "count", [256, lambda *, seq: 2 * seq, lambda seq: np.int64(2 * seq)], ids=["number", "function", "NumPy's number"]
+)
+def test_items_are_counted_by_a_number_or_by_a_function_of_params(count):
+    declared = declare(items=Items("tokens", count), answer=Answer("Is it?", "attention:jit", metric="items_per_s"))
+    declared.check()
+
+    counted = declared.count_items({"seq": 128, "dtype": "float32"})
+
+    assert (counted, type(counted)) == (256, int)
+    assert declare().count_items({}) is None
+
+
+@pytest.mark.parametrize(
+    "count",
+    [lambda *, seq: seq - 128, lambda *, seq: -seq, lambda *, seq: seq / 2],
+    ids=["zero", "negative", "no integer"],
+)
+def test_a_function_that_gives_no_number_of_items_is_refused_where_a_case_is_planned(count):
+    declared = declare(items=Items("tokens", count))
+    declared.check()
+
+    with pytest.raises(DeclarationError, match=r"items= counts .* tokens with \{'seq': 128.*; .* integer ≥ 1"):
+        declared.count_items({"seq": 128, "dtype": "float32"})
+
+
+def test_items_change_no_definition_so_that_older_runs_stay_comparable():
+    assert declare(items=Items("tokens", 7)).hash_definition() == declare().hash_definition()
 
 
 def test_a_limit_may_ask_for_the_backend():

@@ -74,6 +74,8 @@ FULL = variants_of(
     },
     memory_bytes=40,
     cost=COST,
+    items=500,
+    items_unit="tokens",
     devices=4,
 )
 
@@ -95,6 +97,7 @@ EXPECTED = {
     "flops_share": 0.5,
     "bandwidth_share": 0.25,
     "operational_intensity": 0.5,
+    "items_per_s": 500.0,
     "achieved_flops": 2e6,
     "achieved_bandwidth": 4e6,
     "algorithm_bandwidth": 1e6,
@@ -120,12 +123,42 @@ def test_a_derived_metric_is_what_its_definition_says(metric):
 
 @pytest.mark.parametrize("metric", sorted(EXPECTED.keys() - OF_DECLARATIONS))
 def test_a_derived_metric_of_a_variant_that_nobody_measured_tells_why(metric):
-    nothing = variants_of({"f:eager": {}, "f:jit": {}}, cost=COST)["f:jit"]
+    nothing = variants_of({"f:eager": {}, "f:jit": {}}, cost=COST, items=500)["f:jit"]
 
     reading = nothing.read(metric)
 
     assert (reading.interval, reading.values) == (None, ())
     assert reading.fault is not None
+
+
+def test_throughput_is_the_items_over_the_time_with_its_interval_and_in_the_unit_of_the_workload():
+    one = variants_of(
+        {"f:jit": timed((0.9, 1.0, 1.2, None), contended=3)},
+        items=600,
+        items_unit="tokens",
+        settings=samples.settings(shown_confidence=0.95),
+    )["f:jit"]
+    time, rate = one.read("execution_s"), one.read("items_per_s")
+
+    assert (rate.metric.unit_text, rate.contended, rate.values[3]) == ("tokens/s", time.contended, None)
+    assert rate.values[:3] == pytest.approx((600 / 0.9, 600.0, 500.0))
+    for of_rate, of_time in ((rate.interval, time.interval), (rate.verdict_interval, time.verdict_interval)):
+        assert of_rate.low * of_time.high == pytest.approx(600)
+        assert of_rate.estimate * of_time.estimate == pytest.approx(600)
+        assert of_rate.high * of_time.low == pytest.approx(600)
+        assert of_rate.count == 3
+    assert rate.verdict_interval.low < rate.interval.low
+
+
+@pytest.mark.parametrize("items", [None, 0, -1, 10**400, 1e300])
+def test_missing_or_damaged_items_give_no_throughput_and_say_so(items):
+    rate = variants_of({"f:jit": timed((1.0,))}, items=items)["f:jit"].read("items_per_s")
+
+    assert (rate.estimate, rate.fault.lack, rate.fault.reason) == (
+        None,
+        Lack.NOT_DEFINED,
+        "its workload declares no items=",
+    )
 
 
 def test_the_first_result_of_eager_code_is_its_first_call():

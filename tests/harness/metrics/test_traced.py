@@ -194,3 +194,39 @@ def test_a_share_above_the_peak_is_doubted(flops, is_doubted):
 def test_without_peaks_or_costs_there_is_no_share():
     assert variant_with(None, cost=Cost(flops=1e6)).read("flops_share").fault.lack is Lack.NOT_DEFINED
     assert variant_with(None, peak_flops={"float32": 4e9}).read("flops_share").fault.lack is Lack.NOT_DEFINED
+
+
+@pytest.mark.parametrize("flops", [0, -1, 10**400])
+def test_a_damaged_cost_gives_no_share(flops):
+    variant = variant_with(None, cost=Cost(flops=flops), peak_flops={"float32": 4e9})
+
+    assert variant.read("flops_share").fault.lack is Lack.NOT_DEFINED
+
+
+PEAKS = {"peak_flops": {"float32": 4e9}, "peak_bytes_per_s": 8e9}
+TWO_FORMATS = samples.traced(1e-3, product_formats=("float32", "bfloat16"))
+
+
+@pytest.mark.parametrize(
+    ("metric", "trace", "changes", "reason"),
+    [
+        ("flops_share", None, PEAKS, "its workload declares no flops, and no capture gives them"),
+        ("bandwidth_share", None, PEAKS, "its workload declares no bytes, and no capture gives them"),
+        ("flops_share", None, {"cost": Cost(flops=1e6)}, "no peak is known of its device (cpu)"),
+        ("bandwidth_share", None, {"cost": Cost(bytes=1e6)}, "no peak is known of its device (cpu)"),
+        (
+            "flops_share",
+            None,
+            {"cost": Cost(flops=1e6), "params": {"dtype": "float16"}, **PEAKS},
+            "no peak is known of float16 products",
+        ),
+        (
+            "flops_share",
+            TWO_FORMATS,
+            {"cost": Cost(flops=1e6), **PEAKS},
+            "in which format its products are computed is not known",
+        ),
+    ],
+)
+def test_a_share_that_is_missing_says_what_it_lacks(metric, trace, changes, reason):
+    assert variant_with(trace, **changes).read(metric).fault.reason == reason

@@ -3,7 +3,20 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter import Caching, Cost, DataSource, Figure, Needs, Published, Skip, State, levels, no_reference, workload
+from jaxmeter import (
+    Caching,
+    Cost,
+    DataSource,
+    Figure,
+    Items,
+    Needs,
+    Published,
+    Skip,
+    State,
+    levels,
+    no_reference,
+    workload,
+)
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case, plan_case
 from jaxmeter.harness.plan.probes import list_of_jax, list_runnable
@@ -62,6 +75,7 @@ def test_names_that_differ_in_signs_case_or_only_at_their_end_have_unlike_ids():
     params={"n": levels(quick=4)},
     reference=no_reference("it is random"),
     cost=lambda n: Cost(flops=n),
+    items=Items("draws", lambda *, n: 2 * n),
     peers={"numpy": len},
     modes=("jit",),
     limit=lambda n: Skip("too small") if n < 10 else None,
@@ -90,6 +104,7 @@ def test_a_planned_case_says_all_that_the_workload_declares():
     assert planned.params == {"n": 4}
     assert planned.description == "Draws."
     assert planned.cost == Cost(flops=4)
+    assert (planned.items, planned.items_unit) == (8, "draws")
     assert planned.no_reference == "it is random"
     assert (planned.time_limit_s, planned.queued, planned.measures) == (7.0, 8, "compilation")
     assert planned.baseline == "sampled:jit"

@@ -144,6 +144,13 @@ def test_one_case_of_each_workload_is_traced_or_all_if_asked(level, probes, repr
     assert names(list_traced(case, make_settings(level, probes=probes, suites=(), run_id="a"))) == expected
 
 
+@pytest.mark.parametrize(("metric", "traced"), [("flops_share", ("f:jit",)), ("execution_s", ())])
+def test_a_case_that_answers_by_a_share_of_a_peak_is_traced_since_its_capture_says_whose_peak(metric, traced):
+    case = samples.planned_case(variants=("f:jit",), answer=samples.Answer("?", "f:jit", metric=metric))
+
+    assert names(list_traced(case, make_settings("quick", probes=(), suites=(), run_id="a"))) == traced
+
+
 def test_only_what_a_workload_names_is_tried_as_new():
     planned = case("s", "w[n=1]", ("a:jit",))
 

@@ -65,6 +65,14 @@ def test_a_row_holds_the_number_its_interval_and_where_it_is_from():
     assert statistics.geometric_mean(json.loads(row["values"])) == pytest.approx(row["value"])
 
 
+def test_a_throughput_has_the_unit_that_its_workload_declares():
+    planned = samples.planned_case(items=64, items_unit="tokens")
+
+    row = one_row(rows_of(samples.run((planned, samples.fast_case(planned)))), "selu:jit", "items_per_s")
+
+    assert (row["unit"], row["value"]) == ("tokens/s", pytest.approx(64 / 5e-5, rel=1e-3))
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_columns_are_those_that_are_described_in_their_order(table):
     columns = TABLES[table][0]

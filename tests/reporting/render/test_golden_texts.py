@@ -40,7 +40,11 @@ def swept_run():
     for length in (128, 1024, 4096):
         outcomes = {"timing": samples.timing(length * 1e-6), "memory": samples.memory(0, 0, length**2)}
         planned = samples.planned_case(
-            "attention", params={"causal": True, "length": length}, variants=("formula:jit",)
+            "attention",
+            params={"causal": True, "length": length},
+            variants=("formula:jit",),
+            items=length,
+            items_unit="tokens",
         )
         pairs.append((planned, samples.record(planned, {"formula:jit": outcomes})))
     return samples.run(*pairs)

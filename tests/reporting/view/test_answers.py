@@ -77,6 +77,77 @@ def answered_by_a_rate():
     return line
 
 
+MEASURED = "measured on this machine at 2026-01-02: products and x + 2 y, median of 5, spread at most 3 %"
+WORK = {"cost": samples.Cost(flops=2_000_000, bytes=4_000_000), "items": 64, "items_unit": "tokens"}
+
+
+def answered_by(metric, *, against=None, peaks=True, source=MEASURED, **case):
+    """An answer by a metric of jitted code that takes 0.25 ms, beside eager code that takes 1 ms."""
+    planned = samples.planned_case(
+        variants=("f:eager", "f:jit"), answer=Answer("?", "f:jit", metric=metric, against=against), **{**WORK, **case}
+    )
+    record = samples.record(planned, {"f:eager": {"timing": timed(is_baseline=True)}, "f:jit": {"timing": timed(4)}})
+    known = {"peak_flops": {"float32": 20e9}, "peak_bytes_per_s": 80e9, "peaks_source": source} if peaks else {}
+    (line,) = answers_of_suites(page_of(samples.run((planned, record), environment=samples.environment(**known))))
+    return line
+
+
+BY_WORK = {
+    "a share of the peak FLOP/s": ("flops_share", {}),
+    "a share of the peak bandwidth": ("bandwidth_share", {}),
+    "a share of a data sheet's peak, without items": (
+        "flops_share",
+        {"source": "the data sheet", "items": None, "items_unit": ""},
+    ),
+    "a throughput": ("items_per_s", {}),
+    "two shares": ("flops_share", {"against": "f:eager"}),
+    "two throughputs": ("items_per_s", {"against": "f:eager"}),
+    "a share above the peak": ("flops_share", {"cost": samples.Cost(flops=20_000_000)}),
+    "no peak": ("flops_share", {"peaks": False}),
+    "no cost": ("flops_share", {"cost": None}),
+    "no items": ("items_per_s", {"items": None, "items_unit": ""}),
+    "no items of two": ("items_per_s", {"items": None, "items_unit": "", "against": "f:eager"}),
+}
+
+
+def test_a_share_of_the_peak_answers_by_itself_and_tells_the_throughput_that_it_stands_for():
+    line = answered_by("flops_share")
+
+    assert line.text.startswith("f:jit reaches 40")
+    assert "tokens/s" in line.text
+    assert line.tone is Tone.PLAIN
+
+
+def test_what_is_above_the_peak_is_a_warning_and_what_is_missing_says_why():
+    assert answered_by("flops_share", cost=samples.Cost(flops=20_000_000)).tone is Tone.WARN
+    assert answered_by("flops_share", peaks=False).text == "No answer: no peak is known of its device (cpu)."
+
+
+@pytest.mark.parametrize(
+    ("metric", "jit", "eager", "tone"),
+    [
+        ("temp_bytes", 1, 2, Tone.GOOD),
+        ("temp_bytes", 2, 1, Tone.WARN),
+        ("temp_bytes", 1, 1, Tone.MUTED),
+        ("temp_bytes", 0, 1, Tone.PLAIN),
+        ("donation_saves_bytes", 2, 1, Tone.GOOD),
+        ("code_bytes", 1, 2, Tone.GOOD),
+        ("alias_bytes", 1, 2, Tone.PLAIN),
+    ],
+)
+def test_of_two_values_the_metric_s_direction_says_which_is_better(metric, jit, eager, tone):
+    sides = {"eager": eager, "jit": jit}
+    outcomes = {mode: Outcome(status=Status.OK, values={metric: (size * MIB,)}) for mode, size in sides.items()}
+
+    line = answered(
+        Answer("?", "f:jit", against="f:eager", metric=metric),
+        {"memory": outcomes["jit"]},
+        eager={"memory": outcomes["eager"]},
+    )
+
+    assert line.tone is tone
+
+
 def answered_by_a_first_call(processes):
     return answered(
         Answer("?", "f:jit", against="f:eager", metric="first_call_s"),
@@ -139,6 +210,7 @@ def test_answers_read_as_their_golden_text():
         "not to be trusted": answered(JIT_OVER_EAGER, {"timing": timed(4, doubtful_ratios=True)}),
         "memory of both sides": answered_by_memory(),
         "a number by itself": answered_by_a_rate(),
+        **{name: answered_by(metric, **changes) for name, (metric, changes) in BY_WORK.items()},
         **{f"cold times of {processes}": answered_by_a_first_call(processes) for processes in (3, 2, 1)},
         **{f"without a number: {name}": answered(*lacking) for name, lacking in LACKING.items()},
         "timed apart": answered(JIT_OVER_EAGER, timed_apart()),

@@ -104,6 +104,8 @@ def rows_of_speeds():
     wrong["selu:eager"]["numerics"] = Outcome(status=Status.WRONG, reason="nan", values={})
     contended = (samples.timing(1e-3, contended=3), *[samples.timing(1e-4, baseline_s=1e-3)] * 2)
     on_one_device = samples.planned_case(cost=samples.Cost(message_bytes=4_000_000, bus_bytes=0))
+    counted = samples.planned_case(cost=samples.Cost(flops=2_000_000, bytes=4_000_000), items=64, items_unit="tokens")
+    peaks = {"peak_flops": {"float32": 80e9}, "peak_bytes_per_s": 70e9}
     none = {"execution_s": (None, None), "log_ratio": (None, None)}
     impossible = {"execution_s": (0.0, -1.0, 10**400, 1e300), "log_ratio": (1e9, -1e9, 10**400, 0)}
     paying = {
@@ -124,6 +126,9 @@ def rows_of_speeds():
         "jit is as fast": samples.run((usual, samples.fast_case(usual, eager_s=1e-4, jit_s=0.99e-4))),
         "a contended variant": run_of(dict(zip(peer, contended, strict=True))),
         "one device": samples.run((on_one_device, samples.fast_case(on_one_device))),
+        "items, and a bandwidth above the peak": samples.run(
+            (counted, samples.fast_case(counted)), environment=samples.environment(**peaks)
+        ),
         "a wrong baseline": run_of(wrong, planned=usual),
         "a half-width just beyond the target": run_of({"f:jit": samples.timing(1e-3, spread=1.24)}),
         "not timed": run_of(both({"numerics": samples.numerics()})),

@@ -45,6 +45,7 @@ RULES = (
     f"Samples whose threads waited for a core for more than {numbers.percent(LARGEST_WAIT)} of the time are set aside.",
     "A variant is contended without enough quiet processes: its number is shown, but not trusted.",
     "Rates divide the declared cost by the time: what the workload must do at least, not what the program did.",
+    "Throughput divides the declared items of a call, such as tokens, by its time, and has that time's interval.",
     "A dash is a missing value; the notes, or the section on what has no number, say why.",
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.table import SHARES_OF_PEAK, THROUGHPUT
 from jaxmeter.harness.record import INCOMPLETE, Status
 from jaxmeter.harness.record.wording import write_options
 
@@ -38,7 +39,7 @@ REFERENCE = (
 )
 OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same calibration loop. "
 COLLECTIVES = "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
-RATES = ("achieved_flops", "achieved_bandwidth")
+RATES = (THROUGHPUT, "achieved_flops", "achieved_bandwidth")
 RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")
 """What a collective does is to move data between devices; its rates in memory say nothing more."""
 
@@ -64,7 +65,8 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
         make_column("return_s"),
         *([make_column(PIPELINED, "Pipelined", "by queueing")] if queued else []),
         make_column("break_even_calls"),
-        Column("Rate", "declared cost", numeric=True),
+        Column("Rate", "as declared", numeric=True),
+        Column("Of the peak", "FLOP/s, B/s", numeric=True),
         make_column("max_error"),
         Column("Notes"),
     )
@@ -113,6 +115,7 @@ def _detail(case: Case) -> str:
         ]
         parts.append(" and ".join(part for part in declared if part))
         parts += [f"message of {numbers.memory(cost.message_bytes)}"] if cost.message_bytes is not None else []
+    parts += [f"{numbers.count(planned.items)} {planned.items_unit} a call"] if planned.items is not None else []
     parts += [f"no reference: {planned.no_reference}"] if planned.no_reference else []
     parts += list(case.record.notes) if case.record else [f"lost: {case.why_lost}"]
     return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
@@ -132,6 +135,7 @@ def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool, queued: bo
         *([make_cell(variant.read(PIPELINED), _by_queueing(variant))] if queued else []),
         _break_even(variant.read("break_even_calls")),
         _rate(variant),
+        _share_of_peak(variant),
         make_cell(variant.read("max_error")),
         _notes(variant),
     )
@@ -206,6 +210,12 @@ def _rate(variant: Variant) -> Cell:
         if rate.interval is not None
     ]
     return Cell(rates[0], " ".join(rates[1:])) if rates else Cell(numbers.MISSING)
+
+
+def _share_of_peak(variant: Variant) -> Cell:
+    """Of FLOP/s, above that of the bandwidth; none above a peak, as of data that stay in a cache."""
+    flops, moved = (write(one.metric, None if one.doubt else one.estimate) for one in map(variant.read, SHARES_OF_PEAK))
+    return Cell(flops, "" if moved == numbers.MISSING else moved)
 
 
 def _notes(variant: Variant) -> Cell:

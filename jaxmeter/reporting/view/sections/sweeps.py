@@ -8,7 +8,7 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.derived import STAGES
 from jaxmeter.harness.metrics.metric import Metric, Reading, Summary, Unit
 from jaxmeter.harness.metrics.reading import Variant
-from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.cases import COMPILATION
 
@@ -28,7 +28,9 @@ HINT = "0 is constant, 1 linear, 2 quadratic"
 HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 where each has its own"
 """How to read an exponent."""
 
-MEASURES = tuple(METRICS[name] for name in ("compile_total_s", "execution_s", "jaxpr_equations", "planned_peak_bytes"))
+MEASURES = tuple(
+    METRICS[name] for name in ("compile_total_s", "execution_s", THROUGHPUT, "jaxpr_equations", "planned_peak_bytes")
+)
 """One panel of a sweep each."""
 
 MEASURES_OF_COMPILING = (MEASURES[0], *(METRICS[name] for name in STAGES[:-1]), *MEASURES[1:])
@@ -79,12 +81,19 @@ def _plot(sweep: Sweep) -> Plot | None:
         lines = ((sweep.name(one), sweep.points(one, measure)) for one in sweep.implementations)
         series = tuple(Series(name, points) for name, points in lines if points)
         if series:
-            panels.append(Panel(name_measure(measure), sweep.param, PLOT_UNITS.get(measure.unit, ""), series))
+            unit = PLOT_UNITS.get(measure.unit, "")
+            panels.append(Panel(_title_panel(measure, sweep), sweep.param, unit, series))
     if not panels:
         return None
     shown = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
     title = f"Logarithmic; vertical lines are the bounds of the {name_level([sweep.run])}."
     return Plot(title, f"{shown}, logarithmic. {_sentence(sweep)}", tuple(panels))
+
+
+def _title_panel(measure: Metric, sweep: Sweep) -> str:
+    """The measure's name; of throughput with what its workload counts, which no axis has room for."""
+    name, (_, case) = name_measure(measure), sweep.cases[0]
+    return f"{name}, {shorten(case.planned.items_unit, LONGEST_TERM)}/s" if measure.name == THROUGHPUT else name
 
 
 def _exponents(sweep: Sweep) -> Table:
