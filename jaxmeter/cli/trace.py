@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,11 +17,15 @@ from jaxmeter.cli.complaints import give_up, report_store_errors
 from jaxmeter.cli.ending import INCOMPLETE
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.record.environment import Environment
-from jaxmeter.harness.record.files import RecordError
-from jaxmeter.harness.record.layout import RunFolder
-from jaxmeter.harness.record.runs import read_manifest
 from jaxmeter.harness.traces.bound import find_bound
-from jaxmeter.harness.traces.captures import Capture, Captures, NoCaptureError, choose_host, find_captures
+from jaxmeter.harness.traces.captures import (
+    Capture,
+    Captures,
+    NoCaptureError,
+    choose_host,
+    find_captures,
+    read_environment,
+)
 from jaxmeter.harness.traces.reading import require_step
 from jaxmeter.harness.traces.roofline import find_roofs
 from jaxmeter.harness.traces.summary import MOST_OPERATIONS, summarise_capture
@@ -49,11 +53,10 @@ class _Choice:
     """What of the captures is read, and how it is shown.
 
     Args:
-      host, step: Names; None for the slowest host, and for the steps that last longest.
+      step: A name; None for the steps that last longest.
       environment: Of the run that tells peaks; None where none was given.
     """
 
-    host: str | None
     step: str | None
     environment: Environment | None
     as_json: bool
@@ -87,12 +90,11 @@ def command(
 ) -> None:
     """With a second path it shows what differs."""
     paths = [_fetch(one) for one in (path, path_b) if one is not None]
-    choice = _Choice(host, step, None if peaks is None else _read_environment(peaks), as_json)
     try:
+        choice = _Choice(step, None if peaks is None else read_environment(_fetch(peaks)), as_json)
         found = [find_captures(one, session=session, case=case, variant=variant) for one in paths]
         if host is not None:
-            for one in found:
-                choose_host(one, host)
+            found = [replace(one, captures=(choose_host(one, host),)) for one in found]
         if len(found) == 2:
             is_healthy = _compare(found[0], found[1], choice, top or TOP)
         else:
@@ -112,30 +114,16 @@ def _fetch(path: str) -> Path:
         return fetch_whole(path)
 
 
-def _read_environment(path: str) -> Environment:
-    """The environment of a run, whose peaks were measured."""
-    try:
-        environment = read_manifest(RunFolder(_fetch(path))).environment
-    except RecordError as error:
-        give_up(f"--peaks: {error}")
-    if not environment.peak_flops:
-        give_up(
-            f"--peaks: {path}: this run knows no peaks; the first run with times on a machine measures those of its CPU"
-        )
-    return environment
-
-
 def _show(found: Captures, choice: _Choice, top: int | None) -> bool:
     """Print one path's captures; return whether all are healthy."""
     most = top or (MOST_OPERATIONS if choice.as_json else TOP)
     shown = _summarise(found.captures, choice, most)
     if choice.as_json:
-        kept = [one for one in shown if choice.host in (None, one.capture.host)]
-        sys.stdout.buffer.write(trace.encode(kept, found.other_sessions))
+        sys.stdout.buffer.write(trace.encode(shown, found.other_sessions))
     elif len(found.subjects) > 1:
         trace.show_list(shown, open_console())
     else:
-        trace.show(_choose_host(shown, choice), open_console(), others=found.other_sessions, hosts=shown)
+        trace.show(_choose_slowest(shown), open_console(), others=found.other_sessions, hosts=shown)
     return all(one.summary.is_healthy for one in shown)
 
 
@@ -148,7 +136,7 @@ def _compare(before: Captures, after: Captures, choice: _Choice, top: int) -> bo
                 f"a run has {len(one.subjects)} captures, and two are compared; choose one by --case and --variant, "
                 f"such as --case '{case}' --variant {variant}"
             )
-    pair = [_choose_host(_summarise(one.captures, choice, ALL), choice) for one in (before, after)]
+    pair = [_choose_slowest(_summarise(one.captures, choice, ALL)) for one in (before, after)]
     if choice.as_json:
         sys.stdout.buffer.write(trace.encode_difference(*pair))
     else:
@@ -156,11 +144,8 @@ def _compare(before: Captures, after: Captures, choice: _Choice, top: int) -> bo
     return all(one.summary.is_healthy for one in pair)
 
 
-def _choose_host(shown: Sequence[Shown], choice: _Choice) -> Shown:
-    """The host of that name, else the slowest."""
-    if choice.host is None:
-        return shown[find_slowest([one.summary for one in shown])]
-    return next(one for one in shown if one.capture.host == choice.host)
+def _choose_slowest(shown: Sequence[Shown]) -> Shown:
+    return shown[find_slowest([one.summary for one in shown])]
 
 
 def _summarise(captures: Sequence[Capture], choice: _Choice, most: int) -> list[Shown]:
@@ -180,7 +165,10 @@ def _summarise_one(capture: Capture, choice: _Choice, most: int, watch: Watch | 
     )
     if not summary.is_healthy:
         return Shown(capture, summary, None)
-    require_step(summary, choice.step)
+    try:
+        require_step(summary, choice.step)
+    except NoCaptureError as error:
+        raise NoCaptureError(f"{capture.path}: {error}") from None
     roofs = find_roofs(summary, choice.environment or capture.environment)
     return Shown(capture, summary, find_bound(summary, roofs), roofs)
 

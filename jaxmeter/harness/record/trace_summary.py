@@ -22,6 +22,7 @@ class Problem(StrEnum):
     CLOCKS_DISAGREE = "clocks disagree"
     COMMAND_BUFFERS = "command buffers"
     UNEQUAL_STEPS = "unequal steps"
+    LONG_STEP = "long step"
     PYTHON_TRACER = "Python tracer"
     UNFINISHED = "unfinished"
     CUT_JSON = "cut JSON"

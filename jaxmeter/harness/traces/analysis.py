@@ -136,8 +136,8 @@ def analyse(timeline: Timeline, programs: Programs, step_name: str | None = None
     steps = find_steps(timeline, step_name)
     windows = steps.steps
     starts, ends = _times(windows, "start"), _times(windows, "end")
-    kept = _inside(timeline.operations, windows)
-    operations = timeline.operations.take(kept)
+    operations = timeline.operations.take(_overlaps(timeline.operations, windows))
+    inside = _cut(operations, windows)
     about = _describe(timeline.operations, programs)
     devices: list[DeviceTime] = []
     by_category: list[Mapping[str, Intervals]] = []
@@ -169,7 +169,7 @@ def analyse(timeline: Timeline, programs: Programs, step_name: str | None = None
         steps=steps,
         wall=ends - starts,
         devices=tuple(devices),
-        operations=tuple(_total(operations, about, timeline, programs)),
+        operations=tuple(_total(operations, inside, about, timeline, programs)),
         by_category=tuple(by_category),
     )
 
@@ -195,11 +195,11 @@ def find_steps(timeline: Timeline, name: str | None = None) -> Steps:
             lasting[run.device, run.module, run.program] += run.end - run.start
         if lasting:
             _, module, program = max(lasting, key=lambda key: (lasting[key], key))
-            steps = [
-                Step(module, run.start, run.end, device=run.device if layout.has_device_clock else None)
-                for run in runs
-                if (run.module, run.program) == (module, program)
-            ]
+            own = [run for run in runs if (run.module, run.program) == (module, program)]
+            # Each device has runs of its own of a program that several run.
+            by_device = layout.has_device_clock or len({run.device for run in own}) > 1
+            steps = [Step(module, run.start, run.end, device=run.device if by_device else None) for run in own]
+            steps.sort(key=lambda step: (step.device or 0, step.start))
             return Steps(MODULE_RUNS, tuple(steps), others=others)
     if not len(timeline.operations):
         return Steps(WHOLE, (), others=others)
@@ -209,27 +209,50 @@ def find_steps(timeline: Timeline, name: str | None = None) -> Steps:
 
 def _find_annotated(timeline: Timeline, name: str | None) -> Steps | None:
     """Steps by annotation; None where the annotated code runs so far ahead that its work lies outside of them."""
-    steps, foreign = _choose_annotated(timeline.annotated, name)
-    others = Counter(one.name for one in foreign)
+    steps, outermost = _choose_annotated(timeline.annotated, name)
+    others = Counter(one.name for one in timeline.annotated) - Counter(one.name for one in steps)
     # Steps of other names that the same thread takes in turn, such as those of an evaluation.
-    between = _list_apart([one for one in foreign if one.thread == steps[0].thread], steps)
+    between = _list_apart([one for one in outermost if one.thread == steps[0].thread], steps)
     busy = unite(timeline.operations.intervals)
-    busy = subtract(busy, unite((_times(between, "start"), _times(between, "end"))))
-    inside = _hold(busy, steps)
-    until_last = measure(clip(busy, steps[0].start, steps[-1].end))
+    own = subtract(busy, unite((_times(between, "start"), _times(between, "end"))))
+    everything = measure(clip(own, steps[0].start, timeline.end))
+    inside, worked = _hold(own, steps), numpy.mean(covered(own, _times(steps, "start"), _times(steps, "end")) > 0)
     # Work of other code, before, between and behind the steps, does not mean that they do not wait.
-    if not measure(clip(busy, steps[0].start, timeline.end)) or (inside and inside >= HELD * until_last):
+    holds = inside >= HELD * measure(clip(own, steps[0].start, steps[-1].end))
+    has_work = worked >= HELD or inside >= HELD * everything
+    if not everything or (holds and has_work and _are_apart(timeline.operations, steps, is_alone=not between)):
         return Steps(ANNOTATIONS, tuple(steps), others=others)
     in_turn = sorted((*steps, *between), key=lambda step: step.start)
     following = [replace(step, end=after.start) for step, after in pairwise(in_turn) if step.name == steps[0].name]
-    held = _hold(busy, following)
-    if held and held >= HELD * measure(clip(busy, steps[0].start, timeline.end)):
+    # Where other steps take turns, work that runs into them cannot be told from theirs.
+    if between and not _are_apart(timeline.operations, following, is_alone=False):
+        return None
+    held = _hold(own, following)
+    if held and held >= HELD * everything:
         return Steps(ANNOTATIONS, tuple(following), until_next=True, others=others)
     return None
 
 
+def _are_apart(operations: Operations, steps: Sequence[Step], *, is_alone: bool) -> bool:
+    """Whether nothing runs when most of the steps end.
+
+    Args:
+      is_alone: Whether no other steps are between them; else nothing may run when they begin, either.
+    """
+    if not steps:
+        return False
+    starts, ends = _times(steps, "start"), _times(steps, "end")
+    begun, ended = numpy.sort(operations.starts), numpy.sort(operations.ends)
+
+    def is_idle(at: Times) -> NDArray[numpy.bool_]:
+        running: NDArray[numpy.bool_] = numpy.searchsorted(begun, at) <= numpy.searchsorted(ended, at, side="right")
+        return running
+
+    return bool(numpy.mean(is_idle(ends) & (is_alone | is_idle(starts))) >= HELD)
+
+
 def _choose_annotated(annotated: Sequence[Step], name: str | None) -> tuple[list[Step], list[Step]]:
-    """The steps of one name and thread, those that last longest, and the outermost steps of other names and threads."""
+    """The steps of one name and thread, those that last longest; and the outermost steps of other names and threads."""
     named = [step for step in annotated if name in (None, step.name)]
     outermost: dict[int | None, list[Step]] = defaultdict(list)
     for step in named:  # a step inside another is no step of its own
@@ -271,18 +294,38 @@ def _windows_of(windows: Sequence[Step], device: int, starts: Times, ends: Times
     return starts, numpy.where(foreign, starts, ends)
 
 
-def _inside(operations: Operations, windows: Sequence[Step]) -> NDArray[numpy.bool_]:
-    """Which operations begin in a step."""
+def _overlaps(operations: Operations, windows: Sequence[Step]) -> NDArray[numpy.bool_]:
+    """Which operations run in a step."""
     kept = numpy.zeros(len(operations), bool)
+    for here, starts, ends in _list_windows(operations, windows):
+        last = numpy.searchsorted(starts, numpy.maximum(operations.ends, operations.starts + 1)) - 1
+        runs = (last >= 0) & (operations.starts < ends[last])
+        kept |= runs if here is None else runs & here
+    return kept
+
+
+def _cut(operations: Operations, windows: Sequence[Step]) -> Operations:
+    """Operations from the first step in which they run to the last one, where they begin before or end after it."""
+    begun, ended = operations.starts, operations.ends
+    for here, starts, ends in _list_windows(operations, windows):
+        first = starts[numpy.minimum(numpy.searchsorted(ends, operations.starts, side="right"), len(starts) - 1)]
+        last = ends[numpy.maximum(numpy.searchsorted(starts, operations.ends) - 1, 0)]
+        is_cut = ((first > operations.starts) | (last < operations.ends)) & (True if here is None else here)
+        if is_cut.any():  # a large capture has no room for a copy
+            begun = numpy.where(is_cut, numpy.maximum(begun, first), begun)
+            ended = numpy.where(is_cut, numpy.minimum(ended, last), ended)
+    return replace(operations, starts=begun, ends=numpy.maximum(ended, begun))
+
+
+def _list_windows(
+    operations: Operations, windows: Sequence[Step]
+) -> Iterator[tuple[NDArray[numpy.bool_] | None, Times, Times]]:
+    """By device: which operations are its own, None for all; starts and ends of its steps, in order."""
     for device in {step.device for step in windows}:
         own = [step for step in windows if step.device == device]
         starts, ends = _times(own, "start"), _times(own, "end")
         order = numpy.argsort(starts, kind="stable")
-        starts, ends = starts[order], ends[order]
-        place = numpy.searchsorted(starts, operations.starts, side="right") - 1
-        begun = (place >= 0) & (operations.starts < ends[place])
-        kept |= begun if device is None else begun & (operations.device == device)
-    return kept
+        yield None if device is None else operations.device == device, starts[order], ends[order]
 
 
 def _intersect(first: Intervals, second: Intervals) -> Intervals:
@@ -328,9 +371,18 @@ def _is_of(operations: Operations, about: Sequence[Operation], category: str) ->
 
 
 def _total(
-    operations: Operations, about: Sequence[Operation], timeline: Timeline, programs: Programs
+    operations: Operations,
+    inside: Operations,
+    about: Sequence[Operation],
+    timeline: Timeline,
+    programs: Programs,
 ) -> Iterator[OperationTime]:
-    shares = _share_by_device(operations, about, len(timeline.devices))
+    """Each kind's times.
+
+    Args:
+      inside: The same operations, cut to the steps: what they share is busy time of steps.
+    """
+    shares = _share_by_device(inside, about, len(timeline.devices))
     durations = operations.ends - operations.starts
     own_times = _find_self_times(operations, about, programs)
     size = len(operations.kinds)

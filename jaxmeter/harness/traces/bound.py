@@ -94,7 +94,8 @@ def find_bound(summary: TraceSummary, roofs: Roofs) -> Bound | None:
         kind = BoundKind.COMPILATION
         shares[kind] = shares[BoundKind.DISPATCH]
     is_swollen = any(finding.problem is Problem.PYTHON_TRACER for finding in summary.findings)
-    if is_swollen and kind in (BoundKind.PYTHON, BoundKind.DISPATCH, BoundKind.COMPILATION):
+    decisive = largest if kind is BoundKind.NOTHING else kind
+    if is_swollen and decisive in (BoundKind.PYTHON, BoundKind.DISPATCH, BoundKind.COMPILATION):
         return None
     if kind is not BoundKind.OPERATIONS:
         share = shares[largest] if kind is BoundKind.NOTHING else shares[kind]

@@ -126,6 +126,23 @@ def find_captures(
     return Captures(captures, tuple(folder.name for folder in sessions if folder != chosen))
 
 
+def read_environment(path: Path) -> Environment:
+    """Return the environment of a run, with the peaks of its device.
+
+    Raises:
+      NoCaptureError: It is no run that can be read, or knows no peaks.
+    """
+    try:
+        environment = read_manifest(RunFolder(path)).environment
+    except RecordError as error:
+        raise NoCaptureError(f"no peaks: {error}") from None
+    if not environment.peak_flops:
+        raise NoCaptureError(
+            f"{path}: this run knows no peaks; a machine's first run with times measures those of its processor"
+        )
+    return environment
+
+
 def choose_host(captures: Captures, host: str) -> Capture:
     """Return the capture of a host.
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from jaxmeter.harness.record.trace_summary import TracedOperation, TraceSummary
-from jaxmeter.harness.traces.typical import count_device_steps, describe_steps
+from jaxmeter.harness.traces.typical import describe_steps, find_busy_per_step
 
 MOST_NAMED = 3
 """Programs of a capture that a sentence names."""
@@ -99,12 +99,6 @@ def list_unlike(before: TraceSummary, after: TraceSummary) -> tuple[str, ...]:
         a, b = (", ".join(sorted(names)[:MOST_NAMED]) for names in modules)
         unlike.append(f"programs: {a} in A, {b} in B")
     return tuple(unlike)
-
-
-def find_busy_per_step(summary: TraceSummary) -> float | None:
-    """Return the mean busy time of a step of one device; None where there is no step."""
-    count = count_device_steps(summary)
-    return sum(sum(device.busy_s) for device in summary.devices) / count if count else None
 
 
 def _name_key(operation: TracedOperation) -> tuple[str, str]:

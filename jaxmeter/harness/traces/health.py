@@ -30,6 +30,9 @@ MOST_PYTHON = 0.1
 MOST_NAMED = 5
 """Programs that a finding names."""
 
+FEWEST_STEPS, LONG_STEP, MOST_OF_ONE = 5, 5.0, 0.25
+"""From how many steps on one is said to be long: over so many medians, and over this share of the time of all."""
+
 PS_PER_S = 1e12
 
 _NOT_PERMITTED = re.compile(r"(?i)insufficient privilege|CUPTI_ERROR_INSUFFICIENT_PRIVILEGES|not permitted")
@@ -78,6 +81,7 @@ def find_problems(
     yield from _find_missing_steps(analysis, steps)
     yield from _find_clocks(analysis)
     yield from _find_hidden(analysis)
+    yield from _find_long_step(analysis)
     cut = sum(not run.is_finished for run in timeline.runs)
     if analysis.steps.source == MODULE_RUNS and 0 < cut < len(timeline.runs):
         yield Finding(
@@ -86,11 +90,11 @@ def find_problems(
             remedy="wait for the results before the capture ends",
             is_fatal=False,
         )
-    wall = float(analysis.wall.sum())
-    if timeline.python_events * PYTHON_EVENT_PS > MOST_PYTHON * wall:
+    wall, calls = float(analysis.wall.sum()), _count_python_calls(analysis)
+    if calls * PYTHON_EVENT_PS > MOST_PYTHON * wall:
         yield Finding(
             problem=Problem.PYTHON_TRACER,
-            text=f"the Python tracer recorded {timeline.python_events:,} calls, and the host's parts are much too long",
+            text=f"the Python tracer recorded {calls:,} calls in the steps, and the host's parts are much too long",
             remedy="capture with ProfileOptions.python_tracer_level = 0",
             is_fatal=False,
         )
@@ -99,6 +103,31 @@ def find_problems(
             problem=Problem.CUT_JSON,
             text=f"it holds {timeline.events:,} events; its *.trace.json.gz ends after {JSON_EVENTS:,}",
             remedy="the numbers here are of the whole capture; set TF_PROFILER_TRACE_VIEWER_MAX_EVENTS for the JSON",
+            is_fatal=False,
+        )
+
+
+def _count_python_calls(analysis: Analysis) -> int:
+    """Calls of Python functions in the steps, by the thread that annotated them, or by all where none did."""
+    total = 0
+    for thread, calls in analysis.timeline.python_calls.items():
+        begun = numpy.sort(calls)
+        own = [step for step in analysis.steps.steps if step.thread in (None, thread)]
+        total += sum(int(numpy.searchsorted(begun, step.end) - numpy.searchsorted(begun, step.start)) for step in own)
+    return total
+
+
+def _find_long_step(analysis: Analysis) -> Iterator[Finding]:
+    """One step that is much longer than the others has most of the shares."""
+    wall = analysis.wall
+    if len(wall) < FEWEST_STEPS:
+        return
+    longest, total = int(wall.max()), int(wall.sum())
+    if longest > LONG_STEP * float(numpy.median(wall)) and longest > MOST_OF_ONE * total:
+        yield Finding(
+            problem=Problem.LONG_STEP,
+            text=f"one of {len(wall)} steps takes {100 * longest / total:.0f} % of their time, and so of the shares",
+            remedy="capture again; if it is part of every run, such as a checkpoint, the shares are right in all",
             is_fatal=False,
         )
 
@@ -153,7 +182,9 @@ def _explain_nothing(timeline: Timeline, has_device: bool | None) -> Finding:
 def _find_missing_steps(analysis: Analysis, expected: int | None) -> Iterator[Finding]:
     steps = analysis.steps
     if steps.source != ANNOTATIONS:
-        if expected is not None:
+        layout = analysis.timeline.layout
+        # By a device's own clock steps are runs, whatever was annotated.
+        if expected is not None and not (layout is not None and layout.has_device_clock):
             yield Finding(problem=Problem.MISSING_STEPS, text=f"it has none of {expected} annotated steps")
         return
     of_steps = {(step.name, step.thread) for step in steps.steps}

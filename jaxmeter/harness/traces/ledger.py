@@ -73,6 +73,8 @@ def make_ledger(analysis: Analysis) -> Ledger | None:
     place = analysis.busiest
     layout = analysis.timeline.layout
     hidden = frozenset() if layout is None else layout.hides
+    if layout is not None and not len(analysis.timeline.host.get(WAITING, NONE)[0]):
+        hidden |= {WAITING}  # code that waits for several arrays at once looks like Python
     if analysis.steps.source == MODULE_RUNS:
         hidden |= OF_HOST  # a step is a run of a program, and what the host does between two is in none
     common = [step for step in analysis.steps.steps if step.device is None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,14 @@ import msgspec
 from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedOperation, TraceSummary
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.harness.traces.bound import Bound, describe_bound, find_bound
-from jaxmeter.harness.traces.captures import Capture, Captures, NoCaptureError, choose_host, find_captures
+from jaxmeter.harness.traces.captures import (
+    Capture,
+    Captures,
+    NoCaptureError,
+    choose_host,
+    find_captures,
+    read_environment,
+)
 from jaxmeter.harness.traces.roofline import Roofs, find_rates, find_roofs
 from jaxmeter.harness.traces.summary import analyse_space, summarise_analysis
 from jaxmeter.harness.traces.timeline import Step
@@ -133,6 +140,7 @@ def read_trace(
     case: str | None = None,
     variant: str | None = None,
     step: str | None = None,
+    peaks: str | Path | None = None,
 ) -> Trace:
     """Return what a profiler capture shows, as tables.
 
@@ -142,14 +150,18 @@ def read_trace(
       host: Name of one of several hosts.
       case, variant: Of a run.
       step: Name of the annotated steps; by default the name that lasts longest.
+      peaks: A run whose peaks rates are compared with; needed for captures of a CPU that are of no run.
     Raises:
-      NoCaptureError: There is no capture, or there are several, or no step of that name; the message says how to
-        choose. It is a ValueError.
+      NoCaptureError: There is no capture, or there are several, or no step of that name, or no peaks in that run; the
+        message says what to do. It is a ValueError.
       CaptureError: The file is damaged. It is a ValueError.
       OSError: The file cannot be read.
     """
     found = find_captures(Path(path), session=session, case=case, variant=variant)
-    trace = read_one(_choose(found, host), step_name=step)
+    capture = _choose(found, host)
+    if peaks is not None:
+        capture = replace(capture, environment=read_environment(Path(peaks)))
+    trace = read_one(capture, step_name=step)
     require_step(trace.summary, step)
     return trace
 
@@ -182,7 +194,7 @@ def require_step(summary: TraceSummary, name: str | None) -> None:
     Raises:
       NoCaptureError: With the names that there are.
     """
-    if name in (None, summary.step_name) or not summary.is_healthy:
+    if name is None or not summary.is_healthy or (name and name == summary.step_name):
         return
     if name in summary.other_steps:
         raise NoCaptureError(f"the steps named {name!r} cannot be used: steps here are {summary.steps_from}")

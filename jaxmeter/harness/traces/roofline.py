@@ -1,4 +1,4 @@
-"""Rates of a capture's busiest device next to its peaks: how far a program is from the roofs.
+"""Rates of a capture's devices while they are busy, next to their peaks: how far a program is from the roofs.
 
 Source: Williams, Waterman & Patterson, Roofline: an insightful visual performance model, CACM 52 (4), 2009.
 """
@@ -12,7 +12,7 @@ import msgspec
 from jaxmeter.harness.machine.devices import DEVICE_KINDS
 from jaxmeter.harness.record.environment import Environment
 from jaxmeter.harness.record.trace_summary import TraceSummary
-from jaxmeter.harness.traces.typical import find_busy_s
+from jaxmeter.harness.traces.typical import find_busy_per_step
 
 NARROWER = {"float32": "tensorfloat32"}
 """Formats that a device may compute products of another format in."""
@@ -37,7 +37,7 @@ class Roofs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """What the busiest device achieves while it is busy, next to one peak.
+    """What a device achieves while it is busy, over all steps, next to one peak.
 
     Args:
       unit: FLOP/s or B/s.
@@ -79,7 +79,7 @@ def find_roofs(summary: TraceSummary, environment: Environment | None = None) ->
 
 
 def find_rates(summary: TraceSummary, roofs: Roofs) -> tuple[Rate, ...]:
-    """Return the rates of a typical step: FLOP/s next to the peak of each format that is possible, and B/s."""
+    """Return the rates of all steps: FLOP/s next to the peak of each format that is possible, and B/s."""
     peaks: Mapping[str, float | None] = choose_peaks(summary, roofs.flops) or {"": None}
     flops, moved = (_divide(summary, count) for count in (summary.flops, summary.bytes))
     rates = [Rate(unit="FLOP/s", form=form, achieved=flops, peak=peak) for form, peak in peaks.items()]
@@ -100,5 +100,5 @@ def _list_formats(formats: Iterable[str]) -> Iterator[str]:
 
 
 def _divide(summary: TraceSummary, count: float | None) -> float | None:
-    busy_s = find_busy_s(summary.busiest)
+    busy_s = find_busy_per_step(summary)
     return None if count is None or not busy_s else count / busy_s

@@ -186,7 +186,7 @@ class Timeline:
       before_launch: Kernels that started before their launch: clocks that disagree.
       skew: Largest difference between the host's and the device's clock over the capture, in picoseconds.
       events: How many were read.
-      python_events: How many of them are Python's own functions, which the Python tracer records.
+      python_calls: By the host's thread, when Python's own functions began, which the Python tracer records.
       first, end: When the first event began, and the last one ended.
       whole: Whether the profiler's last record is there.
     """
@@ -204,7 +204,7 @@ class Timeline:
     before_launch: int
     skew: int
     events: int
-    python_events: int
+    python_calls: Mapping[int, Times]
     first: int
     end: int
     whole: bool
@@ -264,7 +264,8 @@ class _Reader:
         self.launches: dict[Value, int] = {}
         self.kernels: list[tuple[Value, int]] = []
         self.skews: list[tuple[int, int]] = []
-        self.events = self.python_events = 0
+        self.events = 0
+        self.python_calls: dict[int, array[int]] = defaultdict(lambda: array("q"))
         self.first: int | None = None
         self.end = 0
         stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines() if line.has_events]
@@ -306,7 +307,7 @@ class _Reader:
             before_launch=sum(delay < 0 for delay in delays),
             skew=max((highest - lowest for lowest, highest in self.skews), default=0),
             events=self.events,
-            python_events=self.python_events,
+            python_calls={thread: _times(begun) for thread, begun in self.python_calls.items()},
             first=self.first or 0,
             end=self.end,
             whole=any(plane.name == "Task Environment" for plane in self.space.planes),
@@ -409,10 +410,12 @@ class _Reader:
             for identifier, begin, duration, encoded in line.events():
                 self.events += 1
                 part = parts.get(identifier, "")
-                if part in ("ignored", _PYTHON):
-                    self.python_events += part == _PYTHON
+                if part == "ignored":
                     continue
                 start = begin - self.origin_ps
+                if part == _PYTHON:
+                    self.python_calls[thread].append(start)
+                    continue
                 end = start + duration if duration > 0 else start
                 self._bound(start, end)
                 if part == _PENDING:

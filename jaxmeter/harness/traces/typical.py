@@ -26,8 +26,23 @@ def find_busy_s(device: TracedDevice | None) -> float | None:
 
 def find_busy_share(summary: TraceSummary) -> float | None:
     """Return the share of the traced steps' time in which the busiest device is busy; None where it is unknown."""
-    device, total_s = summary.busiest, sum(summary.traced_s)
+    device = summary.busiest
+    total_s = 0.0 if device is None else sum(list_step_times(summary, device))
     return sum(device.busy_s) / total_s if device is not None and device.busy_s and total_s > 0 else None
+
+
+def list_step_times(summary: TraceSummary, device: TracedDevice) -> Sequence[float]:
+    """Return the wall times of a device's traced steps: its own, which follow each other, or those that all share."""
+    if count_device_steps(summary) != len(summary.traced_s):
+        return summary.traced_s
+    first = sum(len(one.busy_s) for one in summary.devices[: summary.devices.index(device)])
+    return summary.traced_s[first : first + len(device.busy_s)]
+
+
+def find_busy_per_step(summary: TraceSummary) -> float | None:
+    """Return the mean busy time of a step of one device; None where there is no step."""
+    count = count_device_steps(summary)
+    return sum(sum(device.busy_s) for device in summary.devices) / count if count else None
 
 
 def describe_steps(summary: TraceSummary) -> str:

@@ -16,12 +16,13 @@ from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TraceSu
 from jaxmeter.harness.traces.analysis import MODULE_RUNS
 from jaxmeter.harness.traces.bound import Bound, describe_bound
 from jaxmeter.harness.traces.captures import Capture
-from jaxmeter.harness.traces.growth import Grown, Presence, find_busy_per_step, find_grown, list_unlike
+from jaxmeter.harness.traces.growth import Grown, Presence, find_grown, list_unlike
 from jaxmeter.harness.traces.ledger import GROUPS
 from jaxmeter.harness.traces.roofline import HIGHEST_SHARE, Rate, Roofs, find_rates
 from jaxmeter.harness.traces.typical import (
     count_device_steps,
     describe_steps,
+    find_busy_per_step,
     find_busy_s,
     find_busy_share,
     find_rate,
@@ -176,9 +177,12 @@ def _describe_traced(summary: TraceSummary) -> Iterator[Text]:
         yield _make_text(f"  {steps}: {describe_steps(summary)}")
     if summary.other_steps:
         known = sorted(summary.other_steps.items(), key=lambda item: (-item[1], item[0]))
-        others = ", ".join(f"{name} ({numbers.count(count)})" for name, count in known[:MOST_OTHERS])
+        others = ", ".join(
+            f"{name}{' of other threads' if name == summary.step_name else ''} ({numbers.count(count)})"
+            for name, count in known[:MOST_OTHERS]
+        )
         rest = f" and {counted(len(known) - MOST_OTHERS, 'more name')}" if len(known) > MOST_OTHERS else ""
-        hint = "; --step NAME chooses" if summary.step_name else ""
+        hint = "; --step NAME chooses" if summary.step_name and summary.other_steps.keys() - {summary.step_name} else ""
         yield _make_text(f"  other annotated steps: {others}{rest}{hint}", "dim")
     if summary.between_share >= SMALLEST_OUTSIDE:
         yield _make_text(
@@ -192,16 +196,19 @@ def _describe_traced(summary: TraceSummary) -> Iterator[Text]:
 
 def _write_hosts(hosts: Sequence[Shown], chosen: Shown) -> Iterator[Text | Grid]:
     grid = _make_grid(("Host", "left"), ("busy share", "right"), ("traced step", "right"), ("", "left"))
+    unhealthy: list[str] = []
     slowest = hosts[find_slowest([host.summary for host in hosts])]
     for host in hosts:
         summary = host.summary
         words = "slowest" if host is slowest else ""
         if not summary.is_healthy:
-            words = f"unhealthy: {next(one.text for one in summary.findings if one.is_fatal)}"
+            words = "unhealthy"
+            unhealthy.append(f"  {host.capture.host}: {next(one.text for one in summary.findings if one.is_fatal)}")
         share, step = numbers.percent(find_busy_share(summary)), numbers.time(find_step_s(summary))
         grid.add_row(_make_text(f"  {host.capture.host}"), share, step, _make_text(words))
     yield Text()
     yield grid
+    yield from (_make_text(line, "red") for line in unhealthy)
     yield _make_text(f"Host {chosen.capture.host} follows; --host NAME shows another.", "dim")
 
 

@@ -128,6 +128,8 @@ def test_with_the_python_tracer_on_no_bound_by_the_host_is_named(part, is_named)
     tracer = Finding(problem=Problem.PYTHON_TRACER, text="it recorded many calls", is_fatal=False)
 
     assert (find_bound(summary({part: 1.0}, findings=(tracer,)), Roofs()) is not None) is is_named
+    of_several = {part: 0.4, "callback": 0.3, "collective": 0.3}
+    assert (find_bound(summary(of_several, findings=(tracer,)), Roofs()) is not None) is is_named
 
 
 @pytest.mark.parametrize(

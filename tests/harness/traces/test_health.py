@@ -208,6 +208,33 @@ def test_a_python_tracer_that_took_a_tenth_of_the_steps_is_said(calls, is_found)
     assert ((Problem.PYTHON_TRACER, False) in found) is is_found
 
 
+def test_calls_of_python_outside_the_steps_or_on_other_threads_do_not_matter():
+    outside = [event("$data.py:3 load", 40 + 0.1 * number, 0.1) for number in range(50)]
+    elsewhere = [event("$data.py:3 load", 1 + 0.1 * number, 0.1) for number in range(50)]
+
+    found = problems(encode_plane("/host:CPU", {"python": [*HEALTHY, *outside], "loader": elsewhere}))
+
+    assert found == []
+
+
+@pytest.mark.parametrize(("longest", "is_found"), [(200, True), (45, False)])
+def test_one_step_with_most_of_the_time_is_said(longest, is_found):
+    steps = [
+        one
+        for number in range(9)
+        for one in (step(20 * number, 10, number), operation("a", 20 * number + 1, 8, run_id=number))
+    ]
+    last = (step(200, longest, 9), operation("a", 201, 8, run_id=9))
+
+    assert ((Problem.LONG_STEP, False) in problems(encode_host(*steps, *last))) is is_found
+
+
+def test_steps_of_a_device_with_a_clock_of_its_own_are_not_missing():
+    tpu = encode_plane("/device:TPU:0", {"XLA Modules": [event("jit_f(1)", 0, 10)], "XLA Ops": [on_core(0, 10, 0)]})
+
+    assert Problem.MISSING_STEPS not in [problem for problem, _ in problems(tpu, steps=3, has_device=True)]
+
+
 def test_runs_that_are_not_finished_when_the_capture_ends_are_said():
     done = event("ThunkExecutor::Execute (wait for completion)", 10, 0, run_id=1, device_ordinal=0)
     cut = operation("a", 20, 5, run_id=2)

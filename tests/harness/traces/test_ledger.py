@@ -146,7 +146,8 @@ def test_parts_of_real_captures_add_up_to_one(name):
     assert set(ledger.shares) | set(ledger.hidden) == set(PARTS)
     assert not set(ledger.shares) & set(ledger.hidden)
     assert analysis.timeline.layout is not None
-    assert set(ledger.hidden) == analysis.timeline.layout.hides
+    unseen = set() if len(analysis.timeline.host.get("waiting", ((),))[0]) else {"waiting"}
+    assert set(ledger.hidden) == analysis.timeline.layout.hides | unseen
 
 
 def test_five_groups_cover_every_part_once():

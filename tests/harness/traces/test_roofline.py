@@ -1,9 +1,11 @@
 """Rates of a capture stand next to the peaks of its device."""
 
+import msgspec
 import pytest
 
 from jaxmeter.harness.record.trace_summary import TracedDevice, TraceSummary
 from jaxmeter.harness.traces.roofline import Roofs, find_rates, find_roofs
+from jaxmeter.harness.traces.typical import find_busy_share, list_step_times
 from tests import samples
 
 
@@ -69,3 +71,20 @@ def test_what_is_unknown_of_a_rate_has_no_share():
 
     assert [(rate.achieved, rate.share) for rate in without_cost] == [(None, None)] * 2
     assert [(rate.achieved, rate.peak, rate.share) for rate in without_peak] == [(1e12, None, None), (2e12, None, None)]
+
+
+def test_rates_are_those_of_all_steps_together():
+    uneven = summary(flops=2e9, bytes=4e9)  # means of three steps that are busy for 1, 3 and 2 ms
+
+    assert [rate.achieved for rate in find_rates(uneven, Roofs())] == pytest.approx([1e12, 2e12])
+    stalled = msgspec.structs.replace(uneven, devices=(TracedDevice(name="0", busy_s=(1e-3, 1e-3, 28e-3)),))
+    assert find_rates(stalled, Roofs())[0].achieved == pytest.approx(2e11)
+
+
+def test_the_share_of_a_device_with_steps_of_its_own_is_of_those():
+    devices = tuple(TracedDevice(name=name, busy_s=(2e-3,)) for name in "01")
+    own = TraceSummary(platform="tpu", steps_from="", traced_s=(4e-3, 2e-3), devices=devices)
+    shared = msgspec.structs.replace(own, traced_s=(4e-3,))
+
+    assert (find_busy_share(own), find_busy_share(shared)) == (0.5, 0.5)
+    assert list(list_step_times(own, devices[1])) == [2e-3]

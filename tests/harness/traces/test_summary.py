@@ -55,6 +55,22 @@ def test_it_names_the_largest_operations_and_adds_up_the_rest():
     assert sum(one.share for one in summary.operations) + summary.others_share == pytest.approx(1)
 
 
+def test_operations_of_a_program_that_is_compiled_anew_are_one():
+    events = [
+        one
+        for number in range(3)
+        for one in (
+            step(20 * number, 18, number),
+            operation("a", 20 * number + 1, 5, run_id=number, program_id=number),
+            operation("b", 20 * number + 7, 10, run_id=number, program_id=number),
+        )
+    ]
+    summary = summary_of(encode_host(*events))
+
+    assert [(one.name, one.count) for one in summary.operations] == [("b", 3), ("a", 3)]
+    assert [one.share for one in summary.operations] == pytest.approx([2 / 3, 1 / 3])
+
+
 def test_it_adds_up_categories_and_lines():
     names = [f"a.{at}" for at in range(1, MOST_SOURCES + 4)]
     events = [operation(name, 10 * at, 9 - at / 10) for at, name in enumerate(names)]

@@ -485,12 +485,61 @@ def test_without_operations_there_is_no_step_but_those_annotated():
     assert len(find(step(0, 10)).steps) == 1
 
 
-def test_operations_count_where_they_begin_in_a_step():
-    events = [operation("before", 0, 15), step(10, 20), operation("inside", 12, 30), operation("after", 30, 5)]
+def test_operations_count_where_they_run_in_a_step_and_share_what_lies_inside():
+    events = [operation("across", 0, 15), step(10, 20), operation("inside", 16, 10), operation("after", 30, 5)]
     analysis = analyse_made_up(encode_host(*events))
 
-    assert [(one.kind.name, one.count) for one in analysis.operations] == [("inside", 1)]
-    assert analysis.devices[0].busy.tolist() == [18 * PS_PER_US]
+    assert [(one.kind.name, one.count, one.share_ps / PS_PER_US) for one in analysis.operations] == [
+        ("inside", 1, 10),
+        ("across", 1, 5),
+    ]
+    assert [one.total_ps / PS_PER_US for one in analysis.operations] == [10, 15]
+    assert analysis.devices[0].busy.tolist() == [15 * PS_PER_US]
+
+
+def test_an_operation_that_begins_between_two_steps_counts_in_the_step_into_which_it_runs():
+    events = [one for at in (0, 20, 40) for one in (step(at, 12, at), operation("a", at - 6, 16, run_id=at + 9))]
+    analysis = analyse_made_up(encode_host(*events))
+
+    assert not analysis.steps.until_next
+    assert analysis.devices[0].busy.tolist() == [10 * PS_PER_US] * 3
+    assert sum(one.share_ps for one in analysis.operations) == 30 * PS_PER_US
+
+
+def test_steps_that_wait_for_the_step_before_last_until_the_next():
+    events = [one for at in (0, 20, 40, 60) for one in (step(at, 12, at), operation("a", at + 8, 18, run_id=at + 1))]
+    steps = find(*events)
+
+    assert (steps.source, steps.until_next) == (ANNOTATIONS, True)
+
+
+def test_steps_whose_work_runs_in_those_of_another_name_are_not_divided_by_them():
+    launches = [step(at, 2, at) for at in (0, 5, 10, 60, 65, 70)]
+    evaluation = [step(at, 40, name="eval") for at in (15, 75)]
+    work = [operation("a", 1.5 + at + 14 * place, 14, run_id=at + place) for at in (0, 60) for place in range(3)]
+    evaluated = [operation("b", at + 45, 8, run_id=at + 7, hlo_module="jit_g", program_id=8) for at in (0, 60)]
+    for name in (None, "train", "eval"):
+        timeline = read_made_up(encode_host(*launches, *evaluation, *work, *evaluated))
+        assert find_steps(timeline, name).source == MODULE_RUNS
+
+
+def test_a_queue_that_is_waited_for_behind_the_last_step_is_divided_by_its_runs():
+    calls = [step(2 * number, 1, number) for number in range(10)]
+    steps = find(*calls, *(operation("a", 15 + 30 * number, 30, run_id=number) for number in range(10)))
+
+    assert (steps.source, len(steps.steps)) == (MODULE_RUNS, 10)
+
+
+def test_runs_of_several_devices_are_steps_of_their_own():
+    runs = [
+        operation("a", 20 * number + ordinal, 15, run_id=number, device_ordinal=ordinal, _pt=1 + ordinal)
+        for number in range(3)
+        for ordinal in range(2)
+    ]
+    analysis = analyse_made_up(encode_host(*runs))
+
+    assert [step.device for step in analysis.steps.steps] == [0, 0, 0, 1, 1, 1]
+    assert [device.busy.sum() / PS_PER_US for device in analysis.devices] == [45, 45]
 
 
 def test_a_capture_in_jaxs_own_notation_is_read_the_same():
