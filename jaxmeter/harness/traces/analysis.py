@@ -220,12 +220,12 @@ def _find_annotated(timeline: Timeline, name: str | None) -> Steps | None:
     # Work of other code, before, between and behind the steps, does not mean that they do not wait.
     holds = inside >= HELD * measure(clip(own, steps[0].start, steps[-1].end))
     has_work = worked >= HELD or inside >= HELD * everything
-    if not everything or (holds and has_work and _are_apart(timeline.operations, steps, is_alone=not between)):
+    if not everything or (holds and has_work and _are_apart(timeline.operations, busy, steps, is_alone=not between)):
         return Steps(ANNOTATIONS, tuple(steps), others=others)
     in_turn = sorted((*steps, *between), key=lambda step: step.start)
     following = [replace(step, end=after.start) for step, after in pairwise(in_turn) if step.name == steps[0].name]
     # Where other steps take turns, work that runs into them cannot be told from theirs.
-    if between and not _are_apart(timeline.operations, following, is_alone=False):
+    if between and not _are_apart(timeline.operations, busy, following, is_alone=False):
         return None
     held = _hold(own, following)
     if held and held >= HELD * everything:
@@ -233,8 +233,8 @@ def _find_annotated(timeline: Timeline, name: str | None) -> Steps | None:
     return None
 
 
-def _are_apart(operations: Operations, steps: Sequence[Step], *, is_alone: bool) -> bool:
-    """Whether nothing runs when most of the steps end.
+def _are_apart(operations: Operations, busy: Intervals, steps: Sequence[Step], *, is_alone: bool) -> bool:
+    """Whether most of the steps' work is in steps at whose end nothing runs.
 
     Args:
       is_alone: Whether no other steps are between them; else nothing may run when they begin, either.
@@ -248,7 +248,8 @@ def _are_apart(operations: Operations, steps: Sequence[Step], *, is_alone: bool)
         running: NDArray[numpy.bool_] = numpy.searchsorted(begun, at) <= numpy.searchsorted(ended, at, side="right")
         return running
 
-    return bool(numpy.mean(is_idle(ends) & (is_alone | is_idle(starts))) >= HELD)
+    work = covered(busy, starts, ends) + 1
+    return bool(work[is_idle(ends) & (is_alone | is_idle(starts))].sum() >= HELD * work.sum())
 
 
 def _choose_annotated(annotated: Sequence[Step], name: str | None) -> tuple[list[Step], list[Step]]:

@@ -523,6 +523,15 @@ def test_steps_whose_work_runs_in_those_of_another_name_are_not_divided_by_them(
         assert find_steps(timeline, name).source == MODULE_RUNS
 
 
+def test_one_step_that_holds_most_of_another_names_work_decides():
+    launches = [step(at, 1, at) for at in (0, 2, 4)]
+    evaluation = [step(6, 100, name="eval"), *(step(at, 9, name="eval") for at in (110, 120, 130, 140))]
+    work = [operation("a", 1.5 + 30 * place, 30, run_id=place) for place in range(3)]
+    evaluated = [operation("b", at + 2, 5, run_id=at, program_id=8, hlo_module="jit_g") for at in (95, 110, 120, 130)]
+
+    assert find(*launches, *evaluation, *work, *evaluated).source == MODULE_RUNS
+
+
 def test_a_queue_that_is_waited_for_behind_the_last_step_is_divided_by_its_runs():
     calls = [step(2 * number, 1, number) for number in range(10)]
     steps = find(*calls, *(operation("a", 15 + 30 * number, 30, run_id=number) for number in range(10)))
