@@ -67,11 +67,20 @@ def load(images, labels, *, batch, means, deviations):
         augmented = np.stack([augment(images[index], generator) for index in chosen])
         return (augmented - means) / deviations, labels[chosen]
 
-    with ThreadPoolExecutor(WORKERS) as pool:
+    yield from make_ahead(make, range(0, len(images) - batch + 1, batch), workers=WORKERS, ahead=AHEAD)
+
+
+def make_ahead(make, places, *, workers, ahead):
+    """What `make` gives of each place, in order, made by threads while earlier ones are used.
+
+    Args:
+      ahead: How many are ready or in work beyond the one that is handed out.
+    """
+    with ThreadPoolExecutor(workers) as pool:
         waiting = deque()
-        for begin in range(0, len(images) - batch + 1, batch):
-            waiting.append(pool.submit(make, begin))
-            if len(waiting) > AHEAD:
+        for place in places:
+            waiting.append(pool.submit(make, place))
+            if len(waiting) > ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -9,7 +9,7 @@ import numpy as np
 from flax import linen as nn
 
 from jaxmeter import Answer, Figure, Needs, Published, Skip, State, levels, workload
-from jaxmeter.suites import datasets, mlp, mnist_by_hand
+from jaxmeter.suites import datasets, mlp, mnist_by_hand, models
 from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.mlp_networks import CLASSES, NETWORKS, PIXELS, TOY
 from jaxmeter.suites.published import at_both_sizes
@@ -85,7 +85,7 @@ def stacked_rows(points, classes):
         has="8 of its 63 batches",
     ),
     level="default",
-    answer=Answer("How much of an epoch is its loader?", "program_alone:mixed", against="rows_stacked:mixed"),
+    answer=Answer("How much of a published epoch is its loader?", "program_alone:mixed", against="rows_stacked:mixed"),
 )
 def toy_epoch(state, points, classes, batches):
     """Epoch of a 2-10-2 MLP, rows picked one by one and stacked, (n, 2), (n,) -> state, losses, mean loss and accuracy.
@@ -132,15 +132,6 @@ def encoded_batches(images, labels, batch):
     for at in range(0, len(labels), batch):
         pixels = jnp.reshape(images[at : at + batch], (batch, PIXELS))
         yield pixels, jax.nn.one_hot(labels[at : at + batch], CLASSES)
-
-
-def follow(update, params, batches):
-    """Steps over batches, (params, losses); nothing waits."""
-    losses = []
-    for images, targets in batches:
-        params, loss = update(params, images, targets)
-        losses.append(loss)
-    return params, losses
 
 
 def how_far(params, begun):
@@ -242,18 +233,18 @@ def loaded_mnist_epoch(params, images, labels, encoded, *, network):
     Source: JAX in Action, chapter 2 (784-512-10); Chavdarova 2020 (the other): both networks are written by hand.
     """
     loop = encoded_batches(images, labels, NETWORKS[network].batch)
-    return follow(mnist_by_hand.jitted_update(network), params, loop)
+    return models.follow(mnist_by_hand.jitted_update(network), params, loop)
 
 
 @loaded_mnist_epoch.implementation(name="eager_step", limit=published_without_jit)
 def mnist_eager_step(params, images, labels, encoded, *, network):
     """The same without jit: every operation is called by itself."""
     loop = encoded_batches(images, labels, NETWORKS[network].batch)
-    return follow(mnist_by_hand.PROGRAMS[network].update, params, loop)
+    return models.follow(mnist_by_hand.PROGRAMS[network].update, params, loop)
 
 
 @loaded_mnist_epoch.implementation(name="program_alone")
 def mnist_program_alone(params, images, labels, encoded, *, network):
     """As many steps, over the first seven batches again and again, on the device before the time begins."""
     steps = len(labels) // NETWORKS[network].batch
-    return follow(mnist_by_hand.jitted_update(network), params, islice(cycle(encoded), steps))
+    return models.follow(mnist_by_hand.jitted_update(network), params, islice(cycle(encoded), steps))

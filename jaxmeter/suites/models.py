@@ -158,3 +158,12 @@ def train_step(model, optimiser, loss):
         return update(state, slopes, changed), value
 
     return step
+
+
+def follow(step, state, batches):
+    """Steps over batches, (state, losses); nothing waits."""
+    losses = []
+    for inputs, labels in batches:
+        state, loss = step(state, inputs, labels)
+        losses.append(loss)
+    return state, losses

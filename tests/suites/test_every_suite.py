@@ -43,6 +43,8 @@ WITHOUT_COST = {
     "toy_epoch",
     "cnn_epoch",
     "loaded_mnist_epoch",
+    "input_pipeline",
+    "training_habits",
 }
 """Whose implementations write different numbers of bytes; or where a rate would say nothing, as the time goes to
 dispatch, to compiling, to a loader, or to what an implementation does needlessly."""
