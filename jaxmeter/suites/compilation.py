@@ -1,22 +1,15 @@
-"""Compilation: what the way from Python to a program costs, what ahead-of-time programs save, and how it grows."""
+"""Compilation: what the way from Python to a program costs, and what ahead-of-time programs save."""
 
 import contextlib
 from functools import partial
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 import optax
 
-from jaxmeter import Answer, Cost, Figure, Published, Skip, State, itemsize, levels, workload
+from jaxmeter import Answer, State, workload
 from jaxmeter.suites import cnn_networks, models, selu
 from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.mlp_networks import CLASSES, NETWORKS, PIXELS, steps_cost
-
-LENGTH = 1_000
-"""Entries of the arrays that chains of operations work on: small, since compiling is what is asked about."""
-
-FLOAT_BYTES = itemsize("float32")
 
 MLP = NETWORKS["784-512-10"]
 SGD_RATE = 0.1
@@ -27,9 +20,6 @@ CNN = models.CNN((16, 32), (CLASSES,))
 
 mlp_step = models.train_step(MLP.model, SGD, models.mean_cross_entropy)
 cnn_step = models.train_step(CNN, models.CNN_OPTIMISER, models.mean_cross_entropy)
-
-LONGEST_REDUCTIONS = 100
-"""The compile budget: 3 s for 100 of these steps on two cores, and 47 s for 300."""
 
 
 @workload(
@@ -146,94 +136,3 @@ def cnn_ahead_of_time(state, images, labels):
     Source: the documentation of JAX, "Ahead-of-time lowering and compilation" and "Exporting and serialization".
     """
     return cnn_step(state, images, labels)
-
-
-def short_array(key):
-    """Standard normal, shape (1000,) float32."""
-    return jax.random.normal(key, (LENGTH,))
-
-
-def sines_in_numpy(x, *, n):
-    """The sine of the sine and so on, n times."""
-    for _ in range(n):
-        x = np.sin(x)
-    return x
-
-
-def centred_in_numpy(x, *, n):
-    """Each time what is left of the mean is taken away."""
-    for _ in range(n):
-        x = x - x.mean()
-    return x
-
-
-def square(figure):
-    """The claim that compile time grows with the square of the number of operations."""
-    return Published(
-        source="Sapunov, JAX in Action (MEAP v3, 2022), chapter 5",
-        device="not stated",
-        timed='"roughly the square" of the number of operations, for XLA compile time',
-        figure=Figure(figure, 2.0, metric="compile_exponent"),
-        differs="the source says of no operations in particular, and XLA has changed since; here trace and lower count",
-    )
-
-
-@workload(
-    inputs=short_array,
-    params={"n": levels(quick=10, default=(30, 100, 300, 1_000), full=3_000)},
-    reference=sines_in_numpy,
-    cost=lambda *, n: Cost(flops=n * LENGTH, bytes=2 * LENGTH * FLOAT_BYTES),
-    modes=("jit",),
-    compiles=1,
-    measures="compilation",
-    published=(square("operations:jit"),),
-)
-def operations(x, *, n):
-    """Unrolled chain of n element-wise operations, (1000,) -> (1000,): XLA can make one loop of them.
-
-    Source: Sapunov, JAX in Action, 2022, chapter 5.
-    """
-    for _ in range(n):
-        x = jnp.sin(x)
-    return x
-
-
-@operations.implementation
-def loop(x, *, n):
-    """`lax.fori_loop` over the same operation: the program has one, whatever n is."""
-    return jax.lax.fori_loop(0, n, lambda _, value: jnp.sin(value), x)
-
-
-def reductions_within_budget(n):
-    """Skips numbers of steps whose unrolled program takes longer than the compile budget."""
-    if n > LONGEST_REDUCTIONS:
-        return Skip(f"compile budget: unrolled only up to n = {LONGEST_REDUCTIONS}")
-    return None
-
-
-@workload(
-    inputs=short_array,
-    params={"n": levels(quick=10, default=(30, 60), full=(100, 300))},
-    reference=centred_in_numpy,
-    cost=lambda *, n: Cost(flops=n * 2 * LENGTH, bytes=2 * LENGTH * FLOAT_BYTES),
-    modes=("jit",),
-    compiles=1,
-    limit=reductions_within_budget,
-    measures="compilation",
-    published=(square("reductions:jit"),),
-    level="full",
-)
-def reductions(x, *, n):
-    """Unrolled x - mean(x), n times, (1000,) -> (1000,): each needs all of the one before, so no one loop will do.
-
-    Source: Sapunov, JAX in Action, 2022, chapter 5, which does not say which operations it means.
-    """
-    for _ in range(n):
-        x = x - jnp.mean(x)
-    return x
-
-
-@reductions.implementation(name="loop")
-def reductions_in_a_loop(x, *, n):
-    """`lax.fori_loop` over the same step."""
-    return jax.lax.fori_loop(0, n, lambda _, value: value - jnp.mean(value), x)

@@ -2,7 +2,6 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.record import Status
 from jaxmeter.suites import compilation, selu
 from tests.suites.outcomes import outcome_of, without_kernels
@@ -55,28 +54,3 @@ def test_the_declared_costs_count_the_parameters_that_the_models_have():
         params = sum(leaf.size for leaf in jax.tree.leaves(variables))
         one, two = (cost(batch=batch).bytes for batch in (1, 2))
         assert one - (two - one) == 4 * 2 * adam * params
-
-
-def test_the_chain_has_an_equation_for_each_operation_and_the_loop_one():
-    def equations(function, n):
-        return len(jax.make_jaxpr(lambda x: function(x, n=n))(np.ones(4, "float32")).eqns)
-
-    assert [equations(compilation.operations.function, n) for n in (10, 100)] == [10, 100]
-    assert equations(compilation.loop, 10) == equations(compilation.loop, 100)
-
-
-def test_xla_makes_one_loop_of_the_chain_but_not_of_reductions():
-    def fusions(function):
-        return jax.jit(lambda x: function(x, n=8)).lower(np.ones(1000, "float32")).compile().as_text().count(" fusion(")
-
-    assert fusions(compilation.operations.function) == 1
-    assert fusions(compilation.reductions.function) >= 8
-
-
-def test_a_chain_that_is_one_operation_short_is_told_from_the_reference():
-    x = compilation.short_array(KEY)
-    want = compilation.sines_in_numpy(np.asarray(x, "float64"), n=10)
-
-    error, _ = relative_error(np.asarray(compilation.loop(x, n=9), "float64"), want)
-
-    assert error > 1e-2
