@@ -154,6 +154,7 @@ def forward_cost(inner):
     measures="compilation",
     caching=Caching(default_threshold=True),
     level="default",
+    traps=("unrolled",),
     answer=Answer(
         "How much compile time does lax.scan over the layers of a model save?",
         "scan:jit",
@@ -269,6 +270,7 @@ def square(figure):
     compiles=1,
     measures="compilation",
     published=(square("operations:jit"),),
+    traps=("unrolled",),
 )
 def operations(x, *, n):
     """Unrolled chain of n element-wise operations, (1000,) -> (1000,): XLA can make one loop of them.
