@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from jaxmeter import Answer, Cost, Skip, State, itemsize, levels, workload
+from jaxmeter import Answer, Cost, Items, Skip, State, itemsize, levels, workload
 from jaxmeter.suites import transformer_in_numpy as reference
 from jaxmeter.suites.transformer_networks import (
     RATE,
@@ -183,14 +183,17 @@ def block_cost(*, width, mask):
     reference=step_in_numpy,
     compare=step_and_changes,
     cost=lambda *, width: step_cost(SIZES[width]),
+    items=Items("tokens", lambda *, width: SIZES[width].tokens),
     modes=("jit",),
     implementation="step",
     compiles=1,
     state=State(carry={"state": 0}),
+    queued=16,
     answer=Answer(
         "How many tokens a second does a training step of a transformer process, and what share of the peak is that?",
         "donated:jit",
-        against="step:jit",
+        metric="flops_share",
+        rank=8,
     ),
 )
 def transformer_step(graph, state, tokens):
@@ -213,10 +216,12 @@ def donated(graph, state, tokens):
     reference=step_of_either,
     compare=told_of_either,
     cost=lambda *, depth, width: step_cost(deep(width, depth)),
+    items=Items("tokens", lambda *, width: SIZES[width].tokens),
     modes=("jit",),
     implementation="scan",
     baseline="unrolled:jit",
     compiles=1,
+    measures="compilation",
     level="default",
 )
 def transformer_depth(graphs, states, tokens):
@@ -239,6 +244,7 @@ def unrolled(graphs, states, tokens):
     reference=scanned_step_in_numpy,
     compare=step_and_changes,
     cost=lambda *, width, depth: step_cost(deep(width, depth)),
+    items=Items("tokens", lambda *, width: SIZES[width].tokens),
     modes=("jit",),
     implementation="no_remat",
     compiles=1,
@@ -282,6 +288,7 @@ def nothing_saveable(graph, state, tokens):
     reference=step_in_numpy,
     compare=step_and_changes,
     cost=lambda *, width: step_cost(SIZES[width]),
+    items=Items("tokens", lambda *, width: SIZES[width].tokens),
     modes=("jit",),
     implementation="float32",
     compiles=1,
@@ -308,6 +315,7 @@ def bfloat16(graphs, state, tokens):
     reference=step_in_numpy,
     compare=step_and_changes,
     cost=lambda *, width: step_cost(SIZES[width]),
+    items=Items("tokens", lambda *, width: SIZES[width].tokens),
     modes=("jit",),
     implementation="at_once",
     compiles=1,
@@ -369,6 +377,7 @@ def attention_by(implementation, mask):
     params={"mask": levels(default=("causal", "local_window"), full="none"), "width": OF_DEVICES},
     reference=block_in_numpy,
     cost=block_cost,
+    items=Items("tokens", lambda *, width: BLOCKS[width].tokens),
     modes=("jit",),
     implementation="xla",
     compiles=1,

@@ -29,7 +29,7 @@ class Size:
     heads: int
     vocabulary: int
     length: int
-    batch: int
+    batch: int = 1
     dtype: str = "float32"
 
     @property
