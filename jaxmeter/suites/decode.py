@@ -13,7 +13,7 @@ from jaxmeter.suites.transformer_networks import Decoder, Size, block_flops, dra
 
 SIZES = {
     512: Size(width=512, depth=4, heads=8, vocabulary=2_048, length=128),
-    1_024: Size(width=1_024, depth=8, heads=16, vocabulary=16_384, length=1_024, dtype="bfloat16"),
+    1_024: Size(width=1_024, depth=8, heads=16, vocabulary=16_384, length=512, dtype="bfloat16"),
 }
 """By width, `length` is what a cache has room for: more parameters than a processor's caches hold, and for a GPU."""
 
@@ -114,11 +114,16 @@ def random_tokens(key, size, batch, length):
     return jax.random.randint(key, (batch, length), 0, size.vocabulary)
 
 
+def prompt_length(size):
+    """Tokens of a prompt: a quarter of what a cache has room for."""
+    return size.length // 4
+
+
 def prompt(key, *, width, batch):
-    """Graph, parameters, and tokens (batch, length) that fill a cache."""
+    """Graph, parameters, and prompts (batch, length)."""
     size = SIZES[width]
     first, second = jax.random.split(key)
-    return *weights(first, size), random_tokens(second, size, batch, size.length)
+    return *weights(first, size), random_tokens(second, size, batch, prompt_length(size))
 
 
 def cache_and_token(key, *, width, batch):
@@ -128,13 +133,9 @@ def cache_and_token(key, *, width, batch):
     """
     size = SIZES[width]
     of_weights, of_cache, of_token = jax.random.split(key, 3)
-    generator = np.random.default_rng(np.asarray(jax.random.key_data(of_cache)))
     shape = (batch, size.length, size.heads, size.width // size.heads)
-
-    def normal():
-        return generator.standard_normal(shape, np.float32).astype(jnp.dtype(size.dtype))
-
-    cache = [(normal(), normal()) for _ in range(size.depth)]
+    keys = jax.random.split(of_cache, (size.depth, 2))
+    cache = [tuple(jax.random.normal(one, shape, size.dtype) for one in layer) for layer in keys]
     return *weights(of_weights, size), cache, random_tokens(of_token, size, batch, 1)[:, 0], np.int32(filled(size))
 
 
@@ -203,8 +204,9 @@ def run_flops(size, batch, tokens, seen):
 def prompt_cost(*, width, batch):
     """Parameters are read once, and the cache is written."""
     size = SIZES[width]
-    numbers = params_read(size) + batch * cache_numbers(size, size.length)
-    return Cost(flops=run_flops(size, batch, size.length, pairs(size.length)), bytes=numbers * itemsize(size.dtype))
+    length = prompt_length(size)
+    numbers = params_read(size) + batch * cache_numbers(size, length)
+    return Cost(flops=run_flops(size, batch, length, pairs(length)), bytes=numbers * itemsize(size.dtype))
 
 
 def token_cost(*, width, batch):
@@ -223,7 +225,7 @@ def token_cost(*, width, batch):
     params={"width": WIDTHS, "batch": levels(default=1, full=8, by_device={"gpu": 8, "tpu": 8})},
     reference=prompt_in_numpy,
     cost=prompt_cost,
-    items=Items("tokens", lambda *, width, batch: batch * SIZES[width].length),
+    items=Items("tokens", lambda *, width, batch: batch * prompt_length(SIZES[width])),
     modes=("jit",),
     implementation="at_once",
     compiles=1,

@@ -31,7 +31,7 @@ from jaxmeter.suites.transformer_networks import (
 )
 
 SIZES = {
-    128: Size(width=128, depth=2, heads=4, vocabulary=512, length=128, batch=4),
+    128: Size(width=128, depth=2, heads=4, vocabulary=512, length=64, batch=4),
     256: Size(width=256, depth=4, heads=8, vocabulary=2_048, length=256, batch=4),
     1_024: Size(width=1_024, depth=4, heads=16, vocabulary=16_384, length=1_024, batch=4),
 }
@@ -374,7 +374,10 @@ def attention_by(implementation, mask):
 
 @workload(
     inputs=block_and_slope,
-    params={"mask": levels(default=("causal", "local_window"), full="none"), "width": OF_DEVICES},
+    params={
+        "mask": levels(default="causal", full=("local_window", "none"), by_device={"gpu": ("local_window", "none")}),
+        "width": OF_DEVICES,
+    },
     reference=block_in_numpy,
     cost=block_cost,
     items=Items("tokens", lambda *, width: BLOCKS[width].tokens),
