@@ -219,6 +219,7 @@ def forward_cost(batch):
     caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
     state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
+    level="default",
 )
 def cnn_step(state, images, labels):
     """A step of training, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).

@@ -36,6 +36,7 @@ def positive_part(x):
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}, new_static=lambda *, queued: {"queued": queued + 1}),
     answer=Answer("What does a call cost before any arithmetic?", "one_program:jit", against="independent:mixed"),
+    level="default",
 )
 def queued_calls(x, *, queued):
     """Small jitted calls that know nothing of each other, issued in a row, (n,) -> queued x (n,); then one wait.

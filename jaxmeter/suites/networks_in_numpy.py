@@ -198,12 +198,17 @@ def cross_entropy(logits, labels):
     return np.log(np.exp(logits).sum(-1)) - logits[np.arange(len(labels)), labels]
 
 
-def gradient(passed, labels):
-    """Mean cross-entropy of a batch, and its gradient by all parameters."""
-    logits = output_of(passed)
+def mean_cross_entropy(logits, labels):
+    """Of a batch, (b, classes), (b,): (the mean, its slope by the logits)."""
     slope = softmax(logits)
     slope[np.arange(len(labels)), labels] -= 1
-    return cross_entropy(logits, labels).mean(), backward(passed, slope / len(labels))
+    return cross_entropy(logits, labels).mean(), slope / len(labels)
+
+
+def gradient(passed, labels):
+    """Mean cross-entropy of a batch, and its gradient by all parameters."""
+    loss, slope = mean_cross_entropy(output_of(passed), labels)
+    return loss, backward(passed, slope)
 
 
 # Training
@@ -226,6 +231,12 @@ def adam(params, memory, slopes, *, rate):
         return param - rate * m / (np.sqrt(v) + EPSILON)
 
     return jax.tree.map(moved, params, mean, square), (before._replace(count=count, mu=mean, nu=square), *rest)
+
+
+def adamw(params, memory, slopes, *, rate, decay):
+    """The same of Optax's AdamW. Source: Loshchilov & Hutter, Decoupled Weight Decay Regularization, 2019."""
+    after, memory = adam(params, memory, slopes, rate=rate)
+    return jax.tree.map(lambda new, old: new - rate * decay * old, after, params), memory
 
 
 def running_moments(before, passed):

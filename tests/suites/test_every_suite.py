@@ -45,6 +45,7 @@ WITHOUT_COST = {
     "loaded_mnist_epoch",
     "input_pipeline",
     "training_habits",
+    "generation",
 }
 """Whose implementations write different numbers of bytes; or where a rate would say nothing, as the time goes to
 dispatch, to compiling, to a loader, or to what an implementation does needlessly."""

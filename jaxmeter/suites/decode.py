@@ -1,0 +1,355 @@
+"""Decoding: a transformer's prompt at once, then one token at a time; where its keys and values are kept."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from jaxmeter import Answer, Cost, Items, State, itemsize, levels, workload
+from jaxmeter.suites import transformer_in_numpy as reference
+from jaxmeter.suites.transformer_networks import Decoder, Size, block_flops, drawn, pairs, split
+
+SIZES = {
+    512: Size(width=512, depth=4, heads=8, vocabulary=2_048, length=128),
+    1_024: Size(width=1_024, depth=8, heads=16, vocabulary=16_384, length=512, dtype="bfloat16"),
+}
+"""By width, `length` is what a cache has room for: more parameters than a processor's caches hold, and for a GPU."""
+
+WIDTHS = levels(quick=512, by_device={"gpu": 1_024, "tpu": 1_024})
+
+SMALL = Size(width=128, depth=1, heads=4, vocabulary=512, length=128, batch=4)
+"""Of which texts are generated: compiling is what is asked about."""
+
+PROMPT = 16
+"""Tokens of a text before those that are generated."""
+
+
+def filled(size):
+    """How many positions of a cache a token finds filled: three quarters, so that what lies behind must not count."""
+    return 3 * size.length // 4
+
+
+# Programs
+
+
+def run(model, tokens, attends, first):
+    """Logits of the last position, (b, vocabulary), and what the layers keep.
+
+    Args:
+      tokens: (b, l), at the positions from `first` on.
+      attends: Of each layer, as `transformer_networks.Block` takes it.
+    """
+    x, kept = model.embedding(tokens), []
+    for block, attend in zip(model.blocks, attends, strict=True):
+        x, keys_and_values = block(x, attend, first)
+        kept.append(keys_and_values)
+    return model.head(model.norm(x[:, -1])), kept
+
+
+def attend_to_prompt(query, key, value):
+    """Causally, and keep keys and values as they are."""
+    return jax.nn.dot_product_attention(query, key, value, is_causal=True), (key, value)
+
+
+def attend_in_place(cache, position):
+    """To a cache of fixed size, into which the token's key and value are written."""
+
+    def attend(query, key, value):
+        keys, values = (
+            jax.lax.dynamic_update_slice(old, new, (0, position, 0, 0))
+            for old, new in zip(cache, (key, value), strict=True)
+        )
+        seen = jnp.full(query.shape[0], position + 1, "int32")
+        return jax.nn.dot_product_attention(query, keys, values, key_value_seq_lengths=seen), (keys, values)
+
+    return attend
+
+
+def attend_to_grown(cache):
+    """To a cache that is one position longer than before."""
+
+    def attend(query, key, value):
+        keys, values = (jnp.concatenate(both, 1) for both in zip(cache, (key, value), strict=True))
+        return jax.nn.dot_product_attention(query, keys, values), (keys, values)
+
+    return attend
+
+
+def with_room(kept, length):
+    """A cache with room for as many positions as `length` says, zeros where there are none yet."""
+    return jax.tree.map(lambda part: jnp.pad(part, ((0, 0), (0, length - part.shape[1]), (0, 0), (0, 0))), kept)
+
+
+def run_prompt(graph, params, tokens, length=None):
+    """Logits of the prompt's last position, and the cache, with room for `length` positions."""
+    model = nnx.merge(graph, params)
+    logits, kept = run(model, tokens, [attend_to_prompt] * len(model.blocks), 0)
+    return logits, kept if length is None else with_room(kept, length)
+
+
+def run_token(graph, params, cache, token, position):
+    """Logits after a token, (b,), at a position, and the cache with it."""
+    attends = [attend_in_place(layer, position) for layer in cache]
+    return run(nnx.merge(graph, params), token[:, None], attends, position)
+
+
+def run_token_and_grow(graph, params, cache, token):
+    """The same of a cache that has no room: the new one is longer."""
+    return run(nnx.merge(graph, params), token[:, None], list(map(attend_to_grown, cache)), cache[0][0].shape[1])
+
+
+# Inputs
+
+
+def weights(key, size):
+    """A decoder's graph and parameters."""
+    graph, shapes = split(partial(Decoder, size, dtype=size.dtype, param_dtype=size.dtype))
+    return graph, drawn(key, shapes)
+
+
+def random_tokens(key, size, batch, length):
+    """Tokens (batch, length) int32."""
+    return jax.random.randint(key, (batch, length), 0, size.vocabulary)
+
+
+def prompt_length(size):
+    """Tokens of a prompt: a quarter of what a cache has room for."""
+    return size.length // 4
+
+
+def prompt(key, *, width, batch):
+    """Graph, parameters, and prompts (batch, length)."""
+    size = SIZES[width]
+    first, second = jax.random.split(key)
+    return *weights(first, size), random_tokens(second, size, batch, prompt_length(size))
+
+
+def cache_and_token(key, *, width, batch):
+    """Graph, parameters, keys and values of each layer, a token (batch,) of each text, and its position.
+
+    All of the cache is standard normal, also what lies behind the position.
+    """
+    size = SIZES[width]
+    of_weights, of_cache, of_token = jax.random.split(key, 3)
+    shape = (batch, size.length, size.heads, size.width // size.heads)
+    keys = jax.random.split(of_cache, (size.depth, 2))
+    cache = [tuple(jax.random.normal(one, shape, size.dtype) for one in layer) for layer in keys]
+    return *weights(of_weights, size), cache, random_tokens(of_token, size, batch, 1)[:, 0], np.int32(filled(size))
+
+
+def text(key, *, count):
+    """Graph, parameters, and tokens (4, 16 + count) of texts: a prompt of 16, and what comes after it."""
+    first, second = jax.random.split(key)
+    return *weights(first, SMALL), random_tokens(second, SMALL, SMALL.batch, PROMPT + count)
+
+
+# Reference
+
+
+def prompt_in_numpy(graph, params, tokens, *, width):
+    """Logits of the last position, and keys and values of all."""
+    blocks, _, head = reference.decoder(params, tokens, heads=SIZES[width].heads)
+    logits = head.output.reshape(*tokens.shape, -1)
+    return logits[:, -1], [(block.keys, block.values) for block in blocks]
+
+
+def token_in_numpy(graph, params, cache, token, position, *, width):
+    """Attention over the token and what the cache has of the positions before it; the cache with the token."""
+    x, after = params["embedding"]["embedding"][token[:, None]], []
+    for layers, kept in zip(params["blocks"].values(), cache, strict=True):
+        past = tuple(part[:, :position] for part in kept)
+        passed = reference.block(layers, x, heads=SIZES[width].heads, seen=True, past=past)
+        x = passed.output
+        after.append(tuple(map(partial(written, position=position), kept, (passed.keys, passed.values))))
+    norm = reference.rms_norm(params["norm"], x[:, 0])
+    return reference.dense(params["head"], norm.output).output, after
+
+
+def written(part, new, position):
+    """A cache with one position written."""
+    return np.concatenate([part[:, :position], new, part[:, position + 1 :]], 1)
+
+
+def text_in_numpy(graph, params, tokens):
+    """Logits after the prompt and after each token, (1 + count, 4, vocabulary): all positions at once, no cache."""
+    _, _, head = reference.decoder(params, tokens, heads=SMALL.heads)
+    logits = head.output.reshape(*tokens.shape, -1)
+    return np.swapaxes(logits[:, PROMPT - 1 :], 0, 1)
+
+
+# Cost
+
+
+def params_read(size):
+    """Numbers of which each token reads all: blocks, the last scale and head; of the embedding it reads a row."""
+    return size.params - size.vocabulary * size.width
+
+
+def cache_numbers(size, positions):
+    """Keys and values of one text."""
+    return 2 * size.depth * positions * size.width
+
+
+def run_flops(size, batch, tokens, seen):
+    """Products of all blocks, and of the head for the last position.
+
+    Args:
+      seen: Pairs of positions that see each other, of one text.
+    """
+    return size.depth * block_flops(size, batch * tokens, batch * seen) + 2 * batch * size.width * size.vocabulary
+
+
+def prompt_cost(*, width, batch):
+    """Parameters are read once, and the cache is written."""
+    size = SIZES[width]
+    length = prompt_length(size)
+    numbers = params_read(size) + batch * cache_numbers(size, length)
+    return Cost(flops=run_flops(size, batch, length, pairs(length)), bytes=numbers * itemsize(size.dtype))
+
+
+def token_cost(*, width, batch):
+    """Parameters are read once, what is filled of each text's cache is read, and one position of it is written."""
+    size = SIZES[width]
+    seen = filled(size) + 1
+    numbers = params_read(size) + batch * cache_numbers(size, seen + 1)
+    return Cost(flops=run_flops(size, batch, 1, seen), bytes=numbers * itemsize(size.dtype))
+
+
+# Workloads
+
+
+@workload(
+    inputs=prompt,
+    params={"width": WIDTHS, "batch": levels(default=1, full=8, by_device={"gpu": 8, "tpu": 8})},
+    reference=prompt_in_numpy,
+    cost=prompt_cost,
+    items=Items("tokens", lambda *, width, batch: batch * prompt_length(SIZES[width])),
+    modes=("jit",),
+    implementation="at_once",
+    compiles=1,
+    level="default",
+)
+def prefill(graph, params, tokens):
+    """A prompt in one pass, (graph, params, tokens (b, l)) -> (logits (b, vocabulary), [(keys, values)]).
+
+    Source: Pope et al., Efficiently Scaling Transformer Inference, 2022, section 2, which tells prefill from decoding.
+    """
+    return run_prompt(graph, params, tokens)
+
+
+@prefill.implementation
+def token_by_token(graph, params, tokens):
+    """The same by `lax.scan` over positions, as tokens are decoded: each of them reads all parameters."""
+    batch, length = tokens.shape
+    model = nnx.merge(graph, params)
+    heads, width = model.blocks[0].heads, model.head.in_features
+    nothing = jnp.zeros((batch, length, heads, width // heads), model.head.kernel.dtype)
+
+    def step(state, token_and_position):
+        _, cache = state
+        return run_token(graph, params, cache, *token_and_position), None
+
+    begun = jnp.zeros((batch, model.head.out_features), nothing.dtype), [(nothing, nothing) for _ in model.blocks]
+    return jax.lax.scan(step, begun, (tokens.T, jnp.arange(length)))[0]
+
+
+@workload(
+    inputs=cache_and_token,
+    params={"width": WIDTHS, "batch": levels(quick=1, default=(8, 64), full=(2, 4, 16, 32))},
+    reference=token_in_numpy,
+    cost=token_cost,
+    items=Items("tokens", lambda *, batch: batch),
+    modes=("jit",),
+    implementation="in_place",
+    compiles=1,
+    state=State(carry={"cache": 1}, donate=("cache",)),
+    queued=16,
+    answer=Answer(
+        "How many tokens a second does a transformer with a KV cache decode, at what share of the peak bandwidth?",
+        "in_place:jit",
+        metric="bandwidth_share",
+        rank=9,
+    ),
+)
+def decode_token(graph, params, cache, token, position):
+    """One token of each text, (graph, params, cache, (b,), ()) -> (logits (b, vocabulary), cache), its cache donated.
+
+    Every call decodes the same position again. Source: as `prefill`; Shazeer, Fast Transformer Decoding, 2019.
+    """
+    return run_token(graph, params, cache, token, position)
+
+
+@decode_token.implementation
+def copied(graph, params, cache, token, position):
+    """The same without donating the cache: all of it is copied to write one position."""
+    return run_token(graph, params, cache, token, position)
+
+
+@partial(jax.jit, static_argnames="length")
+def begin(graph, params, tokens, length=None):
+    """Logits and cache after the prompt of a text."""
+    return run_prompt(graph, params, tokens[:, :PROMPT], length)
+
+
+@partial(jax.jit, donate_argnames="cache")
+def go_on(graph, params, cache, tokens, position):
+    """Logits and cache after a position of a text, the cache's memory being used again."""
+    return run_token(graph, params, cache, jax.lax.dynamic_index_in_dim(tokens, position, 1, keepdims=False), position)
+
+
+@jax.jit
+def go_on_and_grow(graph, params, cache, tokens):
+    """The same with a longer cache, whose shape says which position is next."""
+    return run_token_and_grow(graph, params, cache, tokens[:, cache[0][0].shape[1]])
+
+
+@workload(
+    inputs=text,
+    params={"count": levels(default=8, full=32)},
+    reference=text_in_numpy,
+    compare=np.stack,
+    items=Items("tokens", lambda *, count: SMALL.batch * count),
+    modes=("jit",),
+    implementation="one_program",
+    baseline="static_cache:mixed",
+    compiles=1,
+    level="default",
+)
+def generation(graph, params, tokens):
+    """Texts in one program, (graph, params, tokens (4, 16 + n)) -> (1 + n) logits (4, 512), `lax.scan` over positions.
+
+    What comes next is given, as where a text is scored: where two logits are nearly equal, rounding would choose.
+    Source: as `prefill`; JAX's documentation, "Just-in-time compilation", on shapes that change.
+    """
+    logits, cache = run_prompt(graph, params, tokens[:, :PROMPT], SMALL.length)
+
+    def step(cache, token_and_position):
+        logits, cache = run_token(graph, params, cache, *token_and_position)
+        return cache, logits
+
+    positions = jnp.arange(PROMPT, tokens.shape[1])
+    return jnp.concatenate([logits[None], jax.lax.scan(step, cache, (tokens[:, PROMPT:].T, positions))[1]])
+
+
+@generation.implementation(modes=("mixed",), compiles=2)
+def static_cache(graph, params, tokens):
+    """A program for the prompt, and one for each token: the cache has a fixed size and is written in place."""
+    logits, cache = begin(graph, params, tokens, length=SMALL.length)
+    every = [logits]
+    for position in range(PROMPT, tokens.shape[1]):
+        logits, cache = go_on(graph, params, cache, tokens, np.int32(position))
+        every.append(logits)
+    return every
+
+
+@generation.implementation(modes=("mixed",), compiles=lambda *, count: 1 + count)
+def growing_cache(graph, params, tokens):
+    """The cache grows by each token (`jnp.concatenate`): a shape, and so a program, for every length."""
+    logits, cache = begin(graph, params, tokens)
+    every = [logits]
+    for _ in range(PROMPT, tokens.shape[1]):
+        logits, cache = go_on_and_grow(graph, params, cache, tokens)
+        every.append(logits)
+    return every
