@@ -18,7 +18,7 @@ from jaxmeter.harness.programs.arguments import choose_static, make_inputs
 from jaxmeter.suites import (
     attention,
     cnn,
-    compilation,
+    compile_time,
     cumulative_sum,
     derivatives,
     fusion,
@@ -36,7 +36,7 @@ FUNCTIONS: dict[str, tuple[Workload, str]] = {
     "cumulative_sum": (cumulative_sum.cumulative_sum, "scan"),
     "attention": (attention.attention, "naive"),
     "cnn_step": (cnn.cnn_step, "cnn_step"),
-    "operations": (compilation.operations, "operations"),
+    "operations": (compile_time.operations, "operations"),
     "jacobian": (derivatives.jacobian, "jacfwd"),
     "fusion": (fusion.fusion, "fusion"),
     "random_normal": (random_numbers.random_normal, "threefry2x32"),

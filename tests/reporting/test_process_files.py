@@ -156,6 +156,18 @@ def test_a_case_of_which_a_killed_run_has_a_check_alone_has_its_numerics_and_cou
     assert run.record.lost() == (PLANNED,)
 
 
+def test_a_process_whose_intervals_were_looked_at_more_often_than_can_be_is_damaged(tmp_path):
+    processes = [msgspec.structs.replace(one, looks=10**13) for one in list_processes()]
+
+    with_damage = write_run(tmp_path)
+    for path, process_record in zip(with_damage, processes, strict=True):
+        write_json(path, process_record)
+
+    loaded = load([tmp_path])
+    assert loaded.warnings
+    assert "</html>" in html.render(build(loaded))
+
+
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
 def test_a_process_file_with_any_value_changed_is_used_or_named(data):

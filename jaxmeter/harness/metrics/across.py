@@ -15,6 +15,7 @@ from jaxmeter.harness.metrics.plausibility import (
     LARGEST_COUNT,
     LARGEST_LOG_RATIO,
     LONGEST_S,
+    MOST_LOOKS,
     SHORTEST_S,
     bound,
     keep_between,
@@ -149,4 +150,4 @@ def find_timing(source: Readable) -> TimingDetails | None:
 def count_looks(source: Readable) -> int:
     """Return how often the variant's intervals were looked at; once where nothing was timed."""
     timing = find_timing(source)
-    return 1 if timing is None else max(1, timing.looks)
+    return 1 if timing is None else min(max(1, timing.looks), MOST_LOOKS)

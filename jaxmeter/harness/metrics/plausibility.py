@@ -34,6 +34,11 @@ def at_both_levels(settings: Settings, find: Callable[[float], Interval]) -> Int
     return replace(find(settings.shown_confidence), verdict=decisive)
 
 
+MOST_LOOKS = 100
+"""At a case's intervals; there is one for each further process, of which there are 24. With millions an interval is
+infinite."""
+
+
 def bound(mean: Callable[..., Interval], values: Sequence[float], settings: Settings, *, looks: int) -> Interval:
     """The mean with its bounds; without them where values differ by more than a float can hold."""
     try:
@@ -86,7 +91,7 @@ def is_sound(process: ProcessRecord) -> bool:
     walls = (block.wall_s for item in process.variants for block in item.blocks)
     sampled = all(item.blocks and all(block.samples_s for block in item.blocks) for item in process.variants)
     possible = all(SHORTEST_S <= value <= LONGEST_S for value in (*times, *walls))
-    return sampled and possible and _is_moment(process.started)
+    return sampled and possible and process.looks <= MOST_LOOKS and _is_moment(process.started)
 
 
 def _is_moment(text: str) -> bool:

@@ -46,6 +46,10 @@ def test_log_ratios_become_a_mean():
     assert read("log_ratio", -1.0, 0.0, 4.0).estimate == pytest.approx(1.0)
 
 
+def test_looks_beyond_all_that_can_be_leave_an_interval_finite():
+    assert math.isfinite(read("execution_s", 1.0, 1.1, 1.2, looks=10**13).interval.high)
+
+
 @pytest.mark.parametrize(("metric", "wider"), [("execution_s", True), ("return_s", True), ("compile_s", False)])
 def test_looks_widen_the_interval_of_processes_whose_number_followed_from_them(metric, wider):
     once, often = (read(metric, 1.0, 1.1, 1.2, looks=looks).interval for looks in (1, 3))
