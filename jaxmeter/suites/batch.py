@@ -1,9 +1,12 @@
 """Batch: what a training step gains from a larger batch, in throughput and share of the peak; calls in a queue."""
 
+from dataclasses import replace
+from functools import partial
+
 import jax
 
 from jaxmeter import Answer, Items, Skip, State, levels, workload
-from jaxmeter.suites import cnn, cnn_networks, compilation, datasets, models
+from jaxmeter.suites import cnn, cnn_networks, compilation, datasets, models, transformer, transformer_networks
 from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.mlp_networks import steps_cost
 
@@ -106,3 +109,30 @@ def cnn_batch(state, images, labels):
     Source: the network of the notebook "JAX Speed Test".
     """
     return cnn.step_of(cnn.PLAIN)(state, images, labels)
+
+
+def transformer_size(batch):
+    """The smallest decoder of the suite transformer, with another batch."""
+    return replace(transformer.SIZES[128], batch=batch)
+
+
+@workload(
+    inputs=lambda key, *, batch: transformer.training(key, transformer_size(batch)),
+    params={"batch": levels(default=(1, 4, 16), full=64, by_device={"gpu": (64, 256), "tpu": (64, 256)})},
+    reference=partial(transformer.step_in_numpy, width=128),
+    compare=transformer.step_and_changes,
+    cost=lambda *, batch: transformer_networks.step_cost(transformer_size(batch)),
+    items=Items("tokens", lambda *, batch: transformer_size(batch).tokens),
+    modes=("jit",),
+    implementation="step",
+    compiles=1,
+    state=State(carry={"state": 0}, donate=("state",)),
+    queued=QUEUED,
+    level="default",
+)
+def transformer_batch(graph, state, tokens):
+    """Training step of a decoder with AdamW, (graph, state, tokens (b, 65)) -> (state, loss).
+
+    Source: as `transformer_step`.
+    """
+    return transformer_networks.train_step(graph, state, tokens)

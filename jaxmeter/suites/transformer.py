@@ -1,4 +1,4 @@
-"""Transformer: training a decoder; layers in a loop, recomputing, bfloat16, donated state, micro-batches, attention."""
+"""Transformer: training a decoder; layers in a loop, recomputing, formats, donated state, micro-batches, attention."""
 
 from dataclasses import replace
 from functools import partial
@@ -341,6 +341,38 @@ def accumulated(graph, state, tokens):
     parts = tokens.reshape(MICRO_BATCHES, -1, tokens.shape[1])
     loss, slopes = jax.tree.map(lambda total: total / MICRO_BATCHES, jax.lax.scan(add, nothing, parts)[0])
     return update(state, slopes), loss
+
+
+@workload(
+    inputs=partial(one_step, dtype="float32"),
+    params={"width": OF_DEVICES},
+    reference=step_in_numpy,
+    compare=step_and_changes,
+    cost=lambda *, width: step_cost(SIZES[width]),
+    items=Items("tokens", lambda *, width: SIZES[width].tokens),
+    modes=("jit",),
+    implementation="optimized",
+    compiles=1,
+    state=State(carry={"state": 0}),
+    level="default",
+)
+def transformer_optimization(graph, state, tokens):
+    """A step with XLA's own options, (graph, state, tokens (b, l + 1)) -> (state, loss).
+
+    Source: as `transformer_step`; the option is among the "XLA Flags Guidance" of OpenXLA.
+    """
+    return train_step(graph, state, tokens)
+
+
+def needs_llvm(backend):
+    """XLA compiles with LLVM for processors and GPUs."""
+    return Skip("XLA does not compile with LLVM for a TPU") if backend == "tpu" else None
+
+
+@transformer_optimization.implementation(limit=needs_llvm, compiler_options={"xla_backend_optimization_level": 0})
+def unoptimized(graph, state, tokens):
+    """The same where LLVM optimizes nothing: what a shorter compilation costs each step."""
+    return train_step(graph, state, tokens)
 
 
 def needs_cudnn(backend, width):

@@ -38,7 +38,8 @@ def test_a_capture_is_kept_and_what_it_shows_is_recorded(tmp_path):
     assert (outcome.status, outcome.values) == (Status.OK, {"trace_file_bytes": (kept.stat().st_size,)})
     assert FEWEST_CALLS <= len(summary.traced_s) == len(summary.devices[0].busy_s) <= KEPT_CALLS
     assert 1 <= outcome.details.discarded <= DISCARDED_CALLS
-    assert (summary.platform, summary.findings) == ("cpu", ())
+    problems = {finding.problem for finding in summary.findings}
+    assert (summary.platform, problems - {Problem.LONG_STEP}) == ("cpu", set())  # a busy machine may stop a step
     assert [one.flops for one in summary.operations] == [2 * 300**3]
     assert sum(summary.ledger.values()) == pytest.approx(1, abs=1e-3)
 
