@@ -375,6 +375,7 @@ def cost_of_chain(*, layers, width, batch):
         metric="temp_bytes",
         rank=7,
     ),
+    level="default",
 )
 def rematerialization(weights, x):
     """Gradient of a chain of residual blocks by its weights, (layers, n, 4 n), (layers, 4 n, n) -> the same, by `grad`.
