@@ -13,6 +13,9 @@ from jaxmeter.suites.mlp_networks import steps_cost
 QUEUED = 16
 """Calls in a row, as in a training loop that fetches its loss every so many steps."""
 
+MOST_ONE_BY_ONE = 64
+"""Examples of a batch that are computed by a call each."""
+
 EXAMPLES = Items("examples", lambda *, batch: batch)
 
 mlp_gradient = models.gradient_step(compilation.MLP.model, models.mean_cross_entropy)
@@ -37,7 +40,7 @@ mlp_update = models.update_step(compilation.SGD)
         "step:jit",
         against="one_by_one:mixed",
         metric="items_per_s",
-        at={"batch": 512},
+        at={"batch": MOST_ONE_BY_ONE},
     ),
 )
 def mlp_batch(state, images, labels):
@@ -71,8 +74,10 @@ def update_by_mean(state, total, examples):
 
 
 def several(batch):
-    """Skips a batch of one example."""
-    return Skip("a batch of one example is the step itself") if batch == 1 else None
+    """Skips a batch of one example, and batches whose calls one by one take longer than is worth it."""
+    if batch == 1:
+        return Skip("a batch of one example is the step itself")
+    return Skip(f"measured up to {MOST_ONE_BY_ONE} calls") if batch > MOST_ONE_BY_ONE else None
 
 
 @mlp_batch.implementation(modes=("mixed",), limit=several, compiles=3)

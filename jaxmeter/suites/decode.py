@@ -257,7 +257,7 @@ def token_by_token(graph, params, tokens):
 
 @workload(
     inputs=cache_and_token,
-    params={"width": WIDTHS, "batch": levels(quick=1, default=(8, 64), full=(2, 4, 16, 32))},
+    params={"width": WIDTHS, "batch": levels(quick=1, default=64, full=(2, 4, 8, 16, 32))},
     reference=token_in_numpy,
     cost=token_cost,
     items=Items("tokens", lambda *, batch: batch),

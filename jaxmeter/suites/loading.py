@@ -225,7 +225,7 @@ NO_LOADER = "no loader's prefetching: batches are slices of arrays that are floa
             undecided=mlp.MOSTLY_COMPILING,
         ),
     ),
-    level="default",
+    level="full",
 )
 def loaded_mnist_epoch(params, images, labels, encoded, *, network):
     """Epoch on MNIST, reshaped and encoded in the loop, (n, 28, 28), (n,) -> params, loss of each step.

@@ -80,7 +80,7 @@ def selu_on(where):
 
 @workload(
     inputs=placed,
-    params={"n": 1_000_000, "data_on": levels(quick="default", default=("other", "uncommitted"))},
+    params={"n": 1_000_000, "data_on": levels(quick="default", default="uncommitted", full="other")},
     reference=selu_in_numpy,
     cost=lambda *, n: Cost(flops=OPERATIONS * n, bytes=2 * n * itemsize("float32")),
     modes=("eager", "jit"),

@@ -172,7 +172,7 @@ def convolve(images, kernels, precision=None):
     caching=Caching(new_shape=lambda *, side: {"side": side + 1}),
     needs=WIDE,
     implementation="float32",
-    level="default",
+    level="full",
 )
 def precision_convolution(images, kernels):
     """Convolution by format, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32), float32 at its highest.

@@ -54,7 +54,8 @@ def test_one_example_a_call_gives_the_step_of_the_whole_batch_from_three_program
 
 def test_a_batch_of_one_example_is_not_taken_apart():
     skips = {
-        size: batch.mlp_batch.find_variant("one_by_one:mixed")[0].find_skip({"batch": size}, "cpu") for size in (1, 8)
+        size: batch.mlp_batch.find_variant("one_by_one:mixed")[0].find_skip({"batch": size}, "cpu")
+        for size in (1, 8, 512)
     }
 
     assert isinstance(skips[1], Skip)
