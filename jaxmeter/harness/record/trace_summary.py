@@ -26,6 +26,7 @@ class Problem(StrEnum):
     PYTHON_TRACER = "Python tracer"
     UNFINISHED = "unfinished"
     CUT_JSON = "cut JSON"
+    READ_IN_PART = "read in part"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -98,7 +98,15 @@ def find_problems(
             remedy="capture with ProfileOptions.python_tracer_level = 0",
             is_fatal=False,
         )
-    if timeline.events >= JSON_EVENTS:
+    if timeline.latest is not None:
+        read_s, last_s = ((moment - timeline.first) / PS_PER_S for moment in (timeline.end, timeline.latest))
+        yield Finding(
+            problem=Problem.READ_IN_PART,
+            text=f"the first {read_s:.3g} of {last_s:.3g} s are read, as all of it takes too much memory",
+            remedy="capture fewer steps",
+            is_fatal=False,
+        )
+    elif timeline.events >= JSON_EVENTS:
         yield Finding(
             problem=Problem.CUT_JSON,
             text=f"it holds {timeline.events:,} events; its *.trace.json.gz ends after {JSON_EVENTS:,}",

@@ -7,7 +7,6 @@ begun on the thread of that event, which a loop's own operations are not, and th
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from jaxmeter.harness.traces.columns import Collection, Column, append
 from jaxmeter.harness.traces.intervals import Times
 from jaxmeter.harness.traces.programs import Programs
 from jaxmeter.harness.traces.xplane import Value
@@ -68,36 +68,33 @@ class HostOperations:
 class HostColumns:
     """Operations while they are collected."""
 
-    def __init__(self) -> None:
-        self.kind, self.ordinal, self.thread = array("i"), array("i"), array("i")
-        self.run_id, self.flow = array("q"), array("q")
-        self.starts, self.ends = array("q"), array("q")
-        self._marks = (array("q"), array("q"), array("i"))
-        self._completions = (array("q"), array("q"))
+    def __init__(self, collection: Collection) -> None:
+        self._operations = collection.make_columns("qqqqiii")
+        self._marks = collection.make_columns("qqi")
+        self._completions = collection.make_columns("qq")  # the first is when a run ends
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self._operations[0])
 
     def add(self, kind: int, thread: int, span: tuple[int, int], stats: Mapping[str, Value]) -> None:
         """Add an operation, by the statistics of its event."""
-        self.kind.append(kind)
-        self.thread.append(thread)
-        self.ordinal.append(_whole(stats.get("device_ordinal", 0)) & 0x7FFFFFFF)
-        self.run_id.append(_whole(stats.get("run_id", 0)) & _MASK)
-        self.flow.append(_join_flow(stats.get("_pt", 0), stats["_p"]) if "_p" in stats else -1)
-        self.starts.append(span[0])
-        self.ends.append(span[1])
+        append(
+            self._operations,
+            *span,
+            _whole(stats.get("run_id", 0)) & _MASK,
+            _join_flow(stats.get("_pt", 0), stats["_p"]) if "_p" in stats else -1,
+            kind,
+            _whole(stats.get("device_ordinal", 0)) & 0x7FFFFFFF,
+            thread,
+        )
 
     def add_mark(self, thread: int, start: int, stats: Mapping[str, Value]) -> None:
         """Add the event `end: …` of an operation."""
-        self._marks[0].append(_join_flow(stats.get("_ct", 0), stats.get("_c", 0)))
-        self._marks[1].append(start)
-        self._marks[2].append(thread)
+        append(self._marks, start, _join_flow(stats.get("_ct", 0), stats.get("_c", 0)), thread)
 
     def add_completion(self, end: int, stats: Mapping[str, Value]) -> None:
         """Add the end of a run."""
-        self._completions[0].append(_join_run(stats.get("run_id", 0), stats.get("device_ordinal", 0)))
-        self._completions[1].append(end)
+        append(self._completions, end, _join_run(stats.get("run_id", 0), stats.get("device_ordinal", 0)))
 
     def finish(self, programs: Programs, kinds: Sequence[tuple[str, str, str]]) -> HostOperations:
         """Return the operations by run, each with its end.
@@ -107,23 +104,16 @@ class HostColumns:
         """
         programs_of = {program: place for place, program in enumerate(dict.fromkeys(one[:2] for one in kinds))}
         program_of_kind = numpy.array([programs_of[one[:2]] for one in kinds], numpy.int32)
-        order = numpy.lexsort(
-            (
-                numpy.frombuffer(self.starts, numpy.int64),
-                numpy.frombuffer(self.ordinal, numpy.int32),
-                numpy.frombuffer(self.run_id, numpy.int64),
-                program_of_kind[numpy.frombuffer(self.kind, numpy.int32)],
-            )
-        )
-        kind, ordinal, thread = (_sort(self, name, order) for name in ("kind", "ordinal", "thread"))
-        run_id, flow, starts, ends = (_sort(self, name, order) for name in ("run_id", "flow", "starts", "ends"))
+        order = self._order(program_of_kind)
+        starts, ends, run_id, flow, kind, ordinal, thread = (_take(column, order) for column in self._operations)
         del order
         program = program_of_kind[kind]
         is_first = numpy.ones(len(kind), bool)
         is_first[1:] = (program[1:] != program[:-1]) | (run_id[1:] != run_id[:-1]) | (ordinal[1:] != ordinal[:-1])
         firsts = numpy.flatnonzero(is_first)
         run = (numpy.cumsum(is_first) - 1).astype(numpy.int32)
-        completed = _look_up(_join_runs(run_id[firsts], ordinal[firsts]), *self._completions)
+        ended, ended_runs = self._completions
+        completed = _look_up(_join_runs(run_id[firsts], ordinal[firsts]), ended_runs, ended)
         marked, mark_threads = self._find_marks(flow)
         del flow, run_id, program
         # The end of a run comes before what was marked later; without one the mark alone decides.
@@ -147,9 +137,14 @@ class HostColumns:
             run_finished=completed >= 0,
         )
 
+    def _order(self, program_of_kind: NDArray[numpy.int32]) -> NDArray[numpy.int64]:
+        """By program, run and device, and there by their start."""
+        starts, _, run_id, _, kind, ordinal, _ = map(numpy.asarray, self._operations)
+        return numpy.lexsort((starts, ordinal, run_id, program_of_kind[kind]))
+
     def _find_marks(self, flow: Times) -> tuple[Times, NDArray[numpy.int32]]:
         """By operation, when its event `end: …` began, -1 without one, and on which thread."""
-        keys, moments, threads = self._marks
+        moments, keys, threads = self._marks
         places = _look_up(flow, keys, range(len(keys)))
         known = (flow >= 0) & (places >= 0)
         begun, own = numpy.array(moments, numpy.int64), numpy.array(threads, numpy.int32)
@@ -209,11 +204,11 @@ class _Finder:
         self._bodies = self._programs.find_bodies(module, program, {self._kinds[one][2] for one in set(kind)})
 
 
-def _sort(columns: HostColumns, name: str, order: NDArray[numpy.int64]) -> NDArray[Any]:
+def _take(column: Column, order: NDArray[numpy.int64]) -> NDArray[Any]:
     """A column in another order; the collected one is given up, since a large capture has room for one of both."""
-    collected = getattr(columns, name)
-    setattr(columns, name, array(collected.typecode))
-    return numpy.frombuffer(collected, f"i{collected.itemsize}")[order]
+    taken = numpy.asarray(column)[order]
+    del column[:]
+    return taken
 
 
 def _look_up(wanted: Times, keys: Sequence[int], values: Sequence[int]) -> Times:

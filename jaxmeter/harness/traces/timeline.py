@@ -6,14 +6,14 @@ How a platform's operations, launches and transfers are recognised is a row of `
 from __future__ import annotations
 
 import re
-from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy
 from numpy.typing import NDArray
 
+from jaxmeter.harness.traces.columns import Collection, Column, append, empty
 from jaxmeter.harness.traces.host_operations import HostColumns
 from jaxmeter.harness.traces.intervals import Intervals, Times
 from jaxmeter.harness.traces.programs import Programs
@@ -41,7 +41,6 @@ _END = "end: "
 _PENDING = "Wait: pending_threads"
 _IGNORED, _PYTHON = "ThreadpoolListener::", "$"
 """How names of events begin that say nothing here: bookkeeping, and Python's own functions."""
-
 
 FARTHEST_PS = 1 << 62
 """Between a capture's origin and an event, 53 days, so that differences of times have 64 bits."""
@@ -187,7 +186,8 @@ class Timeline:
       skew: Largest difference between the host's and the device's clock over the capture, in picoseconds.
       events: How many were read.
       python_calls: By the host's thread, when Python's own functions began, which the Python tracer records.
-      first, end: When the first event began, and the last one ended.
+      first, end: When the first event began, and the last one ended, of those that are read.
+      latest: When the last one began that is not read, as it would take too much memory; None where all were read.
       whole: Whether the profiler's last record is there.
     """
 
@@ -207,6 +207,7 @@ class Timeline:
     python_calls: Mapping[int, Times]
     first: int
     end: int
+    latest: int | None
     whole: bool
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -226,46 +227,43 @@ def read_timeline(space: Space, programs: Programs) -> Timeline:
         raise CaptureError("it is damaged: its times lie months apart") from None
 
 
-class _Columns:
-    """Operations while they are collected: eight bytes a value."""
+class _DeviceColumns:
+    """Operations of devices while they are collected."""
 
-    def __init__(self) -> None:
+    def __init__(self, collection: Collection) -> None:
         self.kinds: dict[Kind, int] = {}
-        self.device, self.kind, self.run = array("i"), array("i"), array("i")
-        self.starts, self.ends = array("q"), array("q")
+        self._columns = collection.make_columns("qqiii")
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
 
     def add(self, device: int, kind: Kind, run: int, start: int, end: int) -> None:
-        self.device.append(device)
-        self.kind.append(self.kinds.setdefault(kind, len(self.kinds)))
-        self.run.append(run)
-        self.starts.append(start)
-        self.ends.append(end)
+        append(self._columns, start, end, device, self.kinds.setdefault(kind, len(self.kinds)), run)
 
     def finish(self) -> Operations:
-        device, kind, run = (numpy.array(column, numpy.int32) for column in (self.device, self.kind, self.run))
-        starts, ends = (numpy.array(column, numpy.int64) for column in (self.starts, self.ends))
+        starts, ends, device, kind, run = map(numpy.array, self._columns)
         return Operations(tuple(self.kinds), device, kind, run, starts, ends)
 
 
 class _Reader:
     def __init__(self, space: Space) -> None:
         self.space = space
-        self.columns = _Columns()
+        self.collection = Collection()
+        self.on_devices = _DeviceColumns(self.collection)
         self.devices: dict[str, int] = {}
         self.device_stats: list[Mapping[str, Value]] = []
         self.runs: list[Run] = []
-        self.host: dict[str, tuple[array[int], array[int]]] = defaultdict(lambda: (array("q"), array("q")))
-        self.pending: list[tuple[int, int, int]] = []
+        self.host: dict[str, tuple[Column, ...]] = defaultdict(lambda: self.collection.make_columns("qq"))
+        self.pending = self.collection.make_columns("qqi")
         self.pending_of: dict[int, Intervals] = {}
         self.annotated: list[Step] = []
-        self.on_host = HostColumns()
+        self.on_host = HostColumns(self.collection)
         self.host_kinds: dict[tuple[str, str, str], int] = {}
         self.begun_waiting: dict[tuple[Value, Value], int] = {}
-        self.launches: dict[Value, int] = {}
-        self.kernels: list[tuple[Value, int]] = []
+        self.launches, self.kernels = (self.collection.make_columns("qq") for _ in range(2))
+        self.on_cores = self.collection.make_columns("qqqq")
         self.skews: list[tuple[int, int]] = []
-        self.events = 0
-        self.python_calls: dict[int, array[int]] = defaultdict(lambda: array("q"))
+        self.python_calls: dict[int, tuple[Column, ...]] = defaultdict(lambda: self.collection.make_columns("q"))
         self.first: int | None = None
         self.end = 0
         stamps = [line.timestamp_ns for plane in space.planes for line in plane.lines() if line.has_events]
@@ -278,7 +276,7 @@ class _Reader:
             planes = [plane for plane in self.space.planes if plane.name.startswith(candidate.plane)]
             for plane in planes:
                 (self._read_streams if candidate is GPU else self._read_cores)(plane, candidate)
-            if self.columns.starts:
+            if len(self.on_devices):
                 layout = candidate
                 break
         host = self.space.find_plane(HOST_PLANE)
@@ -290,30 +288,44 @@ class _Reader:
         if layout is None and len(self.on_host):
             layout = CPU
             on_host = self._finish_host_operations(programs)
-        delays = [
-            start - self.launches[identifier] for identifier, start in self.kernels if identifier in self.launches
-        ]
+        delays = self._find_launch_delays()
+        until = self.collection.until
         return Timeline(
             layout=layout,
             devices=tuple(self.devices),
             device_stats=tuple(self.device_stats),
-            operations=self.columns.finish() if on_host is None else on_host,
-            runs=tuple(self.runs),
-            annotated=tuple(sorted(self.annotated, key=lambda step: step.start)),
-            host={part: (_times(starts), _times(ends)) for part, (starts, ends) in self.host.items()},
+            operations=self.on_devices.finish() if on_host is None else on_host,
+            runs=tuple(run if run.end <= until else replace(run, is_finished=False) for run in self.runs),
+            annotated=tuple(sorted((one for one in self.annotated if one.end <= until), key=lambda step: step.start)),
+            host={part: (numpy.array(starts), numpy.array(ends)) for part, (starts, ends) in self.host.items()},
             pending=self.pending_of,
-            launch_delays=numpy.array(delays, numpy.int64),
-            unmatched=sum(identifier not in self.launches for identifier, _ in self.kernels),
-            before_launch=sum(delay < 0 for delay in delays),
+            launch_delays=delays,
+            unmatched=len(self.kernels[0]) - len(delays),
+            before_launch=int((delays < 0).sum()),
             skew=max((highest - lowest for lowest, highest in self.skews), default=0),
-            events=self.events,
-            python_calls={thread: _times(begun) for thread, begun in self.python_calls.items()},
+            events=self.collection.events,
+            python_calls={thread: numpy.array(begun) for thread, (begun,) in self.python_calls.items()},
             first=self.first or 0,
-            end=self.end,
+            end=min(self.end, until),
+            latest=self.collection.latest,
             whole=any(plane.name == "Task Environment" for plane in self.space.planes),
             errors=self.space.errors,
             warnings=self.space.warnings,
         )
+
+    def _find_launch_delays(self) -> Times:
+        """Of each kernel that has a launch: from its beginning to the kernel's start."""
+        begun, correlations = map(numpy.array, self.launches)
+        started, wanted = map(numpy.array, self.kernels)
+        if not len(begun) or not len(started):
+            return numpy.empty(0, numpy.int64)
+        # Of several with one identifier the last begun launches the kernel.
+        order = numpy.lexsort((begun, correlations))
+        begun, correlations = begun[order], correlations[order]
+        places = numpy.searchsorted(correlations, wanted, side="right") - 1
+        is_found = (places >= 0) & (correlations[places] == wanted)
+        delays: Times = (started - begun[places])[is_found]
+        return delays
 
     def _bound(self, start: int, end: int) -> None:
         if self.first is None or start < self.first:
@@ -334,7 +346,9 @@ class _Reader:
             if not line.name.startswith(layout.lines):
                 continue
             for identifier, begin, duration, encoded in line.events():
-                self.events += 1
+                start = begin - self.origin_ps
+                if self.collection.is_behind(start):
+                    continue
                 stats = plane.read_stats(encoded)
                 name = _name(plane, identifier).name
                 own = stats.get("hlo_op")
@@ -344,44 +358,44 @@ class _Reader:
                 kind = kinds.get(key)
                 if kind is None:
                     kind = kinds[key] = Kind(str(key[1]), str(key[2]), str(key[0]), copies)
-                start = begin - self.origin_ps
                 end = start + max(duration, 0)
                 self._bound(start, end)
-                self.columns.add(self._device(plane), kind, -1, start, end)
-                if "correlation_id" in stats:
-                    self.kernels.append((stats["correlation_id"], start))
+                self.on_devices.add(self._device(plane), kind, -1, start, end)
+                correlation = stats.get("correlation_id")
+                if isinstance(correlation, int):
+                    append(self.kernels, start, correlation)
 
     def _read_cores(self, plane: Plane, layout: Layout) -> None:
         """Operations of a TPU, by its own clock; a run of a program lasts from its first operation to its last."""
         modules: list[tuple[int, int, str]] = []
-        operations: list[tuple[int, int, int, int]] = []
         for line in plane.lines():
             if line.name == "XLA Modules":
                 for identifier, absolute, duration, _ in line.events():
-                    self.events += 1
                     start = absolute - self.origin_ps
+                    if self.collection.is_behind(start):
+                        continue
                     modules.append((start, start + duration, _name(plane, identifier).name))
             elif line.name == layout.lines:
                 for identifier, absolute, duration, encoded in line.events():
-                    self.events += 1
                     start = absolute - self.origin_ps
+                    if self.collection.is_behind(start):
+                        continue
                     stats = plane.read_stats(encoded)
                     begin, length = stats.get("device_offset_ps", start), stats.get("device_duration_ps", duration)
                     if isinstance(begin, int) and isinstance(length, int):
-                        operations.append((start, begin, length, identifier))
-        if not operations:
+                        append(self.on_cores, start, begin, length, identifier)
+        if not self.on_cores[0]:
             return
         device = self._device(plane)
-        skews = [start - begin for start, begin, _, _ in operations]
-        self.skews.append((min(skews), max(skews)))
+        starts, begun = numpy.array(self.on_cores[0]), numpy.array(self.on_cores[1])
+        self.skews.append((int((starts - begun).min()), int((starts - begun).max())))
         kinds: dict[int, Kind] = {}
         modules.sort()
         bounds = numpy.array([start for start, _, _ in modules], numpy.int64)
-        starts = numpy.array([start for start, _, _, _ in operations], numpy.int64)
         places = numpy.searchsorted(bounds, starts, side="right") - 1
         found: dict[int, tuple[int, int]] = {}
         first = len(self.runs)
-        for (_, begin, length, identifier), place in zip(operations, places.tolist(), strict=True):
+        for begin, length, identifier, place in zip(*self.on_cores[1:], places.tolist(), strict=True):
             kind = kinds.get(identifier)
             if kind is None:
                 metadata = _name(plane, identifier)
@@ -398,32 +412,34 @@ class _Reader:
             self._bound(begin, end)
             low, high = found.get(place, (begin, end))
             found[place] = (min(low, begin), max(high, end))
-            self.columns.add(device, kind, first + place if place >= 0 else -1, begin, end)
-        for place, (_, _, name) in enumerate(modules):
+            self.on_devices.add(device, kind, first + place if place >= 0 else -1, begin, end)
+        empty(self.on_cores)
+        for place, (_, end, name) in enumerate(modules):
             low, high = found.get(place, (0, 0))
             numbered = _PROGRAM.search(name)
-            self.runs.append(Run(device, numbered[1] if numbered else "", _PROGRAM.sub("", name), low, high))
+            program = numbered[1] if numbered else ""
+            self.runs.append(
+                Run(device, program, _PROGRAM.sub("", name), low, high, is_finished=end <= self.collection.until)
+            )
 
     def _read_host(self, plane: Plane) -> None:
         parts = {identifier: _classify(metadata.name) for identifier, metadata in plane.metadata.items()}
         for thread, line in enumerate(plane.lines()):
             for identifier, begin, duration, encoded in line.events():
-                self.events += 1
-                part = parts.get(identifier, "")
-                if part == "ignored":
-                    continue
                 start = begin - self.origin_ps
+                part = parts.get(identifier, "")
+                if self.collection.is_behind(start) or part == "ignored":
+                    continue
                 if part == _PYTHON:
-                    self.python_calls[thread].append(start)
+                    append(self.python_calls[thread], start)
                     continue
                 end = start + duration if duration > 0 else start
                 self._bound(start, end)
                 if part == _PENDING:
-                    self.pending.append((thread, start, end))
+                    append(self.pending, start, end, thread)
                     continue
                 if part and part not in _BY_STATISTICS:
-                    self.host[part][0].append(start)
-                    self.host[part][1].append(end)
+                    append(self.host[part], start, end)
                     continue
                 if not encoded:
                     continue
@@ -443,12 +459,10 @@ class _Reader:
             elif "_c" in stats:
                 begun = self.begun_waiting.pop((stats.get("_ct", 0), stats["_c"]), None)
                 if begun is not None:
-                    self.host[WAITING][0].append(begun)
-                    self.host[WAITING][1].append(end)
+                    append(self.host[WAITING], begun, end)
         elif "correlation_id" in stats:
-            # Of several with one identifier the last begun launches the kernel.
-            known = self.launches.get(stats["correlation_id"])
-            self.launches[stats["correlation_id"]] = start if known is None else max(known, start)
+            if isinstance(stats["correlation_id"], int):
+                append(self.launches, start, stats["correlation_id"])
         elif "hlo_op" in stats and "run_id" in stats:
             key = (str(stats.get("program_id", "")), str(stats.get("hlo_module", "")), str(stats["hlo_op"]))
             self.on_host.add(self.host_kinds.setdefault(key, len(self.host_kinds)), thread, span, stats)
@@ -471,15 +485,12 @@ class _Reader:
             Run(places[ordinal], keys[kind][0], keys[kind][1], start, end, is_finished)
             for ordinal, kind, start, end, is_finished in rows
         ]
-        threads, starts, ends = zip(*self.pending, strict=True) if self.pending else ((), (), ())
+        starts, ends, threads = self.pending
         ordinals = found.find_devices_of(threads, starts)
         self.pending_of = {
-            place: (
-                _times(start for start, one in zip(starts, ordinals, strict=True) if one == ordinal),
-                _times(end for end, one in zip(ends, ordinals, strict=True) if one == ordinal),
-            )
+            place: (numpy.array(starts)[is_own], numpy.array(ends)[is_own])
             for ordinal, place in places.items()
-            if ordinal in ordinals
+            if (is_own := numpy.array([one == ordinal for one in ordinals], bool)).any()
         }
         kinds = tuple(Kind(*key) for key in keys)
         return Operations(kinds, to_place(found.ordinal), found.kind, found.run, found.starts, found.ends)
@@ -510,7 +521,3 @@ def _name(plane: Plane, identifier: int) -> Metadata:
 
 
 _UNKNOWN = Metadata("")
-
-
-def _times(column: Iterable[int]) -> Times:
-    return numpy.fromiter(column, numpy.int64)
