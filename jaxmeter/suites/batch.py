@@ -41,6 +41,7 @@ mlp_update = models.update_step(compilation.SGD)
         against="one_by_one:mixed",
         metric="items_per_s",
         at={"batch": MOST_ONE_BY_ONE},
+        rank=7,
     ),
 )
 def mlp_batch(state, images, labels):

@@ -427,7 +427,7 @@ def in_batches(params, images, labels):
         "What is jit worth in an epoch of a small convolutional network, its loader included?",
         "jitted_step:mixed",
         against="eager_step:mixed",
-        rank=2,
+        rank=9,
     ),
 )
 def cnn_epoch(state, images, targets, channels, batches):

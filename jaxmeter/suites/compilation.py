@@ -107,7 +107,7 @@ def cnn_step_in_numpy(state, images, labels):
         "mlp_ahead_of_time:aot",
         against="mlp_ahead_of_time:jit",
         metric="first_call_s",
-        rank=6,
+        rank=13,
     ),
 )
 def mlp_ahead_of_time(state, images, labels):

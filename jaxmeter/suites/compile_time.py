@@ -161,6 +161,7 @@ def forward_cost(inner):
         against="unrolled:jit",
         metric="compile_total_s",
         at={"depth": 32},
+        rank=4,
     ),
 )
 def compile_depth(params, x):

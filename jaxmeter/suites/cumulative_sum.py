@@ -74,7 +74,7 @@ def stacked_loop_within_budget(n):
         against="loop_list:jit",
         metric="compile_total_s",
         at={"n": 1_000},
-        rank=4,
+        rank=11,
     ),
 )
 def cumulative_sum(x):

@@ -270,7 +270,7 @@ def token_by_token(graph, params, tokens):
         "How many tokens a second does a transformer with a KV cache decode, at what share of the peak bandwidth?",
         "in_place:jit",
         metric="bandwidth_share",
-        rank=9,
+        rank=2,
     ),
 )
 def decode_token(graph, params, cache, token, position):

@@ -373,7 +373,7 @@ def cost_of_chain(*, layers, width, batch):
         "nothing_saveable:jit",
         against="no_checkpoint:jit",
         metric="temp_bytes",
-        rank=7,
+        rank=10,
     ),
     level="default",
 )

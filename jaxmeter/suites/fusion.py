@@ -80,7 +80,7 @@ def f_in_numpy(x):
         "fusion:jit",
         against="fusion:eager",
         at={"n": 3_000},
-        rank=3,
+        rank=12,
     ),
     level="default",
 )

@@ -82,7 +82,11 @@ def epoch_in_numpy(state, images, labels, order, batches):
     needs=Needs(host=("images", "labels", "order")),
     data=datasets.cifar10_source,
     answer=Answer(
-        "Is the device waiting for its data?", "no_loader:mixed", against="in_loop:mixed", metric="items_per_s"
+        "Is the device waiting for its data?",
+        "no_loader:mixed",
+        against="in_loop:mixed",
+        metric="items_per_s",
+        rank=3,
     ),
 )
 def input_pipeline(state, images, labels, order, batches):

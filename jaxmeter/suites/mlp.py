@@ -278,7 +278,7 @@ def two_programs(state, points, classes):
         "What is jit worth in a training step of an MLP?",
         "step:jit",
         against="step:eager",
-        rank=1,
+        rank=8,
     ),
 )
 def mlp_step(state, images, labels, *, network):

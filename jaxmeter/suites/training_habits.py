@@ -152,6 +152,7 @@ def compared(result, *, inputs):
         "waited_once:mixed",
         against="loss_each_step:mixed",
         metric="items_per_s",
+        rank=6,
     ),
 )
 def training_habits(state, images, labels):

@@ -193,7 +193,7 @@ def block_cost(*, width, mask):
         "How many tokens a second does a training step of a transformer process, and what share of the peak is that?",
         "step:jit",
         metric="flops_share",
-        rank=8,
+        rank=1,
     ),
 )
 def transformer_step(graph, state, tokens):
