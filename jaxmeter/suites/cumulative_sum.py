@@ -109,7 +109,7 @@ def associative_scan(x):
     return jax.lax.associative_scan(jnp.add, x)
 
 
-@cumulative_sum.implementation(limit=list_loop_within_budget)
+@cumulative_sum.implementation(limit=list_loop_within_budget, traps=("unrolled",))
 def loop_list(x):
     """Python loop, unrolled, that returns a list: (n,) -> n scalars."""
     total, sums = jnp.zeros((), x.dtype), []
@@ -119,7 +119,7 @@ def loop_list(x):
     return sums
 
 
-@cumulative_sum.implementation(limit=stacked_loop_within_budget)
+@cumulative_sum.implementation(limit=stacked_loop_within_budget, traps=("unrolled",))
 def loop_stacked(x):
     """The same loop, its list stacked: (n,) -> (n,). The output's form decides what compiling costs."""
     return jnp.stack(loop_list(x))
