@@ -10,7 +10,7 @@ nox -s compare -- results/A results/B  what changed between two runs
 nox -s gate -- results/RUN             measure beside a run, and judge: 0 passed, 1 slower, 3 no answer
 nox -s nightly -- --store s3://bucket/team  measure, push, judge against earlier nights, report: for a schedule
 nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick  what an upgrade changes
-nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME  which release changed it
+nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME  which releases changed it
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
 nox -s schedule -- ENGINE --store URL --machine NAME  a schedule for kubernetes, slurm, github, systemd …
 nox                                    lint, types, tests
@@ -36,7 +36,7 @@ from launcher.locks import SMALLEST_LOCK, choose_lock, find_unlocked, list_expor
 from launcher.options import UsageError
 from launcher.prefetch import build_asked_images, download_asked_wheels
 from launcher.runs import new_run_id, plan_run, plan_self_test
-from launcher.sessions.bisect import find_first_bad
+from launcher.sessions.bisect import bisect_releases
 from launcher.sessions.gate import pass_gate
 from launcher.sessions.measuring import measure
 from launcher.sessions.nightly import pass_night
@@ -124,8 +124,8 @@ def upgrade(session: nox.Session) -> None:
 
 @nox.session
 def bisect(session: nox.Session) -> None:
-    """Which release changed a case: nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME."""
-    answer(lambda: find_first_bad(NoxShell(session), session.posargs))
+    """Which releases changed a case: nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME."""
+    answer(lambda: bisect_releases(NoxShell(session), session.posargs))
 
 
 @nox.session

@@ -6,9 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-ATTEMPTS = 2
-"""How often a release is asked; the second time with twice the processes."""
-
 
 class Answer(StrEnum):
     """What one release is, beside the good one."""
@@ -46,8 +43,8 @@ class NoDifferenceError(Exception):
     """The bad release cannot be told from the good one; the message says what was seen."""
 
 
-Judge = Callable[[str, int], Judged]
-"""Release and attempt, from 0 -> answer."""
+Judge = Callable[[str], Judged]
+"""Release -> answer."""
 
 
 def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], *, asks_good: bool = False) -> Bisected:
@@ -63,12 +60,8 @@ def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], 
     judged: list[tuple[str, Judged]] = []
 
     def ask(index: int) -> Judged:
-        for attempt in range(ATTEMPTS):
-            found = judge(releases[index], attempt)
-            again = found.answer is Answer.UNDECIDED and attempt + 1 < ATTEMPTS
-            say(f"{releases[index]} is {found.answer}: {found.why}{'; asked again' if again else ''}")
-            if not again:
-                break
+        found = judge(releases[index])
+        say(f"{releases[index]} is {found.answer}: {found.why}")
         judged.append((releases[index], found))
         return found
 

@@ -11,9 +11,7 @@ from typing import Any
 from launcher.bisection import Answer, Judged
 from launcher.runs import MARK, read_record
 
-TIME, PROGRAM = "time", "program"
-
-CONFIRMED = ("slower", "faster")
+PROGRAM = "program"
 
 SKIPPED = 125
 """The exit code by which a command says that it cannot tell, as for `git bisect run`."""
@@ -28,13 +26,11 @@ class Target:
 
     Args:
       metric: Its name in a verdict, and in a record.
-      effect: Its time over that of the good release; None of other metrics.
     """
 
     case: str
     variant: str
     metric: str
-    effect: float | None = None
 
     @property
     def name(self) -> str:
@@ -52,19 +48,18 @@ def find_target(changes: Sequence[Mapping[str, Any]], metric: str, variant: str)
     """What the bad release differs in the most; None where nothing is told apart.
 
     Args:
-      metric: `time`, `program`, or what a budget calls a metric.
+      metric: `program`, or what a budget calls a metric.
       variant: The only one that counts; any where it is empty.
     """
-    own = [one for one in changes if one["budget"] == metric and variant in ("", one["variant"])]
-    if metric == TIME:
-        own = [one for one in own if one["finding"] in CONFIRMED]
-    else:
-        own = [one for one in own if one["finding"] in ("more", "less", "changed")]
+    own = [
+        one
+        for one in changes
+        if one["budget"] == metric and variant in ("", one["variant"]) and one["finding"] in ("more", "less", "changed")
+    ]
     if not own:
         return None
     worst = max(own, key=_size)
-    effect = worst["effect"]["estimate"] if metric == TIME else None
-    return Target(worst["case"], worst["variant"], worst["metric"], effect)
+    return Target(worst["case"], worst["variant"], worst["metric"])
 
 
 def _size(change: Mapping[str, Any]) -> float:
@@ -92,31 +87,11 @@ def judge_by_target(changes: Sequence[Mapping[str, Any]], target: Target) -> Jud
     if failed is not None:
         return Judged(Answer.UNUSABLE, f"{target.name} is {failed['finding']}: {failed['reason']}")
     change = next((one for one in own if one["metric"] == target.metric), None)
-    if target.effect is not None:
-        return _judge_time(change, target.effect)
     if change is None:
         return Judged(Answer.GOOD, "as in the good release")
     if change["finding"] == "inconclusive":
         return Judged(Answer.UNDECIDED, change["reason"])
     return Judged(Answer.BAD, _describe(change))
-
-
-def _judge_time(change: Mapping[str, Any] | None, effect: float) -> Judged:
-    """By the whole 99 % interval: beyond half of the bad release's change (of logarithms), or below it."""
-    found = None if change is None else change["effect"]
-    if change is None or found is None:
-        return Judged(Answer.UNDECIDED, "" if change is None else change["reason"] or "no time")
-    decisive = found["verdict"] or found
-    low, high = decisive["low"], decisive["high"]
-    if low is None or high is None or min(low, high) <= 0:
-        return Judged(Answer.UNDECIDED, change["reason"] or "too few processes for an interval")
-    limit = math.sqrt(effect)
-    bounds = f"99 % interval {low:.3f} to {high:.3f}, against {limit:.3f}"
-    why = f"{found['estimate']:.3f} times the good release's time, {bounds}"
-    if change["finding"].startswith("suspected"):
-        return Judged(Answer.UNDECIDED, f"{why}; {change['reason']}")
-    beyond, below = (low > limit, high < limit) if effect > 1 else (high < limit, low > limit)
-    return Judged(Answer.BAD if beyond else Answer.GOOD if below else Answer.UNDECIDED, why)
 
 
 def _describe(change: Mapping[str, Any]) -> str:

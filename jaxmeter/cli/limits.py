@@ -25,12 +25,15 @@ def command(
     new_env: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of an upgrade's new side; repeatable.")
     ] = None,
+    try_env: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable that a bisection tries; repeatable.")
+    ] = None,
 ) -> None:
     """It measures and writes nothing."""
     read_limits(min_effect, budgets_file)
     if metric not in (known := (*NAMES, PROGRAM)):
         give_up(f"--metric '{shorten(metric, LONGEST_NAME)}' is none; metrics are {', '.join(known)}")
-    for option, given in (("--old-env", old_env), ("--new-env", new_env)):
+    for option, given in (("--old-env", old_env), ("--new-env", new_env), ("--try-env", try_env)):
         for word in given or ():
             name, _, value = word.partition("=")
             if name in FORBIDDING_VARIABLES:

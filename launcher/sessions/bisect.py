@@ -1,12 +1,13 @@
-"""A bisection of releases: each is judged in an environment of its own, until two neighbours are left."""
+"""What a bisection of releases is asked: times by a walk over all of them, exact numbers and commands by halves."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from launcher import bisection
@@ -16,45 +17,31 @@ from launcher.environments import read_wanted
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK
 from launcher.options import UsageError, read_options
-from launcher.predicates import TIME, Target, find_target, judge_by_code, judge_by_target, read_changes, tells
+from launcher.predicates import Target, find_target, judge_by_code, judge_by_target, tells
 from launcher.releases import list_releases
 from launcher.runs import DEFAULT_OUT, EXACT, new_run_id
-from launcher.sessions.shell import (
-    FINE,
-    INTERRUPTED,
-    NO_ANSWER,
-    Shell,
-    prepare_environment,
-    run_elsewhere,
-    run_jaxmeter,
-)
+from launcher.sessions.neighbours import CompareRuns, Make, Neighbours, Run, check_measured, compare_runs
+from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_environment, run_elsewhere, run_jaxmeter
+from launcher.sessions.upgrade import read_variables
+from launcher.walk import TIME, UnusableError, Walk, compare_pair, describe, describe_trial, walk
 
-OWN = ("--good", "--bad", "--case", "--variant", "--metric", "--command", "--processes")
+OWN = ("--good", "--bad", "--case", "--variant", "--metric", "--command", "--processes", "--resume")
 
-REFUSED = REASONS | {
+TRY = "--try-env"
+
+OF_TIMES = ("--processes", "--resume", TRY)
+"""Options of a walk alone."""
+
+REFUSED = {name: why for name, why in REASONS.items() if name != "--resume"} | {
     "--old": "a bisection has a good release: --good",
     "--new": "a bisection has a bad release: --bad",
-    "--lock-step": "that is the good release: --good",
+    "--lock-step": "a walk measures each release in lock-step with the one before it",
     "--probe": "the criterion decides: --metric",
     "--select": "name one case: --case",
 }
 
-PROCESSES = 8
-"""Of a step by time; a step that is undecided is repeated with twice as many."""
-
-MEASURED = (FINE, NO_ANSWER)
-"""Exit codes of the harness after which there is a run: of a whole one, and of one that lacks something."""
-
-COMPARED = (FINE, 1, NO_ANSWER)
-
-Make = Callable[[str], Path]
-"""Packages -> the python of an environment that holds them. Raises UsageError."""
-
-Run = Callable[[Path, Sequence[str]], int]
-"""Python and arguments of the harness -> its exit code."""
-
-Compare = Callable[[Sequence[str]], int]
-"""Arguments of `jaxmeter compare` -> its exit code."""
+PROCESSES = 6
+"""Of each step of a walk. A step with a time that is not decided is measured again with twice as many."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +50,11 @@ class BisectRequest:
 
     Args:
       case: A pattern, as of `--select`; empty where a command decides.
-      variant: Its name; empty where the one that differs the most is meant.
+      variant: Its name; empty for all variants of a walk, else for the one that differs the most.
       metric: `time`, `program`, or what a budget calls a metric.
       command: A shell command that tells; empty where a case does.
+      resumed: The name of an interrupted walk; empty for a new one.
+      variables: Environment variables that may undo the first step that is slower.
       measuring: Arguments of every measurement.
       out: Where runs are kept.
     """
@@ -77,8 +66,15 @@ class BisectRequest:
     metric: str
     command: str
     processes: int
+    resumed: str
+    variables: Mapping[str, str]
     measuring: tuple[str, ...]
     out: Path
+
+    @property
+    def is_walk(self) -> bool:
+        """Whether times decide: then there may be several change points, and halving would miss some."""
+        return self.metric == TIME and not self.command
 
 
 def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
@@ -87,8 +83,8 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
     Raises:
       UsageError: Something is missing, contradicts itself, or is what a bisection does not take.
     """
-    given = read_options(arguments, *OWN, "--out", refused=REFUSED)
-    good, bad, case, variant, metric, command, processes = (given.get(name) or "" for name in OWN)
+    given = read_options(arguments, *OWN, TRY, "--out", refused=REFUSED)
+    good, bad, case, variant, metric, command, processes, resumed = (given.get(name) or "" for name in OWN)
     example = 'nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case "mlp_step[…]"'
     if not good or not bad:
         raise UsageError(f"name a good and a bad release: {example}")
@@ -98,6 +94,12 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
         )
     if command and (metric or variant):
         raise UsageError("--command decides by its exit code; leave out --metric and --variant")
+    of_times = next((name for name in OF_TIMES if name in given), None)
+    if of_times is not None and (command or metric not in ("", TIME)):
+        raise UsageError(f"{of_times} is about times; leave it out, or leave out --metric and --command")
+    out = Path(given.get("--out") or DEFAULT_OUT)
+    if resumed and (resumed != Path(resumed).name or not any(_list_runs(out, resumed))):
+        raise UsageError(f"--resume {resumed}: no run in {out} has a name that begins with it")
     return BisectRequest(
         good=good,
         bad=bad,
@@ -106,13 +108,15 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
         metric=metric or TIME,
         command=command,
         processes=_read_processes(processes),
+        resumed=resumed,
+        variables=read_variables(TRY, given.values.get(TRY, ())),
         measuring=(*given.rest, *given.list_words("--out")),
-        out=Path(given.get("--out") or DEFAULT_OUT),
+        out=out,
     )
 
 
-def find_first_bad(shell: Shell, arguments: Sequence[str]) -> int:
-    """Judge releases between a good and a bad one until two neighbours are left; 0 where they are found.
+def bisect_releases(shell: Shell, arguments: Sequence[str]) -> int:
+    """Find the releases between a good and a bad one that changed a case; 0 where there is one, 3 where there is none.
 
     Raises:
       UsageError: What was asked cannot be done.
@@ -123,8 +127,11 @@ def find_first_bad(shell: Shell, arguments: Sequence[str]) -> int:
     releases = list_releases(asked.good, asked.bad)
     say(f"{len(releases)} releases: {', '.join(releases)}")
     shell.install(SMALLEST_LOCK)
-    if code := run_jaxmeter(shell, "limits", "--metric", asked.metric):
+    variables = [word for name, value in asked.variables.items() for word in (TRY, f"{name}={value}")]
+    if code := run_jaxmeter(shell, "limits", "--metric", asked.metric, *variables):
         return code
+    if asked.is_walk:
+        return _walk(shell, asked, releases, backend, measuring)
     try:
         judge = _make_judge(shell, asked, backend, measuring)
         found = bisection.bisect(releases, judge, say, asks_good=bool(asked.command))
@@ -136,11 +143,61 @@ def find_first_bad(shell: Shell, arguments: Sequence[str]) -> int:
     return FINE
 
 
+def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: str, measuring: Sequence[str]) -> int:
+    """Measure all releases, each in lock-step with its neighbour; say what changed between them.
+
+    Raises:
+      UsageError: The good release cannot be measured.
+    """
+    name = asked.resumed or new_run_id(backend)
+    say(f"runs: {asked.out / name}-…; to go on after an interruption, give the same command with --resume {name}")
+    neighbours = Neighbours(
+        asked.out / name,
+        ("--backend", backend, *measuring, "--select", asked.case),
+        asked.processes,
+        make=lambda packages: _make_environment(shell, packages),
+        run=lambda python, words, variables: run_elsewhere(shell, python, *words, variables=variables),
+        compare=lambda words: run_jaxmeter(shell, "compare", *words),
+        variant=asked.variant,
+    )
+    try:
+        neighbours.begin(releases[0])
+    except UnusableError as error:
+        raise UsageError(f"{releases[0]} cannot be measured: {error}") from error
+    result = walk(releases, neighbours, say)
+    for line in describe(result):
+        say(line)
+    runs = neighbours.list_runs()  # a page is not of the variables that are tried
+    for line in _try_variables(result, neighbours, asked.variables):
+        say(line)
+    say(f"runs: {asked.out / name}-…; one page of all: nox -s report -- {shlex.join(map(str, runs))}")
+    return FINE if result.has_change_point else NO_ANSWER
+
+
+def _try_variables(result: Walk, neighbours: Neighbours, variables: Mapping[str, str]) -> Sequence[str]:
+    """Measure the first slower step again with environment variables of the slower release; what they do, in lines."""
+    if not variables:
+        return ()
+    setting = " ".join(f"{name}={value}" for name, value in variables.items())
+    step = result.first_slower
+    if step is None:
+        return (f"{setting} was not tried: no step is confirmed slower",)
+    try:
+        trial = compare_pair(step.before, step.after, partial(neighbours, variables=variables), say)
+    except UnusableError as error:
+        return (f"{step.after} with {setting} cannot be compared with {step.before}: {error}",)
+    return tuple(describe_trial(step, trial, setting))
+
+
+def _make_environment(shell: Shell, packages: str) -> Path:
+    return prepare_environment(shell, read_wanted(packages))
+
+
 def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Sequence[str]) -> bisection.Judge:
     """What tells a bad release; the good one is measured now, where a case does."""
 
     def make(packages: str) -> Path:
-        return prepare_environment(shell, read_wanted(packages))
+        return _make_environment(shell, packages)
 
     if asked.command:
         return JudgeByCommand(asked.command, make)
@@ -150,7 +207,7 @@ def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Seq
         measuring,
         new_run_id(backend),
         make,
-        run=lambda python, words: run_elsewhere(shell, python, *words),
+        run=lambda python, words, variables: run_elsewhere(shell, python, *words, variables=variables),
         compare=lambda words: run_jaxmeter(shell, "compare", *words),
     )
     judge.begin()
@@ -159,7 +216,7 @@ def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Seq
 
 @dataclass
 class JudgeByCase:
-    """Measures a case in each release, beside the good one.
+    """Compares exact numbers of a case in each release with those of the good one.
 
     Args:
       backend, measuring: Where and what is measured, as options of the harness.
@@ -173,7 +230,7 @@ class JudgeByCase:
     name: str
     make: Make
     run: Run
-    compare: Compare
+    compare: CompareRuns
     target: Target | None = None
 
     def begin(self) -> None:
@@ -182,52 +239,31 @@ class JudgeByCase:
         Raises:
           UsageError: That is not possible.
         """
-        self._good = self.make(self.asked.good)
         self._before = self.asked.out / f"{self.name}-good"
-        options = ("--probe", "memory") if self._is_by_time else EXACT
-        code = self._measure(self._good, self._before, options)
-        if code not in MEASURED:
-            raise UsageError(f"{self.asked.good} cannot be measured: the measurement ended with {code}")
-
-    def __call__(self, release: str, attempt: int) -> Judged:
-        """Whether a release is good or bad; the second attempt has twice the processes."""
         try:
-            python = self.make(release)
-        except UsageError as error:
+            self._measure(self.asked.good, self._before)
+        except UnusableError as error:
+            raise UsageError(f"{self.asked.good} cannot be measured: {error}") from error
+
+    def __call__(self, release: str) -> Judged:
+        """Whether a release is good or bad."""
+        after = self.asked.out / f"{self.name}-{release.partition('==')[2]}"
+        try:
+            self._measure(release, after)
+            changes = compare_runs(self.compare, self._before, after)
+        except (UnusableError, UsageError) as error:
             return Judged(Answer.UNUSABLE, str(error))
-        after = self.asked.out / f"{self.name}-{release.partition('==')[2]}{f'-{attempt + 1}' if attempt else ''}"
-        processes = str(self.asked.processes * 2**attempt)
-        beside = ("--probe", "timing", "--against", str(self._before), "--lock-step", str(self._good))
-        code = self._measure(python, after, (*beside, "--processes", processes) if self._is_by_time else EXACT)
-        if code not in MEASURED:
-            return Judged(Answer.UNUSABLE, f"the measurement ended with {code}")
-        return self._judge(after)
-
-    @property
-    def _is_by_time(self) -> bool:
-        return self.asked.metric == TIME
-
-    def _measure(self, python: Path, folder: Path, options: Sequence[str]) -> int:
-        what = ("run", "--backend", self.backend, *self.measuring, "--select", self.asked.case)
-        code = self.run(python, (*what, *options, "--run-id", folder.name))
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
-        return code
-
-    def _judge(self, after: Path) -> Judged:
-        with tempfile.TemporaryDirectory() as folder:
-            verdict = Path(folder, "verdict.json")
-            code = self.compare((str(self._before), str(after), "--verdict", str(verdict)))
-            if code not in COMPARED:
-                return Judged(Answer.UNUSABLE, f"the comparison ended with {code}")
-            changes = read_changes(verdict)
         self.target = self.target or find_target(changes, self.asked.metric, self.asked.variant)
         if self.target is None:
             return Judged(Answer.UNDECIDED, f"no difference of {self.asked.metric} is told")
-        found = judge_by_target(changes, self.target)
-        if found.answer is Answer.GOOD and not self._is_by_time and not tells(after, self.target):
+        judged = judge_by_target(changes, self.target)
+        if judged.answer is Answer.GOOD and not tells(after, self.target):
             return Judged(Answer.UNUSABLE, f"it tells no {self.asked.metric} of {self.target.name}")
-        return found
+        return judged
+
+    def _measure(self, release: str, folder: Path) -> None:
+        what = ("run", "--backend", self.backend, *self.measuring, "--select", self.asked.case)
+        check_measured(self.run(self.make(release), (*what, *EXACT, "--run-id", folder.name), {}))
 
 
 @dataclass(frozen=True)
@@ -237,7 +273,7 @@ class JudgeByCommand:
     command: str
     make: Make
 
-    def __call__(self, release: str, attempt: int) -> Judged:
+    def __call__(self, release: str) -> Judged:
         """Whether a release is good or bad, by the exit code."""
         try:
             python = self.make(release)
@@ -250,9 +286,14 @@ class JudgeByCommand:
         return judge_by_code(ended.returncode)
 
 
+def _list_runs(out: Path, name: str) -> list[str]:
+    """Return the names of the runs of a walk."""
+    return [path.name for path in out.iterdir() if path.name.startswith(f"{name}-")] if out.is_dir() else []
+
+
 def _read_processes(text: str) -> int:
     if not text:
         return PROCESSES
     if not text.isascii() or not text.isdigit() or int(text) < 3:
-        raise UsageError(f"--processes '{text}' is no number from 3 on")
+        raise UsageError(f"--processes '{text}' must be an integer ≥ 3")
     return int(text)

@@ -251,7 +251,7 @@ def test_limits_are_checked_without_any_run(tmp_path):
     assert "peak_memory" in refused.output
 
 
-@pytest.mark.parametrize("option", ["--old-env", "--new-env"])
+@pytest.mark.parametrize("option", ["--old-env", "--new-env", "--try-env"])
 @pytest.mark.parametrize(
     ("variable", "said"),
     [

@@ -14,7 +14,7 @@ import pytest
 from launcher.environments import Wanted
 from launcher.options import UsageError
 from launcher.sessions import baseline
-from launcher.sessions.bisect import find_first_bad
+from launcher.sessions.bisect import bisect_releases
 from launcher.sessions.gate import pass_gate
 from launcher.sessions.nightly import pass_night
 from launcher.sessions.traces import copy_captures, read_trace_request
@@ -223,7 +223,7 @@ LAUNCHED = {
     "gate": (pass_gate, ("RUN", "--runtime", "local")),
     "nightly": (pass_night, ("--store", "STORE", "--runtime", "local", "--baseline", "RUN", "--machine", "here")),
     "upgrade": (compare_environments, ("--old", "RUN", "--new", "RUN")),
-    "bisect": (find_first_bad, ("--good", "RUN", "--bad", "RUN", "--case", CASE)),
+    "bisect": (bisect_releases, ("--good", "RUN", "--bad", "RUN", "--case", CASE)),
 }
 
 

@@ -6,7 +6,6 @@ from launcher.bisection import Answer
 from launcher.predicates import Target, find_target, judge_by_code, judge_by_target, read_changes, tells
 from tests import samples
 
-TARGET = Target("selu", "selu:jit", "execution_s", 1.44)
 EXACT = Target("selu", "selu:jit", "planned_peak_bytes")
 
 
@@ -33,10 +32,6 @@ def interval(low, estimate, high, verdict=None):
     return {"low": low, "estimate": estimate, "high": high, "count": 8, "verdict": verdict}
 
 
-def timed(low, estimate, high, **changes):
-    return change(effect=interval(low, estimate, high), **changes)
-
-
 def test_findings_are_read_from_a_verdict(tmp_path):
     (tmp_path / "verdict.json").write_text(json.dumps({"changes": [change()], "exit_code": 0}))
 
@@ -44,18 +39,16 @@ def test_findings_are_read_from_a_verdict(tmp_path):
 
 
 def test_the_target_is_what_differs_the_most():
-    changes = [timed(1.1, 1.2, 1.3), timed(0.4, 0.5, 0.6, variant="selu:eager", finding="faster")]
+    changes = [
+        memory_change(finding="more", effect=interval(1.2, 1.2, 1.2)),
+        memory_change(finding="less", variant="selu:eager", effect=interval(0.5, 0.5, 0.5)),
+    ]
 
-    assert find_target(changes, "time", "") == Target("selu", "selu:eager", "execution_s", 0.5)
-    assert find_target(changes, "time", "selu:jit") == Target("selu", "selu:jit", "execution_s", 1.2)
-
-
-@pytest.mark.parametrize("finding", ["same", "inconclusive", "suspected slower"])
-def test_a_time_that_is_not_confirmed_is_no_target(finding):
-    assert find_target([timed(1.1, 1.2, 1.3, finding=finding)], "time", "") is None
+    assert find_target(changes, "peak_memory", "") == Target("selu", "selu:eager", "planned_peak_bytes")
+    assert find_target(changes, "peak_memory", "selu:jit") == EXACT
 
 
-def test_a_program_that_changed_is_a_target_without_an_effect():
+def test_a_program_that_changed_is_a_target():
     assert find_target([change(metric="program", budget="program", finding="changed")], "program", "") == Target(
         "selu", "selu:jit", "program"
     )
@@ -77,45 +70,18 @@ def test_what_was_nothing_before_differs_the_most():
     assert find_target(changes, "compiles", "").variant == "b:jit"
 
 
-@pytest.mark.parametrize(
-    ("bounds", "effect", "answer"),
-    [
-        ((1.21, 1.3, 1.4), 1.44, Answer.BAD),
-        ((0.95, 1.0, 1.19), 1.44, Answer.GOOD),
-        ((1.19, 1.2, 1.21), 1.44, Answer.UNDECIDED),
-        ((0.5, 0.6, 0.79), 0.64, Answer.BAD),
-        ((0.81, 1.0, 1.1), 0.64, Answer.GOOD),
-        ((0.79, 0.8, 0.81), 0.64, Answer.UNDECIDED),
-    ],
-)
-def test_a_time_is_bad_beyond_half_of_the_way_and_undecided_across_it(bounds, effect, answer):
-    target = Target("selu", "selu:jit", "execution_s", effect)
-
-    assert judge_by_target([timed(*bounds)], target).answer is answer
-
-
 PROGRAM = Target("selu", "selu:jit", "program")
-OTHERS = [timed(1.3, 1.4, 1.5, case="mlp"), timed(1.3, 1.4, 1.5, variant="selu:eager")]
-WHY = "1.300 times the good release's time, 99 % interval 1.250 to 1.350, against 1.200"
 
 
 @pytest.mark.parametrize(
     ("found", "target", "answer", "why"),
     [
-        ([], TARGET, Answer.UNDECIDED, ""),
-        (OTHERS, TARGET, Answer.UNDECIDED, ""),
-        ([change(finding="inconclusive", reason="contended")], TARGET, Answer.UNDECIDED, "contended"),
-        ([timed(None, 1.3, None)], TARGET, Answer.UNDECIDED, "too few processes for an interval"),
-        ([timed(-0.1, 1.3, 3.0)], TARGET, Answer.UNDECIDED, "too few processes for an interval"),
-        ([timed(1.25, 1.3, 1.35, finding="suspected slower", reason="it")], TARGET, Answer.UNDECIDED, f"{WHY}; it"),
-        # The interval of verdicts decides where another is shown.
         (
-            [change(effect=interval(1.25, 1.3, 1.35, verdict=interval(1.1, 1.3, 1.5)))],
-            TARGET,
-            Answer.UNDECIDED,
-            "against 1.200",
+            [memory_change(case="mlp"), memory_change(variant="selu:eager")],
+            EXACT,
+            Answer.GOOD,
+            "as in the good release",
         ),
-        ([timed(1.25, 1.3, 1.35)], TARGET, Answer.BAD, WHY),
         *(
             (
                 [change(metric="", finding=finding, reason="no such function")],

@@ -1,0 +1,289 @@
+"""A walk over releases: each is compared with the last usable one before it, so that every change point is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Change = Mapping[str, Any]
+"""A finding, as `jaxmeter compare --verdict FILE` writes it."""
+
+TIME = "time"
+"""What a verdict calls the time of a call."""
+
+CONFIRMED = ("slower", "faster")
+
+OPEN = ("inconclusive", "suspected slower", "suspected faster")
+"""Findings about a time that more processes may decide."""
+
+FAILED = ("failed", "gone", "not comparable")
+
+COSTS = {"peak_memory": "planned peak memory in bytes", "compiles": "compilations", "recompiles": "recompilations"}
+"""Exact numbers that a user pays for; other ones, such as instructions, only explain a time."""
+
+COLUMNS = ("release", "compared with", "case and variant", "finding", "factor", "99 % interval", "likely cause")
+
+Say = Callable[[str], object]
+
+Compare = Callable[[str, str, int], Sequence[Change]]
+"""Earlier release, later release and attempt, from 0 -> findings. Raises UnusableError."""
+
+
+class UnusableError(Exception):
+    """A release cannot be installed, measured or compared; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two releases that were compared."""
+
+    before: str
+    after: str
+    changes: Sequence[Change]
+
+    @property
+    def times(self) -> list[Change]:
+        """The findings about times."""
+        return [change for change in self.changes if change["budget"] == TIME]
+
+    @property
+    def change_points(self) -> list[Change]:
+        """The times that are confirmed to differ."""
+        return [change for change in self.times if change["finding"] in CONFIRMED]
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether both releases were timed, at least one variant of them."""
+        return any(change["finding"] not in FAILED for change in self.times)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The result of a walk.
+
+    Args:
+      steps: Neighbours, in order.
+      total: The last usable release compared with the first one; None where nothing was compared.
+      passed_over: Releases that could not be measured, with the reason.
+    """
+
+    steps: Sequence[Step]
+    total: Step | None
+    passed_over: Sequence[tuple[str, str]]
+
+    @property
+    def has_change_point(self) -> bool:
+        """Whether a time is confirmed to differ between neighbours."""
+        return any(step.change_points for step in self.steps)
+
+    @property
+    def first_slower(self) -> Step | None:
+        """The first step with a time that is confirmed to be longer."""
+        return next((step for step in self.steps if any(map(_is_slower, step.times))), None)
+
+
+def walk(releases: Sequence[str], compare: Compare, say: Say) -> Walk:
+    """Compare each release with the last usable one before it, then the last usable one with the first.
+
+    Args:
+      releases: In order; the first one is usable.
+      say: Called with the lines of each step when the step ends.
+    """
+    steps: list[Step] = []
+    passed_over: list[tuple[str, str]] = []
+    before = releases[0]
+    for release in releases[1:]:
+        try:
+            steps.append(compare_pair(before, release, compare, say))
+        except UnusableError as error:
+            passed_over.append((release, str(error)))
+            say(f"{release} is passed over: {error}")
+        else:
+            before = release
+            _say_all(describe_step(steps[-1]), say)
+    total = next(iter(steps), None)
+    if len(steps) > 1:
+        try:
+            total = compare_pair(releases[0], before, compare, say)
+        except UnusableError as error:
+            total = None
+            say(f"{before} cannot be compared with {releases[0]}: {error}")
+        else:
+            _say_all(describe_step(total), say)
+    return Walk(steps, total, passed_over)
+
+
+def compare_pair(before: str, after: str, compare: Compare, say: Say) -> Step:
+    """Compare two releases, a second time where a time stays open.
+
+    Raises:
+      UnusableError: No variant was timed in both releases.
+    """
+    step = Step(before, after, compare(before, after, 0))
+    if not step.is_timed:
+        raise UnusableError(next(_list_failures(step), "no time was compared"))
+    if undecided := [change for change in step.times if change["finding"] in OPEN and change["replayed"]]:
+        names = ", ".join(map(_name, undecided))
+        say(f"{after} compared with {before}: not decided for {names}; measured again with twice the processes")
+        try:
+            again = Step(before, after, compare(before, after, 1))
+        except UnusableError as error:
+            say(f"the first measurement of {after} counts, since the second one failed: {error}")
+        else:
+            step = again if again.is_timed else step
+    return step
+
+
+def _say_all(lines: Iterable[str], say: Say) -> None:
+    for line in lines:
+        say(line)
+
+
+def describe_step(step: Step) -> Iterator[str]:
+    """Write the findings about each variant, a line each."""
+    yield f"{step.after} compared with {step.before}{_write_conditions([step])}:"
+    for change in (one for one in step.times if one["finding"] not in FAILED):
+        cause = f"likely cause: {change['cause']}" if change["cause"] else ""
+        counts = ", ".join(_write_count(other) for other in step.changes if _is_count(other) and _is_of(other, change))
+        told = (_write_finding(change), change["reason"], cause, f"counts: {counts}" if counts else "")
+        yield f"  {_name(change)}: {'; '.join(filter(None, told))}"
+    yield from (f"  {line}" for line in _list_failures(step))
+
+
+def describe(result: Walk) -> Iterator[str]:
+    """Write all change points, the total, and what could not be judged, a line each."""
+    yield from _list_change_points(result.steps)
+    if result.total is not None:
+        yield f"in total, {result.total.after} compared with {result.total.before}{_write_conditions([result.total])}:"
+        yield from (f"  {_name(change)}: {_write_finding(change)}" for change in result.total.times)
+    costs = [(step, change) for step in result.steps for change in step.changes if change["budget"] in COSTS]
+    if told := [
+        f"  {step.after}: {_name(change)}: {_write_count(change)}" for step, change in costs if _is_count(change)
+    ]:
+        yield from ("planned memory and compilations that changed:", *told)
+    unjudged = [f"  {release}: passed over: {reason}" for release, reason in result.passed_over]
+    for step in result.steps:
+        pair = f"{step.after} compared with {step.before}"
+        unjudged += [f"  {pair}: {line}" for line in (*_list_open(step), *_list_failures(step))]
+    if unjudged:
+        yield from ("not judged:", *unjudged)
+
+
+def describe_trial(step: Step, trial: Step, setting: str) -> Iterator[str]:
+    """Write whether environment variables on the side of the slower release undo the difference.
+
+    Args:
+      step: Measured without them.
+      trial: The same releases, measured with them.
+      setting: The variables, as NAME=VALUE.
+    """
+    yield f"{step.after} with {setting} compared with {step.before}{_write_conditions([trial])}:"
+    for slower in filter(_is_slower, step.times):
+        tried = next((change for change in trial.times if _is_of(change, slower)), None)
+        told = "not measured" if tried is None else f"{_judge_trial(slower, tried)}: {_write_finding(tried)}"
+        yield f"  {_name(slower)}: {told}; without it {_write_finding(slower)}"
+
+
+def _judge_trial(slower: Change, tried: Change) -> str:
+    if tried["finding"] in ("same", "faster"):
+        return "undone"
+    if tried["finding"] != "slower":
+        return "not decided"
+    (low, _), (_, high) = _find_bounds(slower), _find_bounds(tried)
+    return "undone in part" if low is not None and high is not None and high < low else "not undone"
+
+
+def _list_change_points(steps: Sequence[Step]) -> Iterator[str]:
+    """Write a table; without a change point, the difference that the steps could have detected."""
+    rows = [
+        (step.after, step.before, _name(change), change["finding"], *_write_effect(change), change["cause"])
+        for step in steps
+        for change in step.change_points
+    ]
+    detectable = [change["smallest"] for step in steps for change in step.times if change["smallest"] is not None]
+    if rows:
+        yield f"{len(rows)} change point{'s' if len(rows) > 1 else ''}{_write_conditions(steps)}:"
+        yield from _align((COLUMNS, *rows))
+    elif detectable:
+        least = f"{100 * max(detectable):.1f} %"
+        yield f"no change point is confirmed; the steps could detect a difference of {least}{_write_conditions(steps)}"
+    else:
+        yield "no change point is confirmed, and no step could be judged"
+
+
+def _list_open(step: Step) -> Iterator[str]:
+    """Write the times that are not decided."""
+    for change in step.times:
+        if change["finding"] in OPEN:
+            yield f"{_name(change)}: {'; '.join(filter(None, (_write_finding(change), change['reason'])))}"
+
+
+def _list_failures(step: Step) -> Iterator[str]:
+    """Write what could not be measured in one of both releases."""
+    for change in step.changes:
+        # A variant is new for a reason where the earlier release could not run it.
+        failed_before = change["finding"] == "new" and change["reason"]
+        if change["finding"] in FAILED or failed_before:
+            yield f"{_name(change)}: {': '.join(filter(None, (change['finding'], change['reason'])))}"
+
+
+def _is_slower(change: Change) -> bool:
+    return bool(change["finding"] == "slower")
+
+
+def _is_of(change: Change, other: Change) -> bool:
+    """Whether two findings are about one variant."""
+    return all(change[name] == other[name] for name in ("case", "platform", "variant"))
+
+
+def _is_count(change: Change) -> bool:
+    """Whether an exact number has changed."""
+    is_exact = change["budget"] not in ("", TIME) and change["finding"] in ("more", "less", "changed")
+    return is_exact and None not in (change["before"], change["after"])
+
+
+def _name(change: Change) -> str:
+    return f"{change['case']} {change['variant']}".strip()
+
+
+def _find_bounds(change: Change) -> tuple[float | None, float | None]:
+    """Return the interval that the verdict goes by."""
+    effect = change["effect"] or {}
+    decisive = effect.get("verdict") or effect
+    return decisive.get("low"), decisive.get("high")
+
+
+def _write_effect(change: Change) -> tuple[str, str]:
+    """Write factor and interval; empty where there is none."""
+    low, high = _find_bounds(change)
+    factor = f"{change['effect']['estimate']:.3f}" if change["effect"] else ""
+    return factor, "" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+
+
+def _write_finding(change: Change) -> str:
+    """`slower, 1.053 times as long (99 % interval 1.041 to 1.066)`."""
+    factor, bounds = _write_effect(change)
+    told = f"{change['finding']}, {factor} times as long" if factor else str(change["finding"])
+    return f"{told} (99 % interval {bounds})" if bounds else told
+
+
+def _write_conditions(steps: Iterable[Step]) -> str:
+    """Write how times were compared: a verdict on one core says nothing about several."""
+    cores = {change["cores"] for step in steps for change in step.times if change["replayed"]}
+    if not cores:
+        return ""
+    number = cores.pop() if len(cores) == 1 else None
+    return f", in lock-step{'' if number is None else ' on one core' if number == 1 else f' on {number} cores'}"
+
+
+def _write_count(change: Change) -> str:
+    """`planned peak memory in bytes 1,024 → 2,048`."""
+    name = COSTS.get(change["budget"], change["budget"].replace("_", " "))
+    return f"{name} {change['before']:,.0f} → {change['after']:,.0f}"
+
+
+def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
