@@ -14,6 +14,7 @@ from jaxmeter.harness.record.cases import (
     PlannedCase,
     PlannedVariant,
     Published,
+    Reported,
     Replay,
     VariantRecord,
 )

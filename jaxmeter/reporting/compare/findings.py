@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxmeter.harness.metrics.reading import Case
 from jaxmeter.harness.metrics.statistics import Interval
 
 from .conditions import Conditions
+
+if TYPE_CHECKING:
+    from .reports import JudgedReport
 
 TIME = "execution_s"
 
@@ -99,6 +102,7 @@ class Changes:
       exact: How many exact numbers both runs tell.
       names: Of all cases of the later run, `suite/case`.
       variables: Of each run, the environment variables by which they differ; empty words where they have the same.
+      reports: Reports of changes between the releases of both runs, and what these say of them.
     """
 
     before: str
@@ -111,6 +115,7 @@ class Changes:
     exact: int = 0
     names: tuple[str, ...] = ()
     variables: tuple[str, ...] = ("", "")
+    reports: tuple[JudgedReport, ...] = ()
 
     @property
     def sides(self) -> tuple[str, str]:
