@@ -66,7 +66,7 @@ CONDUCTANCES, REVERSALS = (4.4, 8.0, 2.0), (120.0, -84.0, -60.0)
 
 
 def membrane_step(v, w, current, xp):
-    """One step of a neuron's voltage and its potassium gate. Source: Morris and Lecar, Biophys. J. 35, 1981, table 1."""
+    """One step of a neuron's voltage and potassium gate. Source: Morris and Lecar, Biophys. J. 35, 1981, table 1."""
 
     def logistic(x):
         return 1.0 / (1.0 + xp.exp(-x))

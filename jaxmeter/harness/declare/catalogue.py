@@ -23,6 +23,7 @@ from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.origin import find_failing_line
 from jaxmeter.harness.declare.registry import list_declared
 from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.machine.older_releases import describe_missing_name
 
 DEFAULT_SUITES = "jaxmeter.suites"
 FROM_PATHS = "user_suites"
@@ -103,7 +104,7 @@ def _load_suites(name: str) -> list[Suite]:
 
 
 def _load_member(name: str) -> Suite:
-    """A suite of a package; without workloads where an older jax lacks what it needs, and the others can be measured."""
+    """A suite of a package; without workloads where an older jax lacks what it needs: others can be measured."""
     try:
         return _make_suite(_import(name))
     except SuiteError as error:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.machine.older_releases import describe_missing_name
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.programs.modes import Prepared
-from jaxmeter.harness.programs.older_jax import describe_missing_name
 from jaxmeter.harness.programs.refusal import RefusedError
 from jaxmeter.harness.programs.refused_options import describe_refused_option
 from jaxmeter.harness.record import Outcome, Status

@@ -1,41 +1,41 @@
-"""What releases of jax from 0.4.31 on name differently, or lack. Code that runs in another environment asks here."""
+"""What releases of jax from 0.4.31 on name differently. Code that runs in another release's environment asks here."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
-from types import ModuleType
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 
-SUITES_ARE_FOR = (0, 9)
-"""The oldest release that our own suites are written for. An older one may lack what they, or flax, call."""
+REFERENCES: tuple[type, ...] = (jax.Ref,) if hasattr(jax, "Ref") else ()
+"""Types of mutable arrays, which older releases lack."""
 
-_FROM = re.compile(r"cannot import name '([^']+)' from '([^']+)'")
-_OPTION = re.compile(r"\b(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+RuntimeFailure: type[Exception] = getattr(jax.errors, "JaxRuntimeError", RuntimeError)
+"""What XLA raises. In older releases its type, a RuntimeError, has no public name."""
 
 
-def describe_missing_name(error: BaseException) -> str:
-    """Say which name an older release lacks: `jax 0.4.31 has no jax.typeof`; empty for any other error."""
-    if jax.__version_info__ >= SUITES_ARE_FOR:
-        return ""
-    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
-        missing = f"{error.obj.__name__}.{error.name}"
-    elif isinstance(error, ImportError) and (found := _FROM.search(str(error))) is not None:
-        missing = f"{found[2]}.{found[1]}"
-    elif isinstance(error, ModuleNotFoundError):
-        missing = str(error.name)
-    elif isinstance(error, TypeError) and (found := _OPTION.search(str(error))) is not None:
-        missing = f"option {found[2]} of {found[1]}()"
-    else:
-        return ""
-    return f"jax {jax.__version__}, or a package installed with it, has no {missing}"
+def find_type(x: Any) -> Any:
+    """Return the type of an array as a program sees it."""
+    return jax.typeof(x) if hasattr(jax, "typeof") else jax.core.get_aval(x)
+
+
+def copy_array(array: jax.Array) -> jax.Array:
+    """Return a copy in a buffer of its own, on the same devices."""
+    try:
+        return jax.device_put(array, may_alias=False)
+    except TypeError:
+        return jax.block_until_ready(array.copy())
+
+
+def jit(function: Callable[..., Any], compiler_options: Mapping[str, Any], **options: Any) -> Any:
+    """Return a jitted function; with XLA's options of its own where there are some, which older releases refuse."""
+    own = {"compiler_options": dict(compiler_options)} if compiler_options else {}
+    return jax.jit(function, **options, **own)
 
 
 def make_devices_of_cpu(count: int) -> None:
-    """Divide the processor among so many devices, before jax begins; a setting of jax from 0.4.38 on."""
+    """Divide the processor among so many devices, before jax begins."""
     if hasattr(jax.config, "jax_num_cpu_devices"):
         jax.config.update("jax_num_cpu_devices", count)
     else:
@@ -44,13 +44,13 @@ def make_devices_of_cpu(count: int) -> None:
 
 
 def is_committed(array: jax.Array) -> bool:
-    """Return whether an array is bound to its devices; public from jax 0.4.36 on."""
-    committed: bool = array.committed if hasattr(array, "committed") else array._committed
-    return committed
+    """Return whether an array is bound to its devices."""
+    name = "committed" if hasattr(array, "committed") else "_committed"
+    return bool(getattr(array, name))
 
 
 def stop_listening(*, duration: Callable[..., Any] | None = None, event: Callable[..., Any] | None = None) -> None:
-    """Remove listeners of `jax.monitoring`; public from jax 0.9 on."""
+    """Remove listeners of `jax.monitoring`."""
     if duration is not None:
         _find_remover("event_duration_listener")(duration)
     if event is not None:

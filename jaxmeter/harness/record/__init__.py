@@ -14,8 +14,8 @@ from jaxmeter.harness.record.cases import (
     PlannedCase,
     PlannedVariant,
     Published,
-    Reported,
     Replay,
+    Reported,
     VariantRecord,
 )
 from jaxmeter.harness.record.environment import Environment

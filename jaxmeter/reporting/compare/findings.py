@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jaxmeter.harness.metrics.reading import Case
 from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.record import Reported
 
 from .conditions import Conditions
-
-if TYPE_CHECKING:
-    from .reports import JudgedReport
 
 TIME = "execution_s"
 
@@ -89,6 +87,35 @@ class Change:
     def processes(self) -> int:
         """How many processes each side has that the effect is of."""
         return 0 if self.effect is None else self.effect.count
+
+
+class Here(StrEnum):
+    """What two runs say of a report."""
+
+    REPRODUCED = "reproduced"
+    SAME_DIRECTION = "same direction"
+    OPPOSITE = "opposite direction"
+    NOT_HERE = "not on this machine"
+    UNTOLD = "cannot be told"
+
+
+@dataclass(frozen=True)
+class JudgedReport:
+    """A report beside what two runs measured.
+
+    Args:
+      theirs: Times as long in the later run as in the earlier one, as reported.
+      ours: The same as measured; None where there is no such number.
+      reason: Why the verdict is none, or what to know of it; may be empty.
+    """
+
+    report: Reported
+    case: str
+    variant: str
+    theirs: float
+    ours: Interval | None
+    here: Here
+    reason: str = ""
 
 
 @dataclass(frozen=True)

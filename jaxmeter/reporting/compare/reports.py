@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
 from jaxmeter.harness.metrics.reading import Run, Variant
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record.cases import Reported
 
-from .findings import TIME, Change
+from .findings import TIME, Change, Here, JudgedReport
 from .ratios import divide_readings
 from .verdicts import Judgement, Verdict, judge_ratio
 
 PACKAGE = "jax"
 
 _RELEASE = re.compile(r"\d+(?:\.\d+)*")
-
-
-class Here(StrEnum):
-    """What two runs say of a report."""
-
-    REPRODUCED = "reproduced"
-    SAME_DIRECTION = "same direction"
-    OPPOSITE = "opposite direction"
-    NOT_HERE = "not on this machine"
-    UNTOLD = "cannot be told"
 
 
 _BY_VERDICT = {
@@ -39,25 +27,6 @@ _BY_VERDICT = {
     Verdict.DIFFERS: Here.NOT_HERE,
     Verdict.UNTOLD: Here.UNTOLD,
 }
-
-
-@dataclass(frozen=True)
-class JudgedReport:
-    """A report beside what two runs measured.
-
-    Args:
-      theirs: Times as long in the later run as in the earlier one, as reported.
-      ours: The same as measured; None where there is no such number.
-      reason: Why the verdict is none, or what to know of it; may be empty.
-    """
-
-    report: Reported
-    case: str
-    variant: str
-    theirs: float
-    ours: Interval | None
-    here: Here
-    reason: str = ""
 
 
 def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[JudgedReport]:

@@ -12,8 +12,7 @@ from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from ..compare.changes import find_changes
-from ..compare.findings import WHOLE, Change, Changes, Finding, merge
-from ..compare.reports import JudgedReport
+from ..compare.findings import WHOLE, Change, Changes, Finding, JudgedReport, merge
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
 from .change_points import MachineChanges, gather_change_points

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
-from ..compare.findings import TIME
-from ..compare.reports import Here, JudgedReport
+from ..compare.findings import TIME, Here, JudgedReport
 from ..text import counted, shorten
 from .names import LONGEST_NAME
 from .page_model import Cell, Column, Group, Row, Table, Tone
@@ -17,8 +16,8 @@ from .page_model import Cell, Column, Group, Row, Table, Tone
 TONES = {Here.REPRODUCED: Tone.GOOD, Here.OPPOSITE: Tone.WARN, Here.NOT_HERE: Tone.MUTED, Here.UNTOLD: Tone.MUTED}
 
 CAPTION = (
-    "Reports between the releases of both runs. Factors are times as long with the later run's release. Reproduced: our "
-    "interval lies within a factor of 1.5 of theirs. Same direction: it lies on the same side of 1."
+    "Reports between the releases of both runs. Factors are times as long with the later run's release. Reproduced: "
+    "our interval lies within a factor of 1.5 of theirs. Same direction: it lies on the same side of 1."
 )
 
 _COLUMNS = (
