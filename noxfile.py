@@ -205,6 +205,13 @@ def suites(session: nox.Session) -> None:
 
 
 @nox.session
+def releases(session: nox.Session) -> None:
+    """Older releases of jax beside today's. Installs five of them, 2.5 GB, which stay in .nox/environments."""
+    NoxShell(session).install("dev")
+    session.run("python", "-m", "pytest", "-m", "releases", *session.posargs)
+
+
+@nox.session
 def cloud(session: nox.Session) -> None:
     """Runs in buckets, of servers that it starts: pushed, read back, broken off, fought for."""
     NoxShell(session).install("cloud")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jaxmeter.harness.machine.data import DataSource, data_folder
     from jaxmeter.harness.notebook import measure
     from jaxmeter.harness.notebook.device_time import device_time
-    from jaxmeter.harness.record import Answer, Cost, Figure, Published
+    from jaxmeter.harness.record import Answer, Cost, Figure, Published, Reported
     from jaxmeter.harness.traces.reading import read_trace
     from jaxmeter.reporting.frame import load_frame
 
@@ -30,6 +30,7 @@ __all__ = [
     "Needs",
     "Peer",
     "Published",
+    "Reported",
     "Skip",
     "State",
     "Workload",
@@ -52,7 +53,7 @@ _MODULES = {
     **dict.fromkeys(("DeclarationError", "itemsize", "levels"), "harness.declare.levels"),
     **dict.fromkeys(("Workload", "workload"), "harness.declare.workload"),
     **dict.fromkeys(("DataSource", "data_folder"), "harness.machine.data"),
-    **dict.fromkeys(("Answer", "Cost", "Figure", "Published"), "harness.record"),
+    **dict.fromkeys(("Answer", "Cost", "Figure", "Published", "Reported"), "harness.record"),
     "measure": "harness.notebook",
     "device_time": "harness.notebook.device_time",
     "read_trace": "harness.traces.reading",

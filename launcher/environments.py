@@ -30,6 +30,12 @@ NOT_FOR_MEASURING = (
 LONGEST_KEPT_S = 24 * 3600
 """After which one of an earlier day goes, whose requirements may mean other versions today."""
 
+OLDEST_PYTHON = "3.11"
+
+OLDEST_JAX = "0.4.31"
+"""The oldest release whose programs can be measured."""
+
+_JAX = re.compile(r"jax(?:\[[^]]*])? *===? *([0-9][^\s*;,]*).*")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _PIN = re.compile(r"[A-Za-z0-9._-]+(\[[^]]*])? *===? *[^\s*;,]+( *;.*)?|.*@[0-9a-f]{40}(#.*)?")
 """One version of a package, or one commit of a repository."""
@@ -49,19 +55,21 @@ class Wanted:
       arguments: Of `pip install`.
       contents: What those files say now: another text is another environment.
       is_pinned: Whether each names one version: then it means the same tomorrow.
+      python: The interpreter that it is made by.
     """
 
     words: str
     arguments: tuple[str, ...]
     contents: str = ""
     is_pinned: bool = False
+    python: str = sys.executable
 
 
 def read_wanted(words: str) -> Wanted:
     """`jax==0.10.0`, `jax==0.10.0 flax==0.12.0`, a requirements file, or the folder of a package.
 
     Raises:
-      UsageError: Nothing, or what looks like a file and is none.
+      UsageError: Nothing, what looks like a file and is none, or a release of jax that is too old.
     """
     if not words.strip():
         raise UsageError("an environment without packages; give some (jax==0.10.0), a requirements file or a folder")
@@ -74,6 +82,7 @@ def read_wanted(words: str) -> Wanted:
     if path.is_file():
         files = _read_requirements(path, {})
         lines = [line for text in files.values() for line in _list_requirements(text)]
+        _refuse_old(lines)
         is_pinned = all(_PIN.fullmatch(line) or _INCLUDED.fullmatch(line) for line in lines)
         return Wanted(words, ("--requirement", str(path.absolute())), "\n".join(files.values()), is_pinned)
     if path.suffix in (".txt", ".in", ".toml", ".lock"):
@@ -84,7 +93,16 @@ def read_wanted(words: str) -> Wanted:
         raise UsageError(f"{words!r}: {error}") from error
     if any(one.startswith("-") for one in arguments):
         raise UsageError(f"{words!r}: give packages (jax==0.10.0), a requirements file or a folder")
+    _refuse_old(arguments)
     return Wanted(words, arguments, is_pinned=all(map(_PIN.fullmatch, arguments)))
+
+
+def _refuse_old(requirements: Iterable[str]) -> None:
+    """Raises UsageError where one is a release of jax that cannot be measured, before anything is installed."""
+    for one in requirements:
+        match = _JAX.fullmatch(one)
+        if match is not None and order_version(match[1]) < order_version(OLDEST_JAX):
+            raise UsageError(f"{one} cannot be measured; releases of jax from {OLDEST_JAX} on can")
 
 
 def _read_requirements(path: Path, found: dict[Path, str]) -> dict[Path, str]:
@@ -127,13 +145,14 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
     Raises:
       UsageError: pip cannot install it; the message holds pip's own words, and the nearest version there is.
     """
-    key = "\n".join((sys.version, *wanted.arguments, wanted.contents, *needed))
+    version = sys.version if wanted.python == sys.executable else ask_version(wanted.python)
+    key = "\n".join((version, *wanted.arguments, wanted.contents, *needed))
     name = hashlib.sha256(key.encode()).hexdigest()[:16]
     place = folder / (name if wanted.is_pinned else f"{name}-{time.strftime('%Y-%m-%d', time.gmtime())}")
     python = place / "bin" / "python"
     if (place / MARK).is_file():
         return python
-    with _make_whole(place, wanted.words):
+    with _make_whole(place, wanted.words, wanted.python):
         # One after the other: a file with hashes forbids what has none. What the user named stays as it is.
         _run([str(python), *PIP, "install", *wanted.arguments])
         named = place / "named.txt"
@@ -169,12 +188,27 @@ def make_locked_environment(lock: Path, folder: Path) -> Path:
     return python
 
 
+def ask_version(python: str) -> str:
+    """What an interpreter says of itself.
+
+    Raises:
+      UsageError: It is none, or an older one than jaxmeter runs on.
+    """
+    try:
+        version = _run([python, "-c", "import sys; print(sys.version)"]).strip()
+    except (OSError, _FailedError) as error:
+        raise UsageError(f"{python}: no Python that can be started: {error}") from error
+    if order_version(version.split()[0]) < order_version(OLDEST_PYTHON):
+        raise UsageError(f"{python} is Python {version.split()[0]}; jaxmeter runs on {OLDEST_PYTHON} and newer ones")
+    return version
+
+
 @contextmanager
-def _make_whole(place: Path, words: str) -> Iterator[None]:
+def _make_whole(place: Path, words: str, interpreter: str = sys.executable) -> Iterator[None]:
     """An environment that is marked as whole where what fills it ends well, and is gone where it does not."""
     shutil.rmtree(place, ignore_errors=True)
     try:
-        _run([sys.executable, "-m", "venv", str(place)])
+        _run([interpreter, "-m", "venv", str(place)])
         yield
     except _FailedError as error:
         shutil.rmtree(place, ignore_errors=True)

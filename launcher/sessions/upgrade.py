@@ -9,7 +9,7 @@ from pathlib import Path
 
 from launcher.arm_containers import offer_environment
 from launcher.command_line import REASONS, check_measuring, check_packages, read_backend, read_request
-from launcher.environments import Wanted, read_wanted
+from launcher.environments import Wanted, ask_version, read_wanted
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK
 from launcher.options import UsageError, read_options
@@ -35,6 +35,9 @@ REFUSED = REASONS | {
     "--image": "an upgrade is of two: --old name@sha256:… --new name@sha256:…",
     "--probe": "an upgrade looks at times, programs, compilation and memory",
 }
+
+PYTHONS = ("--old-python", "--new-python")
+"""The interpreter of one side's environment, for releases that have no wheels for this one."""
 
 VARIABLES = ("--old-env", "--new-env")
 """Environment variables of one side; which ones can be set is the harness' own business."""
@@ -79,20 +82,25 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
       UsageError: One of the two is missing, they are not of one kind, a variable has no value, or what an upgrade does
         not take.
     """
-    given = read_options(arguments, "--old", "--new", *VARIABLES, *JUDGING, "--out", refused=REFUSED)
+    given = read_options(arguments, "--old", "--new", *PYTHONS, *VARIABLES, *JUDGING, "--out", refused=REFUSED)
     old, new = given.get("--old"), given.get("--new")
     if old is None or new is None:
         raise UsageError(
             'name both environments: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2"; packages, a '
             "requirements file, the folder of a package, or an image by its digest"
         )
-    arms = (_read_arm(old), _read_arm(new))
+    arms = tuple(_read_arm(words, given.get(option)) for words, option in zip((old, new), PYTHONS, strict=True))
     if isinstance(arms[0], str) != isinstance(arms[1], str):
         raise UsageError("an image on one side alone; give two images (name@sha256:…), or packages on both sides")
     measuring = (*given.rest, *given.list_words("--out"))
     old_env, new_env = (read_variables(option, given.values.get(option, ())) for option in VARIABLES)
     return UpgradeRequest(
-        *arms, (old_env, new_env), measuring, tuple(given.list_words(*JUDGING)), Path(given.get("--out") or DEFAULT_OUT)
+        arms[0],
+        arms[1],
+        (old_env, new_env),
+        measuring,
+        tuple(given.list_words(*JUDGING)),
+        Path(given.get("--out") or DEFAULT_OUT),
     )
 
 
@@ -208,14 +216,22 @@ def _measure_images(
     return codes
 
 
-def _read_arm(words: str) -> Wanted | str:
+def _read_arm(words: str, python: str | None) -> Wanted | str:
     """Packages, or the name of an image.
 
+    Args:
+      python: The interpreter that their environment is made by; None for this one.
     Raises:
-      UsageError: It is neither.
+      UsageError: It is neither, or an image that is given a Python.
     """
     if _IMAGE.fullmatch(words):
+        if python is not None:
+            raise UsageError(f"{words}: an image has its own Python; leave out {' and '.join(PYTHONS)}")
         return words
     if _LIKE_IMAGE.fullmatch(words):
         raise UsageError(f"{words}: no image; a digest is sha256: and 64 digits, as `docker images --digests` tells")
-    return read_wanted(words)
+    wanted = read_wanted(words)
+    if python is None:
+        return wanted
+    ask_version(python)
+    return replace(wanted, python=python)

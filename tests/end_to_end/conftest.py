@@ -40,10 +40,12 @@ def write_small_suite(folder: Path) -> Path:
     return path
 
 
-def run_program(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_program(
+    folder: Path, *arguments: str | Path, python: str | Path = sys.executable
+) -> subprocess.CompletedProcess[str]:
     """Runs `jaxmeter ARGUMENTS` to its end, in a folder."""
     return subprocess.run(
-        [sys.executable, "-m", "jaxmeter", *map(str, arguments)],
+        [str(python), "-m", "jaxmeter", *map(str, arguments)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
         capture_output=True,

@@ -46,6 +46,21 @@ def test_what_is_neither_is_said(words, problem):
         read_wanted(words)
 
 
+@pytest.mark.parametrize("words", ["jax==0.4.30", "jax[cuda12]==0.3.25", "jax===0.4.30"])
+def test_a_release_that_cannot_be_measured_is_refused_before_anything_is_installed(tmp_path, words):
+    path = tmp_path / "old.txt"
+    path.write_text(f"numpy==2.0.0\n{words.replace(' numpy==2.0.0', '')}\n")
+
+    for asked in (words, str(path)):
+        with pytest.raises(UsageError, match=r"cannot be measured; releases of jax from 0\.4\.31 on can"):
+            read_wanted(asked)
+
+
+@pytest.mark.parametrize("words", ["jax==0.4.31", "jax==0.10.2", "jax", "jaxtyping==0.2.0", "jax>=0.4.0"])
+def test_other_releases_and_packages_are_asked_for(words):
+    assert read_wanted(words).arguments == (words,)
+
+
 def test_what_measuring_needs_is_what_we_depend_on_but_for_jax_and_the_report():
     assert list_needed(CHECKOUT / "pyproject.toml") == (
         "numpy",

@@ -12,6 +12,7 @@ from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.programs.older_jax import make_devices_of_cpu
 from jaxmeter.harness.record import PlannedCase
 
 
@@ -27,7 +28,7 @@ def set_up_jax(case: PlannedCase, platform: Platform) -> None:
         except (AttributeError, TypeError, ValueError) as error:
             raise DeclarationError(f"workload '{case.workload}': config sets '{name}' to {value!r}: {error}") from error
     if platform.any_device_count and case.devices > 1:
-        jax.config.update("jax_num_cpu_devices", case.devices)
+        make_devices_of_cpu(case.devices)
 
 
 def find_workload(case: PlannedCase, suites: Sequence[str], platform: Platform) -> tuple[Workload, PlannedCase]:

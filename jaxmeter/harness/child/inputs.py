@@ -16,6 +16,7 @@ import numpy
 
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.programs.arguments import make_inputs, size_bytes
+from jaxmeter.harness.programs.older_jax import is_committed
 from jaxmeter.harness.record import Param, write_bytes
 
 LARGEST_BYTES = 64 * 2**20
@@ -43,7 +44,7 @@ def _is_plain(leaf: Any) -> bool:
     """
     return (
         isinstance(leaf, jax.Array)
-        and not leaf.committed
+        and not is_committed(leaf)
         and not leaf.aval.weak_type
         and not jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended)
     )

@@ -23,6 +23,7 @@ from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.origin import find_failing_line
 from jaxmeter.harness.declare.registry import list_declared
 from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.machine.older_releases import describe_missing_name
 
 DEFAULT_SUITES = "jaxmeter.suites"
 FROM_PATHS = "user_suites"
@@ -39,12 +40,14 @@ class Suite:
 
     Args:
       warnings: What a person must know of its import.
+      is_left_out: Whether an older jax lacks what it needs.
     """
 
     name: str
     description: str
     workloads: tuple[Workload, ...]
     warnings: tuple[str, ...] = ()
+    is_left_out: bool = False
 
     @property
     def question(self) -> str:
@@ -92,12 +95,24 @@ def _load_suites(name: str) -> list[Suite]:
     else:
         package = _import(name)
         modules = [item.name for item in pkgutil.iter_modules(getattr(package, "__path__", []))]
-        members = [_import(f"{name}.{module}") for module in modules if not module.startswith("_")]
-        found = [_make_suite(module) for module in (package, *members)]
-    found = [suite for suite in found if suite.workloads]
+        members = [f"{name}.{module}" for module in modules if not module.startswith("_")]
+        found = [_make_suite(package), *map(_load_member, members)]
+    found = [suite for suite in found if suite.workloads or suite.is_left_out]
     if not found:
         raise SuiteError(f"no workload is declared in '{name}'; a suite declares one with @workload(...), see README")
     return found
+
+
+def _load_member(name: str) -> Suite:
+    """A suite of a package; without workloads where an older jax lacks what it needs: others can be measured."""
+    try:
+        return _make_suite(_import(name))
+    except SuiteError as error:
+        missing = describe_missing_name(error.__cause__ or error)
+        if not missing:
+            raise
+        own = name.rpartition(".")[2]
+        return Suite(own, "", (), (f"the suite {own} is left out: {missing}",), is_left_out=True)
 
 
 def _is_module(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Integral, Real
@@ -19,8 +20,9 @@ from jaxmeter.harness.declare.implementation import (
 from jaxmeter.harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
 from jaxmeter.harness.declare.unread import describe_unread_function
 from jaxmeter.harness.machine.platforms import DEVICES
+from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
-from jaxmeter.harness.record.cases import FEWEST_QUEUED, MEASURED, NATIVE, Param, Published
+from jaxmeter.harness.record.cases import FEWEST_QUEUED, MEASURED, NATIVE, Param, Published, Reported
 from jaxmeter.harness.record.traps import KINDS
 
 _NAME = re.compile(r"[\w.+-]+")
@@ -108,6 +110,8 @@ def check_declaration(
     _check_traps(workload, declaration.traps)
     for claim in declaration.published:
         _check_claim(workload, declaration, claim)
+    for report in declaration.reported:
+        _check_report(workload, declaration, report)
     answer = declaration.answer
     if answer is not None:
         check_names(workload, declaration, "the answer", answer.at)
@@ -266,11 +270,25 @@ def _check_compiler_options(workload: str, new: Implementation) -> None:
 
 
 def _check_claim(workload: str, declaration: Declaration, claim: Published) -> None:
-    check_names(workload, declaration, f"published at {claim.source}", (name for name in claim.at if name != "backend"))
-    if (device := claim.at.get("backend", DEVICES[0])) not in DEVICES:
-        _refuse(workload, f"published at backend '{device}', which there is not; backends are {', '.join(DEVICES)}")
+    _check_place(workload, declaration, f"published at {claim.source}", claim.at)
     if unknown := [figure.metric for figure in claim.figures if figure.metric not in METRICS]:
         _refuse(workload, f"no metric '{unknown[0]}' to be published; metrics are {', '.join(METRICS)}")
+
+
+def _check_report(workload: str, declaration: Declaration, report: Reported) -> None:
+    _check_place(workload, declaration, f"reported by {report.source}", report.at)
+    metric = METRICS.get(report.metric)
+    if metric is None or metric.unit is not Unit.SECONDS:
+        times = ", ".join(name for name, one in METRICS.items() if one.unit is Unit.SECONDS)
+        _refuse(workload, f"'{report.metric}' is reported, which is no time; times are {times}")
+    if not 0 < report.factor < math.inf or report.factor == 1:
+        _refuse(workload, f"reported factor {report.factor}; it is times as long, above 0 and not 1")
+
+
+def _check_place(workload: str, declaration: Declaration, what: str, at: Mapping[str, Param]) -> None:
+    check_names(workload, declaration, what, (name for name in at if name != "backend"))
+    if (device := at.get("backend", DEVICES[0])) not in DEVICES:
+        _refuse(workload, f"{what}: no backend '{device}'; backends are {', '.join(DEVICES)}")
 
 
 def _check_function(

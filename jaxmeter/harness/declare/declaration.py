@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, cast, dataclass_transform,
 
 from jaxmeter.harness.declare.levels import DeclarationError, Levels, Values
 from jaxmeter.harness.machine.data import DataSource
-from jaxmeter.harness.record.cases import EXECUTION, Answer, Cost, Param, Published
+from jaxmeter.harness.record.cases import EXECUTION, Answer, Cost, Param, Published, Reported
 
 Function = Callable[..., Any]
 Compiles = int | Callable[..., int]
@@ -264,6 +264,8 @@ class Declaration:
       data: () -> which data inputs() uses, where that depends on what there is: in words, or as a `DataSource`, which
         can tell that `--data` has none of the files that were looked for.
       published: Figures of others that stand beside ours.
+      reported: Reports that a release of jax changed its time: `Reported(source="jax issue 40150", before="0.4.31",
+        after="0.4.33", factor=60)`. A comparison of two releases says whether that is so here.
       answer: What the workload tells to answer its suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
         workload of a suite has it.
       measures: `"compilation"` where compiling is what is measured: every case then compiles in at least three cold
@@ -301,6 +303,7 @@ class Declaration:
     compare: Function | None = None
     data: Callable[[], str | DataSource] | None = None
     published: tuple[Published, ...] = ()
+    reported: tuple[Reported, ...] = ()
     answer: Answer | None = None
     measures: str = EXECUTION
     queued: int | None = None

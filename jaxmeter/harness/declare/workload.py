@@ -6,7 +6,7 @@ import inspect
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from jaxmeter.harness.declare.check import (
     check_declaration,
@@ -38,7 +38,9 @@ from jaxmeter.harness.declare.levels import LEVELS, Levels, call_with, levels
 from jaxmeter.harness.declare.origin import Origin, find_origin
 from jaxmeter.harness.declare.registry import register
 from jaxmeter.harness.machine.data import DataSource
-from jaxmeter.harness.record.cases import NATIVE, Param, Published
+from jaxmeter.harness.record.cases import NATIVE, Param, Published, Reported
+
+_Placed = TypeVar("_Placed", Published, Reported)
 
 
 @dataclass(eq=False)
@@ -176,9 +178,11 @@ class Workload:
 
     def find_published(self, params: Mapping[str, Param], backend: str) -> tuple[Published, ...]:
         """The published figures that stand beside a case."""
-        here = {**params, "backend": backend}
-        published = self.declaration.published
-        return tuple(one for one in published if all(here[name] == value for name, value in one.at.items()))
+        return _find_at(self.declaration.published, params, backend)
+
+    def find_reported(self, params: Mapping[str, Param], backend: str) -> tuple[Reported, ...]:
+        """The reports of releases that a case is of."""
+        return _find_at(self.declaration.reported, params, backend)
 
     def find_compile_budget(self, variant: str, params: Mapping[str, Param]) -> int | None:
         """How many programs a variant may compile at most; None where nothing is declared.
@@ -254,3 +258,8 @@ def declare(declaration: Declaration, function: Function) -> Workload:
 
 
 workload = make_decorator(Declaration, declare)
+
+
+def _find_at(declared: tuple[_Placed, ...], params: Mapping[str, Param], backend: str) -> tuple[_Placed, ...]:
+    here = {**params, "backend": backend}
+    return tuple(one for one in declared if all(here[name] == value for name, value in one.at.items()))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from jaxmeter.harness.machine.older_releases import find_jax_release
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -18,11 +20,13 @@ class Setting:
     Args:
       usual: Values with which nothing is changed; any other counts.
       effect: What it does to a timed call, to follow its name and value.
+      off_before: The release before which it is off by default, which is usual there.
     """
 
     name: str
     usual: tuple[object, ...]
     effect: str
+    off_before: tuple[int, ...] = ()
 
 
 _OFF = (False, None, "", 0, "0")
@@ -44,7 +48,12 @@ OPTIONS = (
         "JAX logs every step that it takes",
     ),
     Setting("jax_dump_ir_to", _OFF, "the text of every program is written to a file while it is compiled"),
-    Setting("jax_cpu_enable_async_dispatch", (True, None), "a call on the CPU returns only when its result is ready"),
+    Setting(
+        "jax_cpu_enable_async_dispatch",
+        (True, None),
+        "a call on the CPU returns only when its result is ready",
+        off_before=(0, 4, 32),
+    ),
     Setting("jax_disable_most_optimizations", _OFF, "XLA leaves out most of its optimisations"),
     Setting("jax_enable_pgle", _OFF, "the first calls are profiled, and the program is then compiled again"),
     Setting("jax_pallas_enable_debug_checks", _OFF, "kernels of Pallas check themselves"),
@@ -77,8 +86,9 @@ def find_settings(options: Mapping[str, Any], variables: Mapping[str, str]) -> d
     found = {}
     for setting in OPTIONS:
         value = _plain(options.get(setting.name))
-        if setting.name in options and value not in setting.usual:
-            variable = setting.name.upper()
+        variable = setting.name.upper()
+        is_off_by_default = variable not in variables and find_jax_release() < setting.off_before
+        if setting.name in options and value not in setting.usual and not (is_off_by_default and value in _OFF):
             by = f" (by the variable {variable})" if variable in variables else ""
             found[setting.name] = f"{setting.name} is {value!r}{by}: {setting.effect}"
     for setting in VARIABLES:

@@ -19,6 +19,7 @@ from jaxmeter.harness.notebook.callables import describe_callable
 from jaxmeter.harness.notebook.state import Place, State, holds_tracer
 from jaxmeter.harness.notebook.tracing import LostChangesError, describe_lost
 from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.programs.older_jax import copy_array, find_type
 from jaxmeter.harness.programs.static_leaves import is_traced
 from jaxmeter.harness.programs.waiting import make_wait
 
@@ -121,7 +122,9 @@ class Call:
 
     def _list_arrays(self, value: Any) -> Iterator[tuple[Any, Any]]:
         """Arrays of a value with their paths; without those of objects inside, which are places of their own."""
-        for path, leaf in jax.tree.leaves_with_path(value, is_leaf=lambda item: id(item) in self.state.owners):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(
+            value, is_leaf=lambda item: id(item) in self.state.owners
+        ):
             if isinstance(leaf, jax.Array | numpy.ndarray):
                 yield path, leaf
 
@@ -139,7 +142,7 @@ class Call:
             if not isinstance(leaf, jax.Array):
                 return leaf
             if id(leaf) not in copies:
-                copies[id(leaf)] = jax.device_put(leaf, may_alias=False)
+                copies[id(leaf)] = copy_array(leaf)
             return copies[id(leaf)]
 
         def copy_tree(value: Any) -> Any:
@@ -258,5 +261,5 @@ def _describe_leaf(leaf: Any) -> Any:
     """Shape and dtype as a program has them: a step that is a Python int at first is an array of int32 afterwards."""
     if not is_traced(leaf):
         return type(leaf)
-    kind = jax.typeof(leaf)
+    kind = find_type(leaf)
     return kind.shape, str(kind.dtype)

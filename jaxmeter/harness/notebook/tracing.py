@@ -118,7 +118,7 @@ def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str
     def find_lost(args: Any, before: set[int], returned: set[int], changed: list[Any]) -> tuple[list[str], str]:
         lost = [
             name_leaf(path, names)
-            for path, leaf in jax.tree.leaves_with_path(args)
+            for path, leaf in jax.tree_util.tree_leaves_with_path(args)
             if isinstance(leaf, jax.core.Tracer) and id(leaf) not in before | returned
         ]
         is_of_nnx = bool(lost) and any(map(_is_of_nnx, jax.tree.leaves(args, is_leaf=_is_of_nnx)))

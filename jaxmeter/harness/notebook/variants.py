@@ -27,6 +27,7 @@ from jaxmeter.harness.programs.callbacks import has_callbacks, is_calling_python
 from jaxmeter.harness.programs.checkify_errors import is_error, list_predicates
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.programs.modes import Prepared, Stages, compile_in_stages
+from jaxmeter.harness.programs.older_jax import copy_array
 from jaxmeter.harness.programs.refusal import RefusedError
 from jaxmeter.harness.programs.static_leaves import find_argument_names, is_traced, split
 from jaxmeter.harness.programs.waiting import make_wait
@@ -286,7 +287,7 @@ def _list_contents(contents: Any) -> Any:
 
 def copy_leaf(leaf: Any) -> Any:
     """An array in memory of its own."""
-    return jax.device_put(leaf, may_alias=False) if isinstance(leaf, jax.Array) else leaf
+    return copy_array(leaf) if isinstance(leaf, jax.Array) else leaf
 
 
 def describe_results(result: Any, updates: dict[str, Any]) -> Any:

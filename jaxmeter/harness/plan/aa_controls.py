@@ -21,7 +21,7 @@ def add_aa_control(case: PlannedCase) -> PlannedCase | None:
     if first is None:
         return None
     aa_control = replace(first, name=AA_CONTROL.format(first.name), same_as=first.name)
-    return replace(case, baseline=first.name, variants=(first, aa_control), published=(), queued=None)
+    return replace(case, baseline=first.name, variants=(first, aa_control), published=(), reported=(), queued=None)
 
 
 def is_unchanged(planned: PlannedCase, declared: PlannedCase) -> bool:

@@ -64,6 +64,7 @@ def plan_case(
         data=None if source is None else source.words,
         data_missing=None if source is None else source.missing,
         published=workload.find_published(params, platform.device),
+        reported=workload.find_reported(params, platform.device),
         answer=declared.answer,
         question=question,
         queued=declared.queued,

@@ -88,7 +88,7 @@ def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None
         return None
     kept = {name for item in replays for name in (item.name, item.same_as)}
     own = tuple(item for item in case.variants if item.name in kept)
-    return replace(case, variants=own, baseline=replays[0].name, published=(), answer=None)
+    return replace(case, variants=own, baseline=replays[0].name, published=(), reported=(), answer=None)
 
 
 def _make_beside(

@@ -15,6 +15,7 @@ from jaxmeter.harness.programs.arguments import choose_static, make_inputs
 from jaxmeter.harness.programs.caches import forget_compiled
 from jaxmeter.harness.programs.jax_events import JaxEvents, watch_jax
 from jaxmeter.harness.programs.modes import Clock, as_new_function
+from jaxmeter.harness.programs.older_jax import jit
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Number, Outcome, Param, Status
 
 
@@ -143,7 +144,7 @@ def time_call(
     cache_state = CACHE_STATES[name]
     if not cache_state.change(usual, measured):
         return CacheStateCall(cache_state=name, proven=False)
-    jitted = jax.jit(function, static_argnames=tuple(usual.static), compiler_options=dict(compiler_options or {}))
+    jitted = jit(function, compiler_options or {}, static_argnames=tuple(usual.static))
 
     def once(call: Call) -> None:
         items = call.arguments if stream else (call.arguments,)

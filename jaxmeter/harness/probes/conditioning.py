@@ -20,6 +20,7 @@ from jaxmeter.harness.probes.evaluation import evaluate, list_constants
 from jaxmeter.harness.probes.formats import find_formats
 from jaxmeter.harness.probes.moving import move_tree
 from jaxmeter.harness.programs.modes import Carried, as_new_function
+from jaxmeter.harness.programs.older_jax import find_type
 from jaxmeter.harness.programs.program import walk_equations
 
 DRAWS = 3
@@ -169,7 +170,7 @@ class _Programs:
     def call(self, seed: tuple[int, ...], inside: int | None, coarse: str | None, *args: Any) -> Any:
         """One call, with captured constants moved if there is a seed, and what operations give if there is another."""
         leaves, tree = jax.tree.flatten(args)
-        form = tree, tuple((i, jax.typeof(leaf)) if _is_array(leaf) else (i, None) for i, leaf in enumerate(leaves))
+        form = tree, tuple((i, find_type(leaf)) if _is_array(leaf) else (i, None) for i, leaf in enumerate(leaves))
         if form not in self._made:
             self._made[form] = self._make(tree, leaves)
         if self._made[form] is None:

@@ -77,7 +77,7 @@ def pair(result: Any, reference: Any) -> list[tuple[str, Any, Any]] | str:
 
     A list of scalars may stand for an array. The path is as Python would index the result; empty where it is one array.
     """
-    got = [(jax.tree_util.keystr(path), as_array(leaf)) for path, leaf in jax.tree.leaves_with_path(result)]
+    got = [(jax.tree_util.keystr(path), as_array(leaf)) for path, leaf in jax.tree_util.tree_leaves_with_path(result)]
     want = [as_array(leaf) for leaf in jax.tree.leaves(reference)]
     if len(want) == 1 and len(got) != 1 and _may_be_rows([leaf for _, leaf in got], want[0]):
         got = [("", numpy.stack([leaf for _, leaf in got]))]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.machine.older_releases import describe_missing_name
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.programs.modes import Prepared
@@ -58,6 +59,8 @@ def describe_failure(error: Exception, stage: str) -> Outcome:
         return Outcome(status=Status.UNSUPPORTED, reason=make_private(str(error))[:LONGEST_REASON])
     if (refused := describe_refused_option(error)) is not None:
         return Outcome(status=Status.FAILED, reason=make_private(refused)[:LONGEST_REASON])
+    if missing := describe_missing_name(error):
+        return Outcome(status=Status.UNSUPPORTED, reason=missing)
     words = " ".join(str(error).split())
     if stage == "compile" and "RESOURCE_EXHAUSTED" in words:
         return Outcome(status=Status.TOO_LARGE, reason=make_private(words)[:LONGEST_REASON])

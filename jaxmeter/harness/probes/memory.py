@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 
-import jax
-
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.fit import planned_peak_bytes
 from jaxmeter.harness.probes.look_at_each import look_at_each
 from jaxmeter.harness.programs import buffers
 from jaxmeter.harness.programs.modes import Prepared, Stages
+from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.record import MemoryDetails, Number, Outcome, Status
 
 LONGEST_COMPILE_S = 2.0
@@ -65,6 +64,6 @@ def _try_donation(stages: Stages, context: Context) -> tuple[int | None, tuple[s
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Some donated buffers were not usable")
             donated = planned_peak_bytes(stages.donated(), context.platform)
-    except (TypeError, ValueError, jax.errors.JaxRuntimeError) as error:
+    except (TypeError, ValueError, RuntimeFailure) as error:
         return None, (f"what donating saves is not known: {describe_error(error)}",)
     return (None, ()) if plain is None or donated is None else (plain - donated, ())

@@ -8,6 +8,7 @@ import jax
 import numpy
 
 from jaxmeter.harness.probes.errors import BLOCK
+from jaxmeter.harness.programs.older_jax import is_committed
 
 MOVED = ("float32", "float64", "complex64", "complex128")
 """A unit in the last place of a 16-bit number is 0.1 to 0.8 %: what such a move causes would hide real faults."""
@@ -62,4 +63,4 @@ def _move_leaf(leaf: Any, seed: tuple[int, ...]) -> Any:
     moved = move(numpy.asarray(leaf), seed)
     if not isinstance(leaf, jax.Array):
         return moved if isinstance(leaf, numpy.ndarray) else moved[()]
-    return jax.device_put(moved, leaf.sharding) if leaf.committed else jax.numpy.asarray(moved)
+    return jax.device_put(moved, leaf.sharding) if is_committed(leaf) else jax.numpy.asarray(moved)

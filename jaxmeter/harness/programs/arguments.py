@@ -13,6 +13,7 @@ import numpy
 
 from jaxmeter.harness.declare.levels import call_with, find_wanted_params
 from jaxmeter.harness.declare.workload import Workload
+from jaxmeter.harness.programs.older_jax import is_committed
 from jaxmeter.harness.programs.static_leaves import Arguments, is_array, split
 from jaxmeter.harness.record import Param
 
@@ -136,11 +137,11 @@ def _place(array: numpy.ndarray[Any, Any], like: Any) -> Any:
         return array.copy() if isinstance(like, numpy.ndarray) else type(like)(array.item())
     if _is_key(like):
         key = jax.random.wrap_key_data(jax.numpy.asarray(array), impl=jax.random.key_impl(like))
-        return jax.device_put(key, like.sharding) if like.committed else key
+        return jax.device_put(key, like.sharding) if is_committed(like) else key
     if like.aval.weak_type:
         # No array of NumPy is weakly typed, but a program can say that what it gives is.
         return jax.jit(jax.numpy.copy).lower(like).compile()(array)
-    placed = jax.device_put(array, like.sharding) if like.committed else jax.numpy.asarray(array)
+    placed = jax.device_put(array, like.sharding) if is_committed(like) else jax.numpy.asarray(array)
     return jax.numpy.copy(placed)
 
 

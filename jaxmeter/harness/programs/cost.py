@@ -14,6 +14,7 @@ from typing import Any
 import jax
 
 from jaxmeter.harness.programs import program
+from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.record.remarks import NOT_COUNTED
 from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.hlo import Computation, Instruction, Module
@@ -105,7 +106,7 @@ class _Loops:
 
             body = _hlo.hlo_module_from_text(_as_program(self.text, computation.name))
             return _work(_jax.hlo_module_cost_analysis(jax.devices()[0].client, body))
-        except (ImportError, AttributeError, jax.errors.JaxRuntimeError) as error:
+        except (ImportError, AttributeError, RuntimeFailure) as error:
             raise NotCountableError(NO_BODY) from error
 
 
@@ -125,6 +126,8 @@ def _as_program(text: str, computation: str) -> str:
 
 
 def _work(analysis: Any) -> Work:
+    if isinstance(analysis, list):  # of older releases, which tell it by device
+        analysis = analysis[0] if analysis else {}
     # XLA leaves out what is 0. Below 0 is its way to say that it does not know of some operation.
     values = {metric: float(analysis.get(key, 0.0)) for metric, key in _METRICS.items()} if analysis else {}
     if not any(values.values()) or any(value < 0 for value in values.values()):

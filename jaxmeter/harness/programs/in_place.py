@@ -127,7 +127,7 @@ def _list_leaves(args: Any, names: Sequence[str], exempt: frozenset[int] = froze
         if place in exempt:
             continue
         name = names[place] if place < len(names) else f"argument {place}"
-        for path, leaf in jax.tree.leaves_with_path(argument):
+        for path, leaf in jax.tree_util.tree_leaves_with_path(argument):
             found[f"{name}{jax.tree_util.keystr(path)}"] = leaf
     return found
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import jax
 
+from jaxmeter.harness.programs.older_jax import stop_listening
+
 TRACE = "/jax/core/compile/jaxpr_trace_duration"
 LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
 COMPILE = "/jax/core/compile/backend_compile_duration"
@@ -62,8 +64,7 @@ def watch_jax() -> Iterator[JaxEvents]:
     try:
         yield seen
     finally:
-        jax.monitoring.unregister_event_duration_listener(duration)
-        jax.monitoring.unregister_event_listener(event)
+        stop_listening(duration=duration, event=event)
 
 
 def explain_misses(call: Callable[[], Any]) -> list[str]:
@@ -90,6 +91,6 @@ def explain_misses(call: Callable[[], Any]) -> list[str]:
         with jax.explain_cache_misses(True):
             call()
     finally:
-        jax.monitoring.unregister_event_duration_listener(close)
+        stop_listening(duration=close)
         logger.removeHandler(listener)
     return programs

@@ -12,6 +12,7 @@ import jax
 
 from jaxmeter.harness.declare.implementation import MIXED
 from jaxmeter.harness.programs.jax_events import JaxEvents, watch_jax
+from jaxmeter.harness.programs.older_jax import copy_array, jit
 from jaxmeter.harness.programs.static_leaves import find_argument_names, refuse_hidden_arrays, split
 from jaxmeter.harness.programs.waiting import make_wait
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
@@ -143,8 +144,7 @@ def prepare_as(
 
 def _jit(function: Callable[..., Any], how: How) -> Any:
     """A jitted function with nothing compiled yet."""
-    options = dict(how.compiler_options)
-    return jax.jit(as_new_function(function), donate_argnums=how.donate, compiler_options=options)
+    return jit(as_new_function(function), how.compiler_options, donate_argnums=how.donate)
 
 
 def _native(function: Callable[..., Any], args: tuple[Any, ...], how: How) -> Prepared:
@@ -197,7 +197,7 @@ def copy_arguments(args: tuple[Any, ...], places: Collection[int] | None = None)
 def _copy(leaf: Any) -> Any:
     if isinstance(leaf, jax.Array):
         # Its own copy() compiles a program, which would count as the variant's; a sharding that is named commits it.
-        return jax.device_put(leaf, may_alias=False)
+        return copy_array(leaf)
     return copy.deepcopy(leaf)
 
 
@@ -276,11 +276,8 @@ def compile_in_stages(
         compile_s = clock() - start
 
     def donated() -> Any:
-        donating = jax.jit(
-            as_new_function(function),
-            donate_argnums=range(len(args)),
-            donate_argnames=tuple(kwargs),
-            compiler_options=options,
+        donating = jit(
+            as_new_function(function), options, donate_argnums=range(len(args)), donate_argnames=tuple(kwargs)
         )
         return donating.lower(*args, **kwargs).compile()
 

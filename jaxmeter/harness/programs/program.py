@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-import jax
-
 from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.modes import Stages
+from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.record import Number
 from jaxmeter.harness.record.wording import write_options
 from jaxmeter.harness.traces import hlo
@@ -49,7 +48,7 @@ def read_hlo(compiled: Any) -> str:
     """
     try:
         text = compiled.as_text()
-    except (NotImplementedError, jax.errors.JaxRuntimeError) as error:
+    except (NotImplementedError, RuntimeFailure) as error:
         raise NoTextError(str(error)) from error
     if not text:
         raise NoTextError("the backend gives no text of it")
@@ -112,7 +111,7 @@ def measure_executable(compiled: Any) -> dict[str, Number]:
     executable = compiled.runtime_executable()
     try:
         return {} if executable is None else {"executable_bytes": len(executable.serialize())}
-    except (NotImplementedError, ValueError, jax.errors.JaxRuntimeError):
+    except (NotImplementedError, ValueError, RuntimeFailure):
         return {}
 
 

@@ -6,12 +6,14 @@ import re
 
 import jax
 
+from jaxmeter.harness.programs.older_jax import RuntimeFailure
+
 _REFUSED = re.compile(r"No such compile option: '(?P<unknown>[^']*)'|While setting option (?P<name>\S+), (?P<why>.*)")
 
 
 def describe_refused_option(error: Exception) -> str | None:
     """Return which compiler option the backend refuses, and what to do; None of any other error."""
-    found = _REFUSED.search(str(error)) if isinstance(error, jax.errors.JaxRuntimeError) else None
+    found = _REFUSED.search(str(error)) if isinstance(error, RuntimeFailure) else None
     if found is None:
         return None
     if (unknown := found["unknown"]) is not None:

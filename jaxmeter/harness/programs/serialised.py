@@ -7,6 +7,7 @@ from jax import export
 from jax.experimental import serialize_executable
 
 from jaxmeter.harness.programs.modes import Clock, Prepared, copy_arguments
+from jaxmeter.harness.programs.older_jax import jit
 from jaxmeter.harness.record import Number
 
 
@@ -37,7 +38,7 @@ def load_exported(prepared: Prepared, clock: Clock) -> dict[str, Number]:
       Whatever jax has against it, such as argument types that it does not know how to write.
     """
     assert prepared.stages is not None
-    options = dict(prepared.stages.compiler_options)
+    options = prepared.stages.compiler_options
     start = clock()
     written = export.export(prepared.jitted)(*prepared.args).serialize()
     export_s = clock() - start
@@ -46,7 +47,7 @@ def load_exported(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     load_s = clock() - start
     given = jax.block_until_ready(copy_arguments(prepared.args))
     start = clock()
-    prepared.wait(jax.jit(loaded.call, compiler_options=options)(*given))
+    prepared.wait(jit(loaded.call, options)(*given))
     return {
         "exported_bytes": len(written),
         "export_s": export_s,

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import numpy
 
+from jaxmeter.harness.programs.older_jax import REFERENCES
 from jaxmeter.harness.programs.refusal import RefusedError
 
 Path = tuple[Any, ...]
@@ -41,7 +42,7 @@ def is_array(leaf: Any) -> bool:
     """Whether JAX traces it as an array: its own, their shapes, and NumPy's of numbers."""
     if isinstance(leaf, numpy.ndarray | numpy.generic):
         return leaf.dtype.kind in "biufcV" and not leaf.dtype.hasobject and leaf.dtype.names is None
-    return isinstance(leaf, jax.Array | jax.ShapeDtypeStruct | jax.Ref) or hasattr(leaf, "__jax_array__")
+    return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct, *REFERENCES)) or hasattr(leaf, "__jax_array__")
 
 
 def is_number(leaf: Any) -> bool:

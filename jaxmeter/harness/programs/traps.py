@@ -121,7 +121,7 @@ def find_constant_results(program: Program) -> Iterator[Trap]:
     A Python number that is returned as it is counts as no output, nor do the codes and payloads of checkify's errors.
     """
     jaxpr = program.jaxpr
-    paths = [path for path, _ in jax.tree.leaves_with_path(program.traced.out_info)]
+    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(program.traced.out_info)]
     if not jaxpr.invars:
         if jaxpr.outvars and has_work(jaxpr) and _is_folded(program.compiled):
             yield Trap(kind="no_input", evidence="the whole result", share=1.0, count=len(paths))

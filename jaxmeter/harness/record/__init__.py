@@ -15,6 +15,7 @@ from jaxmeter.harness.record.cases import (
     PlannedVariant,
     Published,
     Replay,
+    Reported,
     VariantRecord,
 )
 from jaxmeter.harness.record.environment import Environment

@@ -93,6 +93,27 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (self.figure,) if self.against is None else (self.figure, self.against)
 
 
+class Reported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A report that a release of jax made a program slower or faster.
+
+    Args:
+      source: Where it was reported.
+      before, after: The newest release without the change, and the oldest with it, such as `0.4.31`.
+      factor: Times as long with it; below 1 where it made the program faster.
+      metric: What took so long; a time.
+      at: Params of the cases that it is of, and `backend`.
+      differs: What is not the same here, in words.
+    """
+
+    source: str
+    before: str
+    after: str
+    factor: float
+    metric: str = "execution_s"
+    at: dict[str, Param] = {}
+    differs: str = ""
+
+
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     """The number that answers a suite's question, told of the one case that stands for the suite.
 
@@ -186,6 +207,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       data: Which data its inputs are, where that depends on what there is.
       data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
       published: Figures of others that stand beside it.
+      reported: Reports that a release of jax changed its time.
       answer: What it answers for its suite; None of all cases but the one that stands for it.
       question: What its suite is there to tell; empty where the suite declares none.
       queued: How many calls a queue has; None where no calls are queued.
@@ -216,6 +238,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     data: str | None = None
     data_missing: str | None = None
     published: tuple[Published, ...] = ()
+    reported: tuple[Reported, ...] = ()
     answer: Answer | None = None
     question: str = ""
     queued: int | None = None

@@ -20,6 +20,7 @@ from ..text import visible_record
 from .conditions import compare_conditions, name_variables
 from .exact import compare_exact, count_exact
 from .findings import TIME, WHOLE, Change, Changes, Finding, make_change
+from .reports import judge_reports
 from .times import compare_cold, compare_times
 from .variant_pair import Comparison, VariantPair, find_status
 
@@ -35,12 +36,14 @@ def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFF
     before, after = compare_at_one_speed(before, after)
     runs = Comparison(before, after, compare_conditions(before.manifest, after.manifest), minimum_effect)
     pairs = list(_list_pairs(runs))
+    found = tuple(_list_changes(runs))
     return Changes(
         before=before.manifest.run_id,
         after=after.manifest.run_id,
         conditions=runs.conditions,
         minimum_effect=minimum_effect,
-        found=tuple(_list_changes(runs)),
+        found=found,
+        reports=tuple(judge_reports(before, after, found)),
         compared=len(pairs),
         timed=sum(one.read(TIME).has_number for one in _list_earlier(runs)),
         exact=sum(map(count_exact, pairs)),

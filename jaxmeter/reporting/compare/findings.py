@@ -8,6 +8,7 @@ from typing import Any
 
 from jaxmeter.harness.metrics.reading import Case
 from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.record import Reported
 
 from .conditions import Conditions
 
@@ -88,6 +89,35 @@ class Change:
         return 0 if self.effect is None else self.effect.count
 
 
+class Here(StrEnum):
+    """What two runs say of a report."""
+
+    REPRODUCED = "reproduced"
+    SAME_DIRECTION = "same direction"
+    OPPOSITE = "opposite direction"
+    NOT_HERE = "not on this machine"
+    UNTOLD = "cannot be told"
+
+
+@dataclass(frozen=True)
+class JudgedReport:
+    """A report beside what two runs measured.
+
+    Args:
+      theirs: Times as long in the later run as in the earlier one, as reported.
+      ours: The same as measured; None where there is no such number.
+      reason: Why the verdict is none, or what to know of it; may be empty.
+    """
+
+    report: Reported
+    case: str
+    variant: str
+    theirs: float
+    ours: Interval | None
+    here: Here
+    reason: str = ""
+
+
 @dataclass(frozen=True)
 class Changes:
     """All findings about two runs.
@@ -99,6 +129,7 @@ class Changes:
       exact: How many exact numbers both runs tell.
       names: Of all cases of the later run, `suite/case`.
       variables: Of each run, the environment variables by which they differ; empty words where they have the same.
+      reports: Reports of changes between the releases of both runs, and what these say of them.
     """
 
     before: str
@@ -111,6 +142,7 @@ class Changes:
     exact: int = 0
     names: tuple[str, ...] = ()
     variables: tuple[str, ...] = ("", "")
+    reports: tuple[JudgedReport, ...] = ()
 
     @property
     def sides(self) -> tuple[str, str]:

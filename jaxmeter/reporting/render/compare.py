@@ -14,8 +14,10 @@ from jaxmeter.reporting.compare.times import SUSPECTED
 from jaxmeter.reporting.render import terminal
 from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, write_table
+from jaxmeter.reporting.view import reports
 from jaxmeter.reporting.view.changes import TONES, make_change_table, write_change
 from jaxmeter.reporting.view.page_model import Tone
+from jaxmeter.reporting.view.reports import describe_reports, make_report_table, write_report
 from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, write_heading
 
 MOST_LINES = 24
@@ -47,6 +49,11 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
         yield Text(f"  {one.finding.value}  ", style).append(write_change(one) + end, "default")
     if len(shown) > MOST_LINES:
         yield Text(f"  + {len(shown) - MOST_LINES} more, in --markdown FILE and --verdict FILE", "dim")
+    if changes.reports:
+        yield Text(describe_reports(changes.reports), "bold")
+    for report in changes.reports:
+        style = terminal.STYLES[reports.TONES.get(report.here, Tone.PLAIN)]
+        yield Text(f"  {report.here.value}  ", style).append(write_report(report), "default")
 
 
 def write_markdown(changes: Changes, judgement: Judgement | None) -> str:
@@ -82,4 +89,9 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
             table = make_change_table(found)
             parts += [f"**{title}**", write_table(replace(table, caption="") if is_explained else table, room // share)]
             is_explained = True
+    if changes.reports:
+        parts += [
+            f"**{describe_reports(changes.reports)}**",
+            write_table(make_report_table(changes.reports), room // 4),
+        ]
     return "\n\n".join(parts) + "\n"

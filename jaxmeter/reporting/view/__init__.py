@@ -28,6 +28,7 @@ from .sections.environment import make_environment_section
 from .sections.method import make_method_section
 from .sections.problems import make_problems_section
 from .sections.published import make_published_section
+from .sections.reports import make_reports_section
 from .suites import make_suites
 
 LONGEST_TITLE = 55
@@ -81,6 +82,7 @@ def build(
         export=f"jaxmeter export {' '.join(name_folder(describe_folder(run)) for run in runs[-MOST_NAMED:])}",
         sections=(
             *((claims,) if (claims := make_published_section(told)) is not None else ()),
+            *((reports,) if (reports := make_reports_section(comparisons.reports)) is not None else ()),
             make_problems_section(told),
             make_environment_section(runs),
             make_method_section(leading or runs),

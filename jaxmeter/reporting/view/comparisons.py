@@ -12,7 +12,7 @@ from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from ..compare.changes import find_changes
-from ..compare.findings import WHOLE, Change, Changes, Finding, merge
+from ..compare.findings import WHOLE, Change, Changes, Finding, JudgedReport, merge
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
 from .change_points import MachineChanges, gather_change_points
@@ -32,6 +32,11 @@ class Comparisons:
     of_machines: tuple[tuple[MachineRuns, Changes], ...] = ()
     change_points: tuple[MachineChanges, ...] = ()
     _by_case: dict[tuple[int, str, str], tuple[Change, ...]] = field(default_factory=dict)
+
+    @property
+    def reports(self) -> tuple[JudgedReport, ...]:
+        """Reports of releases, of all machines."""
+        return tuple(one for _, changes in self.of_machines for one in changes.reports)
 
     def of(self, case: Case) -> tuple[Change, ...]:
         """What was found of a case of a newest run; empty where it was not compared."""

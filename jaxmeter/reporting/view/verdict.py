@@ -67,6 +67,7 @@ def make_verdict(
         "regressions": [] if judgement is None else _encode(judgement.regressions),
         "unconfirmed": [] if judgement is None else _encode(judgement.unconfirmed),
         "changes": _encode(kept),
+        "reports": [msgspec.to_builtins(one) for one in changes.reports],
     }
 
 

@@ -354,3 +354,25 @@ def test_the_projects_own_suites_are_complete_declarations():
     names = [suite.name for suite in find_suites([DEFAULT_SUITES])]
 
     assert {"cumulative_sum", "matmul", "selu"} <= set(names)
+
+
+LACKS_A_NAME = WORKLOAD.format(name="lacking", title="Lacks a name.") + "\n\nimportlib.name_of_another_release\n"
+
+
+@pytest.mark.parametrize("release", ["0.4.31", "0.10.2"])
+def test_a_suite_of_a_package_that_an_older_jax_lacks_something_for_is_left_out(write, tmp_path, monkeypatch, release):
+    write("older_pack/__init__.py", "")
+    write("older_pack/whole.py")
+    write("older_pack/lacking.py", f"import importlib\n{LACKS_A_NAME}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("jaxmeter.harness.machine.older_releases.version", lambda name: release)
+
+    if release == "0.10.2":
+        with pytest.raises(SuiteError, match="name_of_another_release"):
+            find_suites(["older_pack"])
+        return
+    found = {suite.name: suite for suite in find_suites(["older_pack"])}
+
+    assert [workload.name for workload in found["whole"].workloads] == ["whole"]
+    assert (found["lacking"].workloads, found["lacking"].is_left_out) == ((), True)
+    assert found["lacking"].warnings[0].endswith("has no importlib.name_of_another_release")

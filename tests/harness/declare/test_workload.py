@@ -285,7 +285,7 @@ def published(**changes) -> Published:
         ),
         ({"answer": Answer("Is it?", "attention:jit", at={"heads": 1})}, "the answer names 'heads', which params does"),
         ({"published": (published(at={"heads": 1}),)}, "published at a book names 'heads', which params does not list"),
-        ({"published": (published(at={"backend": "cuda"}),)}, "published at backend 'cuda', which there is not"),
+        ({"published": (published(at={"backend": "cuda"}),)}, "no backend 'cuda'"),
         (
             {"params": {**PARAMS, "seq": levels(quick=128, by_device={"gpu": 256, "cuda": 256})}},
             "by_device of the param 'seq' names 'cuda', which there is not; devices are cpu, gpu, tpu",

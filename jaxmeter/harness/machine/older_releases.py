@@ -1,0 +1,36 @@
+"""What an older release of jax, or of a package that fits it, lacks, by the error of code that is newer. No jax."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+from types import ModuleType
+
+SUITES_ARE_FOR = (0, 9)
+"""The oldest release that our own suites are written for. An older one may lack what they, or flax, call."""
+
+_FROM = re.compile(r"cannot import name '([^']+)' from '([^']+)'")
+_OPTION = re.compile(r"\b(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_NUMBERS = re.compile(r"\d+")
+
+
+def find_jax_release() -> tuple[int, ...]:
+    """Return the release of jax that is installed: (0, 4, 31)."""
+    return tuple(map(int, _NUMBERS.findall(version("jax"))[:3]))
+
+
+def describe_missing_name(error: BaseException) -> str:
+    """Say what is missing: `jax 0.4.31, or a package installed with it, has no jax.typeof`; empty for other errors."""
+    if find_jax_release() >= SUITES_ARE_FOR:
+        return ""
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        missing = f"{error.obj.__name__}.{error.name}"
+    elif isinstance(error, ImportError) and (found := _FROM.search(str(error))) is not None:
+        missing = f"{found[2]}.{found[1]}"
+    elif isinstance(error, ModuleNotFoundError):
+        missing = str(error.name)
+    elif isinstance(error, TypeError) and (found := _OPTION.search(str(error))) is not None:
+        missing = f"option {found[2]} of {found[1]}()"
+    else:
+        return ""
+    return f"jax {version('jax')}, or a package installed with it, has no {missing}"

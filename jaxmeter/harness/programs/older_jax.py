@@ -1,0 +1,66 @@
+"""What releases of jax from 0.4.31 on name differently. Code that runs in another release's environment asks here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+
+REFERENCES: tuple[type, ...] = (jax.Ref,) if hasattr(jax, "Ref") else ()
+"""Types of mutable arrays, which older releases lack."""
+
+RuntimeFailure: type[Exception] = getattr(jax.errors, "JaxRuntimeError", RuntimeError)
+"""What XLA raises. In older releases its type, a RuntimeError, has no public name."""
+
+
+def find_type(x: Any) -> Any:
+    """Return the type of an array as a program sees it."""
+    return jax.typeof(x) if hasattr(jax, "typeof") else jax.core.get_aval(x)
+
+
+def copy_array(array: jax.Array) -> jax.Array:
+    """Return a copy in a buffer of its own, on the same devices."""
+    try:
+        return jax.device_put(array, may_alias=False)
+    except TypeError:
+        return jax.block_until_ready(array.copy())
+
+
+def jit(function: Callable[..., Any], compiler_options: Mapping[str, Any], **options: Any) -> Any:
+    """Return a jitted function; with XLA's options of its own where there are some, which older releases refuse."""
+    own = {"compiler_options": dict(compiler_options)} if compiler_options else {}
+    return jax.jit(function, **options, **own)
+
+
+def make_devices_of_cpu(count: int) -> None:
+    """Divide the processor among so many devices, before jax begins."""
+    if hasattr(jax.config, "jax_num_cpu_devices"):
+        jax.config.update("jax_num_cpu_devices", count)
+    else:
+        flag = f"--xla_force_host_platform_device_count={count}"
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flag}".strip()
+
+
+def is_committed(array: jax.Array) -> bool:
+    """Return whether an array is bound to its devices."""
+    name = "committed" if hasattr(array, "committed") else "_committed"
+    return bool(getattr(array, name))
+
+
+def stop_listening(*, duration: Callable[..., Any] | None = None, event: Callable[..., Any] | None = None) -> None:
+    """Remove listeners of `jax.monitoring`."""
+    if duration is not None:
+        _find_remover("event_duration_listener")(duration)
+    if event is not None:
+        _find_remover("event_listener")(event)
+
+
+def _find_remover(kind: str) -> Callable[[Callable[..., Any]], object]:
+    public = getattr(jax.monitoring, f"unregister_{kind}", None)
+    if public is not None:
+        return public  # type: ignore[no-any-return]
+    from jax._src import monitoring
+
+    return getattr(monitoring, f"_unregister_{kind}_by_callback")  # type: ignore[no-any-return]

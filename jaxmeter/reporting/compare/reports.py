@@ -1,0 +1,91 @@
+"""Reports that a release of jax changed a program's time, and what two runs of two releases say of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from jaxmeter.harness.metrics.reading import Run, Variant
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.record.cases import Reported
+
+from .findings import TIME, Change, Here, JudgedReport
+from .ratios import divide_readings
+from .verdicts import Judgement, Verdict, judge_ratio
+
+PACKAGE = "jax"
+
+_RELEASE = re.compile(r"\d+(?:\.\d+)*")
+
+
+_BY_VERDICT = {
+    Verdict.AS_PUBLISHED: Here.REPRODUCED,
+    Verdict.LARGER: Here.SAME_DIRECTION,
+    Verdict.SMALLER: Here.SAME_DIRECTION,
+    Verdict.SAME_DIRECTION: Here.SAME_DIRECTION,
+    Verdict.OPPOSITE: Here.OPPOSITE,
+    Verdict.DIFFERS: Here.NOT_HERE,
+    Verdict.UNTOLD: Here.UNTOLD,
+}
+
+
+def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[JudgedReport]:
+    """Yield the reports of changes between the releases of two runs, in the order of the later run's cases.
+
+    Args:
+      found: What was found of both runs; of it the times of calls count.
+    """
+    times = {one.key: one for one in found if one.metric == TIME}
+    for key, case in after.by_key.items():
+        earlier, name = before.by_key.get(key), case.planned.baseline
+        old, new = None if earlier is None else earlier.find(name), case.find(name)
+        if earlier is None or old is None or new is None:
+            continue
+        releases = [one.environment.packages.get(PACKAGE, "") for one in (earlier, case)]
+        for report in case.planned.reported:
+            theirs = _find_factor(report, *releases)
+            if theirs is None:
+                continue
+            change = times.get((case.planned.name, case.planned.platform, name))
+            ours, reason = _read(change) if report.metric == TIME else _divide(report.metric, old, new)
+            judgement = Judgement(Verdict.UNTOLD) if ours is None else judge_ratio(theirs, ours, exact=False)
+            yield JudgedReport(
+                report=report,
+                case=case.planned.name,
+                variant=name,
+                theirs=theirs,
+                ours=ours,
+                here=_BY_VERDICT[judgement.verdict],
+                reason=reason or judgement.reason.value,
+            )
+
+
+def _find_factor(report: Reported, old: str, new: str) -> float | None:
+    """Times as long under the new release, as reported; None where the change is not wholly between the two."""
+    before, after, older, newer = map(_order, (report.before, report.after, old, new))
+    if older and older <= before and after <= newer:
+        return report.factor
+    return 1 / report.factor if newer and newer <= before and after <= older else None
+
+
+def _read(change: Change | None) -> tuple[Interval | None, str]:
+    """The ratio of a time, and why it is none; one that nothing has confirmed tells no report."""
+    if change is None:
+        return None, "not timed in both runs"
+    if change.effect is None or not change.replayed:
+        return None, change.reason or "not timed by both in turns"
+    return change.effect, ""
+
+
+def _divide(metric: str, old: Variant, new: Variant) -> tuple[Interval | None, str]:
+    """The ratio of another time, over the processes of both runs."""
+    readings = old.read(metric), new.read(metric)
+    if not all(one.has_number for one in readings):
+        return None, "not measured in both runs"
+    return divide_readings(readings[1], readings[0], new.settings, two_runs=True), ""
+
+
+def _order(version: str) -> tuple[int, ...]:
+    """What releases are sorted by; empty for what is no version."""
+    found = _RELEASE.match(version)
+    return () if found is None else tuple(map(int, found[0].split(".")))

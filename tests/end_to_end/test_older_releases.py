@@ -1,0 +1,93 @@
+"""Older releases of jax beside today's, each in an environment of its own: nox -s releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
+from launcher.environments import list_needed, make_environment, read_wanted
+from launcher.runs import PROGRAMS
+from launcher.sessions.shell import ENVIRONMENTS
+from tests.end_to_end.conftest import CHECKOUT, Harness, run_program
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.releases]
+
+RELEASES = ("0.4.31", "0.5.3", "0.6.2", "0.7.2", "0.8.3")
+
+SUITE = '''
+"""Two small cases."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxmeter import Needs, State, workload
+
+
+@workload(inputs=lambda key: (jax.random.normal(key, (64, 64)),), reference=np.sin, compiles=1)
+def sine(x):
+    return jnp.sin(x)
+
+
+@workload(
+    inputs=lambda key: (jnp.float64(0.0), jax.random.normal(key, (100,), "float64")),
+    reference=lambda total, x: (total + x.sum(), np.ones(100)),
+    modes=("jit",),
+    state=State(carry={"total": 0}, donate=("total",)),
+    needs=Needs(config={"jax_enable_x64": True}, devices=2),
+)
+def slope(total, x):
+    add = lambda x: jax.lax.scan(lambda carry, one: (carry + one, None), total, x)[0]
+    return add(x), jax.grad(add)(x)
+'''
+
+
+@pytest.fixture(params=RELEASES)
+def older(request: pytest.FixtureRequest) -> Path:
+    """The python of an environment with an older release."""
+    needed = list_needed(CHECKOUT / "pyproject.toml")
+    return make_environment(read_wanted(f"jax=={request.param}"), CHECKOUT / ENVIRONMENTS, needed)
+
+
+def measure(folder: Path, python: Path, *arguments: str) -> None:
+    ended = run_program(folder, "run", "--suites", "small.py", "--quick", *arguments, python=python)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_an_older_release_measures_and_takes_turns_with_todays(tmp_path: Path, older: Path, harness: Harness) -> None:
+    (tmp_path / "small.py").write_text(SUITE)
+
+    measure(tmp_path, older, *PROGRAMS, "--processes", "1", "--run-id", "before")
+    beside = ("--against", "results/before", "--lock-step", str(older))
+    ended = harness("run", "--suites", "small.py", "--quick", "--probe", "timing", "--run-id", "after", *beside)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    before = read_run(RunFolder(tmp_path / "results" / "before"))
+    after = read_run(RunFolder(tmp_path / "results" / "after"))
+    for case in before.cases:
+        for variant in case.variants:
+            for probe in ("numerics", "compilation", "memory"):
+                if probe in variant.outcomes and not variant.name.endswith(":eager"):
+                    assert variant.outcomes[probe].status is Status.OK, (variant.name, variant.outcomes[probe])
+    modes = {one.name: one.mode for case in after.manifest.cases for one in case.variants}
+    timed = {one.name: one.outcomes["timing"].status for case in after.cases for one in case.variants}
+    assert timed == dict.fromkeys(timed, Status.OK)
+    assert {"sine:jit before", "slope:jit before"} <= {name for name, mode in modes.items() if mode == LOCK_STEP}
+
+
+def test_an_older_release_measures_all_probes(tmp_path: Path, older: Path) -> None:
+    (tmp_path / "small.py").write_text(SUITE)
+
+    measure(tmp_path, older, "--processes", "3", "--run-id", "alone")
+
+    run = read_run(RunFolder(tmp_path / "results" / "alone"))
+    found = {
+        (variant.name, probe): outcome.status
+        for case in run.cases
+        for variant in case.variants
+        for probe, outcome in variant.outcomes.items()
+    }
+    assert not [key for key, status in found.items() if status not in (Status.OK, Status.UNSUPPORTED)]
+    assert found["slope:jit", "timing"] is Status.OK
