@@ -186,7 +186,8 @@ def container(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """The whole runs that take longest: interrupted, without disk, out of their budget, tested against themselves."""
     NoxShell(session).install("dev")
-    session.run("python", "-m", "pytest", "-m", "slow", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "slow and not alone", *SIDE_BY_SIDE, *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "slow and alone", *session.posargs)
 
 
 @nox.session
@@ -201,14 +202,14 @@ def page(session: nox.Session) -> None:
 def suites(session: nox.Session) -> None:
     """Every suite, really run: each implementation in its smallest case, and a wrong one that must be caught."""
     NoxShell(session).install("dev")
-    session.run("python", "-m", "pytest", "-m", "suites", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "suites", *SIDE_BY_SIDE, "--dist", "load", *session.posargs)
 
 
 @nox.session
 def releases(session: nox.Session) -> None:
     """Older releases of jax beside today's. Installs five of them, 2.5 GB, which stay in .nox/environments."""
     NoxShell(session).install("dev")
-    session.run("python", "-m", "pytest", "-m", "releases", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "releases", *SIDE_BY_SIDE, "--dist", "loadgroup", *session.posargs)
 
 
 @nox.session

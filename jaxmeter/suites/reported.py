@@ -298,7 +298,7 @@ def regression(key, *, examples):
     level="full",
 )
 def hamiltonian(weights, momentum, features, labels):
-    """A leapfrog trajectory of HMC on a logistic regression, ten gradients, -> weights and momentum, (10,) each.
+    """Ten leapfrog steps of HMC on a logistic regression, (k,) twice, (n, k), (n,) -> weights and momentum, (k,) each.
 
     Source: blackjax issue 746.
     """

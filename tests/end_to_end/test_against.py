@@ -15,7 +15,7 @@ from jaxmeter.harness.record import RunFolder, Status, read_run
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, pytest.mark.alone]
 
 SUITE = """
 '''Two programs.'''

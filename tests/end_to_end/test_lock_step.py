@@ -14,7 +14,7 @@ from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
 from launcher.sessions import upgrade
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, pytest.mark.alone]
 
 SUITE = """
 '''One program.'''

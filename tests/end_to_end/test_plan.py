@@ -107,6 +107,7 @@ def a_run(folder, platform, settings):
         )
 
 
+@pytest.mark.slow
 def test_a_run_starts_the_processes_that_were_planned_and_estimated(tmp_path):
     settings = make_settings(
         "quick", probes=PROBE_NAMES, processes=1, suites=(str(tmp_path / "doubles.py"),), run_id="a"

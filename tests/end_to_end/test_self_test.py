@@ -34,6 +34,7 @@ MEASURED = ("--quick", "--probe", "numerics")
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_equal_programs_are_timed_in_several_runs_and_later_runs_tell_what_was_found(
     harness: Harness, tmp_path: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_another_machines_self_test_is_not_told_and_a_machine_has_a_name_without_being_given_one(
     harness: Harness, tmp_path: Path, suite: Path
 ) -> None:

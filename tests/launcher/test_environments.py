@@ -228,6 +228,7 @@ def test_one_that_was_interrupted_is_made_anew(tmp_path, commands):
     assert len([command for command in commands if command[-1] == "jax==0.10.0"]) == 2
 
 
+@pytest.mark.slow
 def test_an_environment_of_a_lock_is_made_once(tmp_path):
     lock = tmp_path / "stores.txt"
     lock.touch()
@@ -240,6 +241,7 @@ def test_an_environment_of_a_lock_is_made_once(tmp_path):
     assert (python.parents[1] / "kept").exists()
 
 
+@pytest.mark.slow
 def test_a_lock_that_cannot_be_installed_leaves_nothing_behind(tmp_path):
     lock = tmp_path / "stores.txt"
     lock.write_text("no-hash==1\n")

@@ -74,7 +74,7 @@ def test_a_default_device_is_tried_only_where_it_moves_something():
 
 
 def placement_values():
-    return placement.params["data_on"].at("default", "cpu")
+    return placement.params["data_on"].at("full", "cpu")
 
 
 @pytest.mark.parametrize("beyond", [0, AS_ALLOCATED])

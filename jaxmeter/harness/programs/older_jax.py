@@ -17,21 +17,24 @@ RuntimeFailure: type[Exception] = getattr(jax.errors, "JaxRuntimeError", Runtime
 
 def find_type(x: Any) -> Any:
     """Return the type of an array as a program sees it."""
-    return jax.typeof(x) if hasattr(jax, "typeof") else jax.core.get_aval(x)
+    find = jax.typeof if hasattr(jax, "typeof") else jax.core.get_aval  # type: ignore[attr-defined]  # of an older one
+    return find(x)
 
 
 def copy_array(array: jax.Array) -> jax.Array:
     """Return a copy in a buffer of its own, on the same devices."""
     try:
-        return jax.device_put(array, may_alias=False)
+        copied: jax.Array = jax.device_put(array, may_alias=False)
     except TypeError:
-        return jax.block_until_ready(array.copy())
+        copied = jax.block_until_ready(array.copy())
+    return copied
 
 
 def jit(function: Callable[..., Any], compiler_options: Mapping[str, Any], **options: Any) -> Any:
     """Return a jitted function; with XLA's options of its own where there are some, which older releases refuse."""
-    own = {"compiler_options": dict(compiler_options)} if compiler_options else {}
-    return jax.jit(function, **options, **own)
+    if compiler_options:
+        options["compiler_options"] = dict(compiler_options)
+    return jax.jit(function, **options)
 
 
 def make_devices_of_cpu(count: int) -> None:

@@ -381,6 +381,7 @@ def attend(model, optimizer, x):
     return loss
 
 
+@pytest.mark.slow
 def test_an_optimizer_that_turns_rounding_into_steps_is_right_within_the_conditioning():
     # The gradient of an attention's key bias is zero in exact arithmetic, and Adam divides rounding by rounding.
     model = nnx.MultiHeadAttention(2, 16, decode=False, rngs=nnx.Rngs(0))

@@ -281,6 +281,7 @@ time.sleep(1000)
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_was_ended_is_started_again(address, suite):
     with ArmServer(HERE, VARIABLES) as started:
         first = started.reach(0)

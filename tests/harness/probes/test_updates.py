@@ -126,6 +126,7 @@ def adam(weights, x, y, *, compute, seed=0):
     return optax.apply_updates(weights, updates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compute", ["float32", "bfloat16"])
 def test_signs_that_rounding_turns_are_not_wrong(compute):
     functions = {str(seed): partial(adam, compute=compute, seed=seed) for seed in range(4)}
