@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from jaxmeter.harness.machine.older_releases import find_jax_release
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import look_at_each
 from jaxmeter.harness.programs.capturing import ProfilerBusyError, capture_steps
@@ -20,6 +21,9 @@ from jaxmeter.harness.traces.hidden import is_hidden, name_operations
 from jaxmeter.harness.traces.privacy import make_capture_private
 from jaxmeter.harness.traces.summary import shorten_summary, summarise_capture
 from jaxmeter.harness.traces.xplane import CaptureError
+
+CAPTURES = (0, 8)
+"""The oldest release of jax whose profiler writes a capture as it is asked to here."""
 
 WITHOUT_COMMAND_BUFFERS: dict[str, Param] = {"xla_gpu_enable_command_buffer": ""}
 """XLA launches each kernel by itself then, and a capture says of which operation it is. Such a program is slower to
@@ -35,6 +39,10 @@ def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
     """Captures calls, each waited for inside its step annotation, so that a step's span holds its work."""
     if context.folder is None:
         raise ValueError("a capture needs a folder")
+    if find_jax_release() < CAPTURES:
+        return Outcome(
+            status=Status.UNSUPPORTED, reason=f"profiler captures of jax before {CAPTURES_FROM} are not read"
+        )
     folder = context.folder.trace(variant)
 
     def call_without_command_buffers() -> Callable[[], None]:

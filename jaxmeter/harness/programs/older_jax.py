@@ -8,11 +8,17 @@ from typing import Any
 
 import jax
 
+from jaxmeter.harness.machine.older_releases import find_jax_release
+
 REFERENCES: tuple[type, ...] = (jax.Ref,) if hasattr(jax, "Ref") else ()
 """Types of mutable arrays, which older releases lack."""
 
 RuntimeFailure: type[Exception] = getattr(jax.errors, "JaxRuntimeError", RuntimeError)
 """What XLA raises. In older releases its type, a RuntimeError, has no public name."""
+
+
+COPIES = (0, 6)
+"""The oldest release whose `jax.device_put(…, may_alias=False)` copies an array that is where it should be."""
 
 
 def find_type(x: Any) -> Any:
@@ -23,10 +29,8 @@ def find_type(x: Any) -> Any:
 
 def copy_array(array: jax.Array) -> jax.Array:
     """Return a copy in a buffer of its own, on the same devices."""
-    try:
-        copied: jax.Array = jax.device_put(array, may_alias=False)
-    except TypeError:
-        copied = jax.block_until_ready(array.copy())
+    is_old = find_jax_release() < COPIES
+    copied: jax.Array = jax.block_until_ready(array.copy()) if is_old else jax.device_put(array, may_alias=False)
     return copied
 
 
