@@ -40,9 +40,7 @@ def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
     if context.folder is None:
         raise ValueError("a capture needs a folder")
     if find_jax_release() < CAPTURES:
-        return Outcome(
-            status=Status.UNSUPPORTED, reason=f"profiler captures of jax before {CAPTURES_FROM} are not read"
-        )
+        return Outcome(status=Status.UNSUPPORTED, reason="profiler captures of jax before 0.8 are not read")
     folder = context.folder.trace(variant)
 
     def call_without_command_buffers() -> Callable[[], None]:
