@@ -238,8 +238,8 @@ def test_without_a_script_every_answer_suite_table_and_figure_is_there(chromium,
 def test_the_example_is_small_and_few_screens_high(chromium, example_page):
     page = Visit(chromium, example_page).page
 
-    assert example_page.stat().st_size <= 310_000
-    assert page.evaluate("document.querySelectorAll('*').length") <= 3_000
+    assert example_page.stat().st_size <= 460_000  # 5 kB a case
+    assert page.evaluate("document.querySelectorAll('*').length") <= 4_500
     assert page.evaluate("document.documentElement.scrollHeight") <= 6 * 800
 
 
@@ -274,7 +274,7 @@ def test_print_is_short(chromium, example_page):
 
     pdf = page.pdf(format="A4", landscape=True)
 
-    assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 10
+    assert 1 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 13
 
 
 def test_of_two_runs_both_times_and_the_suspicion_stand_on_the_first_screen(chromium, made):
