@@ -9,6 +9,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -51,12 +52,9 @@ class ArmServer:
         self._python = "" if self._gateway else _find_python(environment.python)
         self._variables = restore_variables(variables, environment.variables)
         self._suites = suites
-        self._folder = Path()
-        self._server: Server | None = None
-        self._index = 0
+        self._running: _Running | None = None
 
     def __enter__(self) -> Self:
-        self._start()
         return self
 
     def __exit__(
@@ -64,47 +62,61 @@ class ArmServer:
     ) -> None:
         self._stop()
 
-    def reach(self, index: int) -> str:
-        """The path of the socket where processes are asked for, of a server of this round's own.
+    def start(self, index: int) -> _Running:
+        """Start a server of this round's own, without waiting for it, unless it runs already.
 
         Raises:
           ServerError: It cannot be started.
         """
-        if index != self._index or self._server is None or not self._server.is_alive():
-            self._index = index
-            self._stop()
-            self._start()
-        return str(self._folder / "socket")
-
-    def _start(self) -> None:
+        if self._running is not None and self._running.serves(index):
+            return self._running
+        self._stop()
         # A short path: a socket's has 107 bytes at most, and a run's folder may be anywhere.
         near = {"prefix": "jaxmeter-"} if self._gateway is None else {"dir": str(self._gateway.parent)}
-        self._folder = Path(tempfile.mkdtemp(**near))
+        folder = Path(tempfile.mkdtemp(**near))
         try:
-            check_environment(self._begin(), self._environment)
+            _link_code(folder)
+            server = self._start_here(folder) if self._gateway is None else self._start_there(self._gateway, folder)
         except BaseException:
-            self._stop()
+            shutil.rmtree(folder, ignore_errors=True)
             raise
+        self._running = _Running(index, folder, server)
+        return self._running
 
-    def _begin(self) -> Ready:
-        _link_code(self._folder)
-        self._server = self._start_here() if self._gateway is None else self._start_there(self._gateway)
+    def reach(self, index: int) -> str:
+        """Return the path of the socket where processes are requested from a server of this round's own.
+
+        Raises:
+          ServerError: It cannot be started.
+          UsageError: It is not the earlier run's environment.
+        """
+        running = self.start(index)
+        if not running.is_ready:
+            try:
+                check_environment(self._read_ready(running), self._environment)
+            except BaseException:
+                self._stop()
+                raise
+            running.is_ready = True
+        return str(running.folder / "socket")
+
+    def _read_ready(self, running: _Running) -> Ready:
         try:
-            return msgspec.json.decode(self._server.read_line(START_LIMIT_S), type=Ready)
+            return msgspec.json.decode(running.server.read_line(START_LIMIT_S), type=Ready)
         except (EOFError, OSError) as error:
-            words = make_private(_read_words(self._folder / ERRORS))
+            words = make_private(_read_words(running.folder / ERRORS))
             said = words or f"it said nothing in {START_LIMIT_S:.0f} s"
             where = self._environment.python
             raise ServerError(f"--lock-step: {where} cannot run the earlier run's code: {said}") from error
 
-    def _start_here(self) -> Server:
+    def _start_here(self, folder: Path) -> Server:
         control, theirs = socket.socketpair()
         with theirs:
-            return Server(control, start_arm(theirs, self._python, self._folder, self._variables, self._suites))
+            return Server(control, start_arm(theirs, self._python, folder, self._variables, self._suites))
 
-    def _start_there(self, gateway: Path) -> Server:
+    def _start_there(self, gateway: Path, folder: Path) -> Server:
         variables = choose_steering(self._variables)
-        asked = StartArm(folder=str(self._folder), variables=variables, suites=tuple(self._suites))
+        asked = StartArm(folder=str(folder), variables=variables, suites=tuple(self._suites))
         control = socket.socket(socket.AF_UNIX)
         try:
             control.connect(str(gateway))
@@ -115,10 +127,24 @@ class ArmServer:
         return Server(control)
 
     def _stop(self) -> None:
-        if self._server is not None:
-            self._server.end()
-            self._server = None
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._running is not None:
+            self._running.server.end()
+            shutil.rmtree(self._running.folder, ignore_errors=True)
+            self._running = None
+
+
+@dataclass
+class _Running:
+    """A server that was started, and the folder that was made for it alone."""
+
+    index: int
+    folder: Path
+    server: Server
+    is_ready: bool = False
+
+    def serves(self, index: int) -> bool:
+        """Return whether it is of this round, and has not ended."""
+        return index == self.index and (not self.is_ready or self.server.is_alive())
 
 
 def describe_own_environment(variables: Mapping[str, str]) -> OtherEnvironment:
