@@ -24,7 +24,7 @@ from jaxmeter.harness.parent.progress import Lines, Live, Watcher, printable
 from jaxmeter.harness.plan.messages import Description
 from jaxmeter.harness.plan.selection import SelectionError
 from jaxmeter.harness.record import Environment
-from jaxmeter.harness.request import RunRequest
+from jaxmeter.harness.request import ALL_CORES, RunRequest
 
 Suites = Annotated[
     list[str] | None,
@@ -49,6 +49,25 @@ Cores = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+
+
+def read_cores(text: str) -> int:
+    """Return a number of cores; ALL_CORES for `all`."""
+    if text == "all":
+        return ALL_CORES
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise typer.BadParameter(f"{text!r} must be an integer ≥ 1, or all")
+
+
+CoresOrAll = Annotated[
+    int | None,
+    typer.Option(
+        parser=read_cores,
+        metavar="N|all",
+        help="Run each process on so many cores, other ones in each round. Default: all; with --lock-step one.",
+    ),
+]
 
 
 def end(command: Callable[[], int]) -> NoReturn:

@@ -20,7 +20,7 @@ from jaxmeter.cli.ending import FINE, INCOMPLETE
 from jaxmeter.cli.measuring import (
     Backend,
     Budget,
-    Cores,
+    CoresOrAll,
     Full,
     Json,
     Machine,
@@ -147,7 +147,7 @@ def command(
     against: AgainstRun = None,
     suspects: SuspectsFile = None,
     lock_step: LockStep = None,
-    cores: Cores = None,
+    cores: CoresOrAll = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -170,13 +170,11 @@ def command(
         lock_step=lock_step,
         cores=cores,
     )
-    own = (dry_run, select, probe, quick, full, processes, run_id, machine, cores, suspects)
+    own = (dry_run, select, probe, quick, full, processes, run_id, machine, cores is not None, suspects)
     if suspects is not None and against is None:
         raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
     if lock_step is not None and against is None and resume is None:
         raise typer.BadParameter("--lock-step is the environment of an earlier run: name that run with --against RUN")
-    if lock_step is not None and cores is not None:
-        raise typer.BadParameter("--lock-step has both sides on one core, another one each round; leave out --cores")
     if dry_run and against is not None:
         raise typer.BadParameter("--dry-run plans no replays; leave out --against")
     if resume is not None and any(own):
@@ -366,7 +364,7 @@ def _find_or_measure_peaks(machine: str, request: RunRequest, server: ForkServer
     speed is another, measures those.
     """
     is_measured = request.processes is None
-    if request.cores is not None:
+    if request.cores:
         return measure_peaks(server, platform, request.cores) if is_measured else None
     try:
         found = find_peaks(request.out, machine)

@@ -29,12 +29,19 @@ _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 _URL = re.compile(r"[a-z0-9]+:/")
 """As a path reads one: a path has no two slashes in a row."""
 
+ALL_CORES = 0
+"""In place of a number of cores: all that are allowed."""
+
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """The options of `run`, as given."""
+    """The options of `run`, as given.
+
+    Args:
+      cores: How many, or ALL_CORES; None for the default, which is all, and one where two environments take turns.
+    """
 
     backend: str
     level: str
@@ -78,9 +85,10 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         raise UsageError(f"no probe '{unknown[0]}'; probes are {', '.join(PROBE_NAMES)}")
     if request.cores is not None and not can_choose_cores():
         raise UsageError("--cores: this system does not let a process choose its cores; leave it out")
-    if request.cores is not None and request.cores > usable_cores():
+    if request.cores and request.cores > usable_cores():
         raise UsageError(f"--cores {request.cores}: {counted(usable_cores(), 'core')} can be used here; give fewer")
     other = find_other_environment(request, before)
+    cores = usable_cores() if request.cores == ALL_CORES else request.cores
     return make_settings(
         request.level,
         probes=request.probes,
@@ -92,9 +100,9 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         suites=tuple(map(make_paths_private, request.suites)) or (DEFAULT_SUITES,),
         data=None if request.data is None else make_paths_private(str(request.data.absolute())),
         not_used=list_unused_variables(os.environ),
-        cores=request.cores,
+        cores=(request.cores or None) if other is None else None,
         lock_step=None if other is None else msgspec.structs.replace(other, python=make_paths_private(other.python)),
-        lock_step_cores=None if other is None else find_lock_step_cores(find_backend(request.backend)),
+        lock_step_cores=None if other is None else find_lock_step_cores(find_backend(request.backend), cores),
         run_id=run_id,
     )
 
@@ -123,7 +131,7 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
         select=request.select or settings.select,
         probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
         processes=request.processes or settings.processes,
-        cores=request.cores or (settings.cores if request.lock_step is None else None),
+        cores=settings.cores if request.cores is None and request.lock_step is None else request.cores,
         budget=request.budget or _find_given_budget(settings, usual),
     )
     if suspects is None:

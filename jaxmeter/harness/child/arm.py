@@ -28,7 +28,7 @@ from jaxmeter.harness.child.forks import Forks
 from jaxmeter.harness.child.inputs import find_inputs
 from jaxmeter.harness.declare.catalogue import SuiteError
 from jaxmeter.harness.declare.levels import DeclarationError
-from jaxmeter.harness.machine.affinity import LOCK_STEP_CORES, keep_on_cores
+from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import describe_error, list_packages
 from jaxmeter.harness.machine.interference import Interference, ReadInterference
 from jaxmeter.harness.plan.turns import Begin, Done, Ready, Reply, Step, Turn
@@ -113,8 +113,8 @@ def _begin(begin: Begin) -> Context:
       SuiteError: It has no such case, or another.
       Whatever the suites raise.
     """
-    if begin.platform.is_host:
-        keep_on_cores(LOCK_STEP_CORES, begin.core)
+    if begin.settings.lock_step_cores is not None:
+        keep_on_cores(begin.settings.lock_step_cores, begin.core)
     use_cache(begin.cache)
     set_up_jax(begin.case, begin.platform)
     workload, now = find_workload(begin.case, begin.settings.suites, begin.platform)

@@ -21,7 +21,7 @@ from jaxmeter.harness.child.shapes import look_at_shapes
 from jaxmeter.harness.declare.catalogue import SuiteError
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.workload import Workload
-from jaxmeter.harness.machine.affinity import LOCK_STEP_CORES, keep_on_cores
+from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import device_memory_bytes, make_private
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.plan.aa_controls import is_unchanged
@@ -83,8 +83,8 @@ def _look(message: Measure, beat: Beat) -> Answer:
     """Sets up the process, makes the case's arguments, and has the process's probes look."""
     process = message.process
     beat(None, "start")
-    if message.arms is not None and message.platform.is_host:
-        keep_on_cores(LOCK_STEP_CORES, message.process.round)  # as those that take turns
+    if message.arms is not None and message.settings.lock_step_cores is not None:
+        keep_on_cores(message.settings.lock_step_cores, message.process.round)  # as those that take turns
     elif message.settings.cores is not None:
         keep_on_cores(message.settings.cores, message.process.round)  # other ones each round: cores are not alike
     take_memory_ahead(process, message.platform)

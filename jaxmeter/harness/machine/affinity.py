@@ -11,6 +11,7 @@ from pathlib import Path
 from jaxmeter.harness.machine.platforms import Platform
 
 LOCK_STEP_CORES = 1
+"""Cores are not alike: where each of two processes runs on cores of its own, their ratio is that of the cores too."""
 
 _TASKS = Path("/proc/self/task")
 
@@ -25,12 +26,13 @@ def has_several_cores() -> bool:
     return can_choose_cores() and len(os.sched_getaffinity(0)) > 1
 
 
-def find_lock_step_cores(platform: Platform) -> int | None:
-    """On how many cores two environments in lock-step run; None where on all that are allowed.
+def find_lock_step_cores(platform: Platform, wanted: int | None = None) -> int | None:
+    """Return on how many cores two environments in lock-step run; None where on all that are allowed.
 
-    Cores are not alike: where each of the two ran on cores of its own, their ratio would be that of the cores too.
+    Args:
+      wanted: The number that was asked for; by default LOCK_STEP_CORES.
     """
-    return LOCK_STEP_CORES if platform.is_host and can_choose_cores() else None
+    return (wanted or LOCK_STEP_CORES) if platform.is_host and can_choose_cores() else None
 
 
 def keep_on_cores(count: int, index: int) -> None:

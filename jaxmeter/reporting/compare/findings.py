@@ -56,6 +56,7 @@ class Change:
       effect: after over before; above 1 is slower, or more. None where there is none.
       smallest: The smallest difference, as a share, that these data could have told; None where nothing tells.
       replayed: Whether the earlier program ran beside today's.
+      in_lock_step: Whether it ran there in the earlier run's own environment.
       cores: On how many cores both ran in lock-step; None where on all that were allowed, or not in lock-step.
       chance: How likely equal programs are to differ as much, the p-value of the processes that ran both; None without.
       reason: Why the finding is none, or what to know of it.
@@ -73,6 +74,7 @@ class Change:
     effect: Interval | None = None
     smallest: float | None = None
     replayed: bool = False
+    in_lock_step: bool = False
     cores: int | None = None
     chance: float | None = None
     reason: str = ""
@@ -82,6 +84,14 @@ class Change:
     def key(self) -> tuple[str, str, str]:
         """Case, platform and variant that it is about."""
         return self.case, self.platform, self.variant
+
+    @property
+    def condition(self) -> str:
+        """How both times were measured next to each other, without which a verdict means nothing; empty where not."""
+        if not self.in_lock_step:
+            return "interleaved" if self.replayed else ""
+        cores = "" if self.cores is None else " on one core" if self.cores == 1 else f" on {self.cores} cores"
+        return f"in lock-step{cores}"
 
     @property
     def processes(self) -> int:
@@ -106,6 +116,7 @@ class JudgedReport:
     Args:
       theirs: Times as long in the later run as in the earlier one, as reported.
       ours: The same as measured; None where there is no such number.
+      condition: How both times were measured next to each other; empty where they were not.
       reason: Why the verdict is none, or what to know of it; may be empty.
     """
 
@@ -115,6 +126,7 @@ class JudgedReport:
     theirs: float
     ours: Interval | None
     here: Here
+    condition: str = ""
     reason: str = ""
 
 

@@ -46,8 +46,8 @@ def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[
             theirs = _find_factor(report, *releases)
             if theirs is None:
                 continue
-            change = times.get((case.planned.name, case.planned.platform, name))
-            ours, reason = _read(change) if report.metric == TIME else _divide(report.metric, old, new)
+            change, is_time = times.get((case.planned.name, case.planned.platform, name)), report.metric == TIME
+            ours, reason = _read(change) if is_time else _divide(report.metric, old, new)
             judgement = Judgement(Verdict.UNTOLD) if ours is None else judge_ratio(theirs, ours, exact=False)
             yield JudgedReport(
                 report=report,
@@ -56,6 +56,7 @@ def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[
                 theirs=theirs,
                 ours=ours,
                 here=_BY_VERDICT[judgement.verdict],
+                condition=change.condition if change is not None and ours is not None and is_time else "",
                 reason=reason or judgement.reason.value,
             )
 

@@ -130,9 +130,12 @@ def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
     found = _make(sides, finding, ratio, reason)
     times = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (replay, told))
     before, after = times
-    cores = sides.runs.after.manifest.settings.lock_step_cores if _is_in_lock_step(replay) else None
+    in_lock_step = _is_in_lock_step(replay)
+    cores = sides.runs.after.manifest.settings.lock_step_cores if in_lock_step else None
     chance = find_chance(replay, told)
-    return replace(found, before=before, after=after, replayed=True, cores=cores, chance=chance)
+    return replace(
+        found, before=before, after=after, replayed=True, in_lock_step=in_lock_step, cores=cores, chance=chance
+    )
 
 
 def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:

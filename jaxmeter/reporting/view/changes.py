@@ -78,14 +78,14 @@ CAPTION = (
 
 
 def describe_changes(changes: Changes) -> str:
-    """`1 of 41 times slower (confirmed), 38 same, 2 inconclusive; more planned peak memory in 2 variants`."""
+    """`of 41 times in lock-step on one core 1 slower (confirmed), 40 same; more planned peak memory in 2 variants`."""
     if changes.conditions.incomparable:
         return f"not comparable with {changes.before}: {changes.conditions.incomparable}"
     counts = Counter(one.finding for one in changes.times)
     told = [f"{counts[one]} {_CONFIRMED.get(one, one.value)}" for one in _OF_TIMES if counts[one]]
-    told += sorted({_name_cores(one) for one in changes.times} - {""})
     if told:
-        compared = f"of {counted(len(changes.times), 'time')} {', '.join(told)}"
+        how = ", ".join(sorted({one.condition for one in changes.times} - {""}))
+        compared = f"of {counted(len(changes.times), 'time')}{f' {how}' if how else ''} {', '.join(told)}"
     else:
         compared = f"no time, {counted(changes.exact, 'exact number')} compared"
     parts = [compared, *_count_exact(changes), *_count_wholes(changes)]
@@ -170,7 +170,7 @@ def write_change(one: Change) -> str:
 
 
 def write_numbers(one: Change, of: str = "") -> str:
-    """`time 11 µs → 12 µs, +9.1 % [+6.2, +12], 5 processes beside each other`; empty without numbers.
+    """`time 11 µs → 12 µs, +9.1 % [+6.2, +12], 5 processes in lock-step on one core`; empty without numbers.
 
     Args:
       of: Whose metric it is, where nothing before it says so.
@@ -180,18 +180,9 @@ def write_numbers(one: Change, of: str = "") -> str:
     was, now_is = write_sides(one)
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
-    cores = _name_cores(one)
-    beside = f", {counted(one.processes, 'process', 'processes')} beside each other" if one.replayed else ""
-    beside += f", {cores}" if cores else ""
+    how = f", {counted(one.processes, 'process', 'processes')} {one.condition}" if one.condition else ""
     what = " ".join(filter(None, (name_metric(one), of)))
-    return f"{what} {was} → {now_is}{f', {told}' if told else ''}{beside}"
-
-
-def _name_cores(one: Change) -> str:
-    """On how many cores both ran, where that decides what the verdict means: it says nothing of more cores."""
-    if one.cores is None:
-        return ""
-    return "on one core" if one.cores == 1 else f"on {one.cores} cores"
+    return f"{what} {was} → {now_is}{f', {told}' if told else ''}{how}"
 
 
 def write_sides(one: Change) -> tuple[str, str]:
@@ -250,7 +241,7 @@ def _row(one: Change) -> Row:
             Cell(effect, "" if bounds == numbers.MISSING else bounds),
             Cell(numbers.count(one.processes) if one.processes else numbers.MISSING, told),
             Cell(
-                "; ".join(filter(None, (_name_cores(one), one.reason))),
+                "; ".join(filter(None, (one.condition, one.reason))),
                 f"likely cause: {one.cause}" if one.cause else "",
             ),
         )

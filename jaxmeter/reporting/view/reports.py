@@ -38,10 +38,10 @@ def describe_reports(found: Sequence[JudgedReport]) -> str:
 
 
 def write_report(one: JudgedReport) -> str:
-    """`jax issue 40150, 0.4.31 → 0.4.33: scalar_leaves[scalars=40] reported 60×, measured 22× [21, 23]`."""
+    """`jax issue 40150, 0.4.31 → 0.4.33: scalar_leaves[…] reported 60×, measured 22× [21, 23] in lock-step on one core`."""
     report = one.report
     what = "" if report.metric == TIME else f" {METRICS[report.metric].title}"
-    measured = " ".join(part for part in _measured(one) if part)
+    measured = " ".join(part for part in (*_measured(one), one.condition) if part)
     told = f"{report.source}, {report.before} → {report.after}: {shorten(one.case, LONGEST_NAME)}{what}"
     parts = (f"{told} reported {numbers.speedup(one.theirs)}, measured {measured}", one.reason)
     return "; ".join(filter(None, parts))
@@ -61,7 +61,7 @@ def _row(one: JudgedReport) -> Row:
         Cell(shorten(one.case, LONGEST_NAME), what),
         Cell(numbers.speedup(one.theirs)),
         Cell(*_measured(one)),
-        Cell("; ".join(filter(None, (one.reason, report.differs)))),
+        Cell("; ".join(filter(None, (one.condition, one.reason, report.differs)))),
     )
     return Row(cells)
 
