@@ -22,12 +22,20 @@ from jaxmeter.harness.record.wording import write_options
 from jaxmeter.reporting.render.markdown import escape
 
 from .compare.artifacts import ArtifactError, read_file
+from .compare.changes import find_changes
+from .compare.exact import EXACT
+from .compare.findings import TIME
 from .compare.programs import suggest_nearest
 from .frame import list_metrics
 from .text import shorten
 from .view.cases import gather_cases
+from .view.changes import name_metric, order_changes, write_change, write_sides
+from .view.reports import write_report
 from .view.runs import label_runs, name_device
 from .write import write_reading
+
+BEFORE, AFTER = "before", "after"
+"""Folders of a zip about two runs."""
 
 PROGRAM, SCRIPT, README, NUMBERS = "program.jaxexport", "reproduce.py", "README.md", "numbers.json"
 
@@ -148,11 +156,45 @@ def _explain_no_program(variants: Sequence[Variant]) -> str:
     return f"{planned.name} is not one program: only what jit compiles as a whole is"
 
 
-def make_zip(subject: Subject, warnings: list[str]) -> bytes:
-    """The zip, all of it in one folder.
+def find_earlier(before: Run, subject: Subject) -> Subject:
+    """Return the same variant of an earlier run.
+
+    Raises:
+      NothingToReproduceError: That run has no such case or variant, or keeps no program of it.
+    """
+    planned = subject.variant.planned_case
+    for case in gather_cases(label_runs([before])):
+        if (case.planned.name, case.planned.platform) == (planned.name, planned.platform):
+            return find_subject(before, planned.name, subject.variant.planned.name)
+    raise NothingToReproduceError(f"{before.folder.path}: it has no case {planned.name}; name a run that measured it")
+
+
+def make_zip(subject: Subject, warnings: list[str], before: Subject | None = None) -> bytes:
+    """Return the zip, all of it in one folder.
 
     Args:
       warnings: Takes a sentence for each file that is left out.
+      before: The same variant of an earlier run: the zip has both, in a folder each, and what differs.
+    Raises:
+      NothingToReproduceError: The program's file cannot be used.
+    """
+    files = _collect(subject, warnings)
+    if before is not None:
+        sides = {BEFORE: _collect(before, warnings), AFTER: files}
+        folders = {f"{side}/{name}": data for side, found in sides.items() for name, data in found.items()}
+        files = {README: _write_comparison(before, subject), **folders}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(f"{subject.name}/{name}", UNCHANGING)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def _collect(subject: Subject, warnings: list[str]) -> dict[str, bytes]:
+    """Return the files of one variant, by name.
+
     Raises:
       NothingToReproduceError: The program's file cannot be used.
     """
@@ -179,14 +221,7 @@ def make_zip(subject: Subject, warnings: list[str]) -> bytes:
         **{PROGRAM_TEXTS[kind]: data for kind, data in texts.items()},
         NUMBERS: numbers,
     }
-    files = {README: _write_readme(variant, tuple(files)), **files}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            entry = zipfile.ZipInfo(f"{subject.name}/{name}", UNCHANGING)
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
-    return buffer.getvalue()
+    return {README: _write_readme(variant, tuple(files)), **files}
 
 
 def _read(subject: Subject, kind: str, warnings: list[str]) -> bytes | None:
@@ -226,8 +261,6 @@ def _choose_config(variant: Variant) -> tuple[tuple[str, Any], ...]:
 
 def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
     here, manifest = variant.environment, variant.case.run.manifest
-    recorded = sorted(here.packages.items())
-    packages = {name: found for name, found in recorded if INSTALLED.fullmatch(name) and VERSION.fullmatch(found)}
     facts = {
         "device": name_device(variant.case.run),
         "platform": here.platform_version,
@@ -235,7 +268,7 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
         "processor": f"{here.processor}, {here.allowed_cores} of {here.cores} cores",
         "system": f"{here.system}, {here.machine}",
         "Python": here.python,
-        "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
+        "packages": ", ".join(f"{name} {version}" for name, version in _choose_packages(variant).items()),
         "variables": ", ".join(f"{name}={value}" for name, value in here.variables.items()),
         "compiler options": write_options(variant.planned.compiler_options),
         "image": here.image,
@@ -244,13 +277,41 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
     return _render(
         "reproduce.md.j2",
         variant=variant,
-        # jax.export reads programs with it; jax does not bring it.
-        installs=" ".join([*(f"{name}=={version}" for name, version in packages.items()), "flatbuffers"]),
+        installs=_write_packages(variant),
         level=f"{variant.case.run.level:.0%}",
         numbers=list(_list_numbers(variant)),
         problems=[one for one in variant.outcomes.values() if one.status in INCOMPLETE],
         facts={name: value for name, value in facts.items() if value},
         files={name: FILES[name] for name in files},
+    )
+
+
+def _choose_packages(variant: Variant) -> dict[str, str]:
+    """Return the packages that a program runs on, with versions that a shell can hold."""
+    recorded = sorted(variant.environment.packages.items())
+    return {name: found for name, found in recorded if INSTALLED.fullmatch(name) and VERSION.fullmatch(found)}
+
+
+def _write_packages(variant: Variant) -> str:
+    """Return what to install: jax.export reads programs with flatbuffers, which jax does not bring."""
+    return " ".join([*(f"{name}=={version}" for name, version in _choose_packages(variant).items()), "flatbuffers"])
+
+
+def _write_comparison(before: Subject, after: Subject) -> bytes:
+    """Return what is found of both, and how to run both."""
+    changes = find_changes(before.loaded, after.loaded)
+    planned = after.variant.planned_case
+    key = planned.name, planned.platform, after.variant.planned.name
+    own = [one for one in changes.found if one.key == key]
+    times, others = [one for one in own if one.metric == TIME], [one for one in own if one.metric != TIME]
+    return _render(
+        "compared.md.j2",
+        variant=after.variant,
+        installs={side: _write_packages(one.variant) for side, one in ((BEFORE, before), (AFTER, after))},
+        findings=[f"{one.finding.value}: {write_change(one)}" for one in (*times, *order_changes(others))],
+        reports=[write_report(one) for one in changes.reports if (one.case, one.variant) == (key[0], key[2])],
+        counts=[(name_metric(one), *write_sides(one)) for one in own if one.metric in EXACT],
+        conditions=[*changes.conditions.steering, *changes.conditions.others],
     )
 
 

@@ -38,7 +38,7 @@ def describe_reports(found: Sequence[JudgedReport]) -> str:
 
 
 def write_report(one: JudgedReport) -> str:
-    """`jax issue 40150, 0.4.31 → 0.4.33: scalar_leaves[…] reported 60×, measured 22× [21, 23] in lock-step on one core`."""
+    """`jax issue 40150, 0.4.31 → 0.4.33: scalar_leaves[…] reported 60×, measured 22× [21, 23] in lock-step`."""
     report = one.report
     what = "" if report.metric == TIME else f" {METRICS[report.metric].title}"
     measured = " ".join(part for part in (*_measured(one), one.condition) if part)
