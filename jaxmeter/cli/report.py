@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from jaxmeter.cli.complaints import give_up, write_file
 from jaxmeter.cli.inputs import (
     FOLDER,
-    LONGEST_NAME,
     KnownFile,
     Last,
     MinEffect,
@@ -31,7 +29,7 @@ from jaxmeter.reporting.render import html, markdown, terminal
 from jaxmeter.reporting.render.console import open_console
 from jaxmeter.reporting.view import Page, build
 
-FIGURE_FORMATS = ("svg", "png")
+FIGURE_FORMATS: tuple[Literal["svg", "png"], ...] = ("svg", "png")
 LARGEST_PAGE = 5 * 2**20
 """Bytes. Larger ones are slow to open, and mail servers refuse them."""
 
@@ -81,22 +79,11 @@ def command(
 
 
 def _write_figures(folder: Path, page: Page) -> None:
-    """Each figure of the page named after what it shows."""
+    """Write each figure of the page, named after the card, suite or case that it is of."""
     from jaxmeter.reporting.render import figures  # whoever asks for none need not wait for matplotlib
 
-    plots = [
-        (f"{suite.name} {part.title}", part.plot)
-        for suite in page.suites
-        for part in (*suite.parts, *suite.more)
-        if part.plot is not None
-    ]
-    for number, (title, plot) in enumerate(plots, 1):
+    found = figures.list_figures(page)
+    for name, figure in found.items():
         for form in FIGURE_FORMATS:
-            path = folder / f"{number:02d}-{_name_file(title)}.{form}"
-            write_file(path, figures.draw(plot, form))
-    typer.echo(f"{counted(len(plots), 'figure')} in {visible(str(folder))}")
-
-
-def _name_file(text: str) -> str:
-    """Only characters that every file system takes."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "_", text).strip("_")[:LONGEST_NAME]
+            write_file(folder / f"{name}.{form}", figures.draw(figure, form))
+    typer.echo(f"{counted(len(found), 'figure')} in {visible(str(folder))}")

@@ -150,7 +150,7 @@ def torch_gradient(query, key, value, cotangent, *, causal):
         new_shape=lambda *, length: {"length": length + 1}, new_static=lambda *, causal: {"causal": not causal}
     ),
     answer=Answer(
-        "How much memory do the scores of all pairs of positions take, and who avoids them?",
+        "Attention: how much memory?",
         "by_blocks:jit",
         against="naive:jit",
         metric="temp_bytes",

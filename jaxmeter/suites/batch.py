@@ -36,7 +36,7 @@ mlp_update = models.update_step(compilation.SGD)
     queued=QUEUED,
     level="default",
     answer=Answer(
-        "What does a training step gain from a larger batch?",
+        "What does a larger batch gain?",
         "step:jit",
         against="one_by_one:mixed",
         metric="items_per_s",

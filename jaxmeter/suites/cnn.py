@@ -424,7 +424,7 @@ def in_batches(params, images, labels):
     ),
     level="default",
     answer=Answer(
-        "What is jit worth in an epoch of a small convolutional network, its loader included?",
+        "Is jit worth it for a CNN?",
         "jitted_step:mixed",
         against="eager_step:mixed",
         rank=9,

@@ -103,7 +103,7 @@ def cnn_step_in_numpy(state, images, labels):
     state=State(carry={"state": 0}, donate=("state",)),
     level="default",
     answer=Answer(
-        "What does the way from a Python function to its first result cost, and what does AOT compilation change?",
+        "What does the first result cost?",
         "mlp_ahead_of_time:aot",
         against="mlp_ahead_of_time:jit",
         metric="first_call_s",

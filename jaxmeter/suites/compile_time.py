@@ -156,7 +156,7 @@ def forward_cost(inner):
     level="default",
     traps=("unrolled",),
     answer=Answer(
-        "How much compile time does lax.scan over the layers of a model save?",
+        "Does lax.scan save compile time?",
         "scan:jit",
         against="unrolled:jit",
         metric="compile_total_s",

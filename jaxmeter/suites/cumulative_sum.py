@@ -69,7 +69,7 @@ def stacked_loop_within_budget(n):
         ),
     ),
     answer=Answer(
-        "What does a Python loop cost that jit unrolls, beside lax.scan?",
+        "Unrolled loop or lax.scan?",
         "scan:jit",
         against="loop_list:jit",
         metric="compile_total_s",

@@ -267,7 +267,7 @@ def token_by_token(graph, params, tokens):
     state=State(carry={"cache": 1}, donate=("cache",)),
     queued=16,
     answer=Answer(
-        "How many tokens a second does a transformer with a KV cache decode, at what share of the peak bandwidth?",
+        "How fast does a transformer decode?",
         "in_place:jit",
         metric="bandwidth_share",
         rank=2,

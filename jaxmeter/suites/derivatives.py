@@ -369,7 +369,7 @@ def cost_of_chain(*, layers, width, batch):
     compiles=1,
     caching=Caching(new_shape=lambda *, batch: {"batch": batch + 1}),
     answer=Answer(
-        "Which composition of forward and reverse mode is cheapest, and what does computing again save?",
+        "What does rematerialization save?",
         "nothing_saveable:jit",
         against="no_checkpoint:jit",
         metric="temp_bytes",

@@ -35,7 +35,7 @@ def positive_part(x):
     implementation="independent",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}, new_static=lambda *, queued: {"queued": queued + 1}),
-    answer=Answer("What does a call cost before any arithmetic?", "one_program:jit", against="independent:mixed"),
+    answer=Answer("What does a call itself cost?", "one_program:jit", against="independent:mixed"),
     level="default",
 )
 def queued_calls(x, *, queued):

@@ -76,7 +76,7 @@ def f_in_numpy(x):
         ),
     ),
     answer=Answer(
-        "What is saved when a function runs as one program in place of one operation at a time?",
+        "What does one fused program save?",
         "fusion:jit",
         against="fusion:eager",
         at={"n": 3_000},

@@ -61,7 +61,7 @@ def add_in_numpy(x, indices, values):
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}),
     published=(IN_PLACE,),
     answer=Answer(
-        "JAX's arrays never change: is x.at[i].set(v) a copy?",
+        "Is x.at[i].set(v) a copy?",
         "donated:jit",
         against="at_set:jit",
         at={"n": 1_000_000, "updates": 1},

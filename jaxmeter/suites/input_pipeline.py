@@ -82,7 +82,7 @@ def epoch_in_numpy(state, images, labels, order, batches):
     needs=Needs(host=("images", "labels", "order")),
     data=datasets.cifar10_source,
     answer=Answer(
-        "Is the device waiting for its data?",
+        "Is the device waiting for data?",
         "no_loader:mixed",
         against="in_loop:mixed",
         metric="items_per_s",

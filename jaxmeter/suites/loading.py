@@ -85,7 +85,7 @@ def stacked_rows(points, classes):
         has="8 of its 63 batches",
     ),
     level="default",
-    answer=Answer("How much of a published epoch is its loader?", "program_alone:mixed", against="rows_stacked:mixed"),
+    answer=Answer("How much of an epoch is loading?", "program_alone:mixed", against="rows_stacked:mixed"),
 )
 def toy_epoch(state, points, classes, batches):
     """Epoch of a 2-10-2 MLP, rows picked one by one and stacked, (n, 2), (n,) -> state, losses, mean loss and accuracy.

@@ -275,7 +275,7 @@ def two_programs(state, points, classes):
     compiles=1,
     data=datasets.mnist_source,
     answer=Answer(
-        "What is jit worth in a training step of an MLP?",
+        "Is jit worth it for an MLP?",
         "step:jit",
         against="step:eager",
         rank=8,

@@ -153,7 +153,7 @@ def selu_on(where):
         ),
     ),
     level="default",
-    answer=Answer("Data here, function there: what does it cost?", "beside:jit", against="moved_then_jit:mixed"),
+    answer=Answer("What does moving data cost?", "beside:jit", against="moved_then_jit:mixed"),
 )
 def placement(x):
     """SELU on the device that its data are on, (n,) -> (n,): nothing moves.

@@ -107,7 +107,7 @@ def only_where_products_differ(*, backend):
     implementation="float32",
     level="default",
     answer=Answer(
-        "How long does a product take in each number format, and how large is its error?",
+        "How fast is each number format?",
         "bfloat16:jit",
         against="float32:jit",
     ),

@@ -165,7 +165,7 @@ def uniform_rbg(words, *, n):
     caching=Caching(new_static=lambda *, n: {"n": n + 1}),
     level="default",
     answer=Answer(
-        "What do random numbers cost that any core can draw from any place?",
+        "What do random numbers cost?",
         "threefry2x32:jit",
         against="numpy_pcg64:native",
     ),

@@ -93,7 +93,7 @@ def sequences(key, *, count):
     compiles=lambda *, count: count,
     level="default",
     answer=Answer(
-        "What makes jit compile again, and what keeps it from doing so?",
+        "What makes jit compile again?",
         "buckets:mixed",
         against="exact_to_host:mixed",
         metric="first_call_s",

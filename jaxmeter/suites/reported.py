@@ -344,7 +344,7 @@ def ring_in_numpy(x):
     modes=("jit",),
     compiles=1,
     reported=reported("jax issue 40150", 60.0),
-    answer=Answer("Did a release of jax make a program slower that somebody reported?", "scalar_leaves:jit"),
+    answer=Answer("Did a release make it slower?", "scalar_leaves:jit"),
     level="default",
 )
 def scalar_leaves(x):

@@ -83,7 +83,7 @@ def has_no_bfloat16(dtype):
         ),
     ),
     answer=Answer(
-        "What is fusing worth where arithmetic costs next to nothing?",
+        "What does fusing save?",
         "selu:jit",
         against="selu:eager",
         at={"n": 1_000_000, "dtype": "float32"},

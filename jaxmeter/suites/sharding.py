@@ -123,7 +123,7 @@ mapped_step = jax.pmap(step_on_one_of_many, axis_name=AXIS, in_axes=(None, 0, 0)
     implementation="automatic",
     compiles=1,
     answer=Answer(
-        "What does it cost to divide a step among devices, and does it matter who writes the communication?",
+        "What does dividing a step cost?",
         "automatic:jit",
         against="shard_map:jit",
     ),

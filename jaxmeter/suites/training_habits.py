@@ -148,7 +148,7 @@ def compared(result, *, inputs):
     data=datasets.mnist_source,
     level="default",
     answer=Answer(
-        "What does reading the loss at every step cost?",
+        "What does reading the loss cost?",
         "waited_once:mixed",
         against="loss_each_step:mixed",
         metric="items_per_s",

@@ -190,7 +190,7 @@ def block_cost(*, width, mask):
     state=State(carry={"state": 0}, donate=("state",)),
     queued=16,
     answer=Answer(
-        "How many tokens a second does a training step of a transformer process, and what share of the peak is that?",
+        "How near the peak is training?",
         "step:jit",
         metric="flops_share",
         rank=1,

@@ -53,7 +53,7 @@ LAX_MAP_BATCH = 64
     caching=Caching(new_shape=lambda *, examples: {"examples": examples + 1}),
     level="default",
     answer=Answer(
-        "What do loops, batching and branches cost when the compiler sees them?",
+        "What does vmap save?",
         "vmap:jit",
         against="jitted_loop:mixed",
     ),

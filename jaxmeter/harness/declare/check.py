@@ -22,7 +22,7 @@ from jaxmeter.harness.declare.unread import describe_unread_function
 from jaxmeter.harness.machine.platforms import DEVICES
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
-from jaxmeter.harness.record.cases import FEWEST_QUEUED, MEASURED, NATIVE, Param, Published, Reported
+from jaxmeter.harness.record.cases import ANSWER_FIGURES, FEWEST_QUEUED, MEASURED, NATIVE, Param, Published, Reported
 from jaxmeter.harness.record.traps import KINDS
 
 _NAME = re.compile(r"[\w.+-]+")
@@ -119,6 +119,8 @@ def check_declaration(
             _refuse(workload, f"no metric '{answer.metric}' to answer with; metrics are {', '.join(METRICS)}")
         if METRICS[answer.metric].exponent_of is not None:
             _refuse(workload, f"the metric '{answer.metric}' is of all cases, and one case answers; name another")
+        if answer.figure not in ("", *ANSWER_FIGURES):
+            _refuse(workload, f"no figure '{answer.figure}' for an answer; figures are {', '.join(ANSWER_FIGURES)}")
         if answer.metric == THROUGHPUT and declaration.items is None:
             _refuse(workload, f"it answers with '{THROUGHPUT}' and has no items=; declare {_EXAMPLE_OF_ITEMS}")
     counted = [item for item in implementations if "jit" in item.modes and item.compiles is None]

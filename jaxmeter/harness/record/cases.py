@@ -114,6 +114,10 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     differs: str = ""
 
 
+ANSWER_FIGURES = ("points", "growth", "stages", "ledger")
+"""Variants side by side, a curve over sizes, stages of the first call, parts of a traced step."""
+
+
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     """The number that answers a suite's question, told of the one case that stands for the suite.
 
@@ -126,6 +130,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
       at: Params of the case that stands for the suite; where a run has none with these, the one that represents the
         workload does.
       rank: The lower, the earlier it is told; None comes last, in the order of the plan.
+      figure: Which figure shows it, one of ANSWER_FIGURES; empty where the metric and the sizes decide.
     """
 
     question: str
@@ -134,6 +139,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     metric: str = "execution_s"
     at: dict[str, Param] = {}
     rank: int | None = None
+    figure: str = ""
 
     @property
     def variants(self) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from jaxmeter.reporting.render import bars, panels
+from jaxmeter.reporting.draw import draw
+from jaxmeter.reporting.draw.palette import make_style_sheet
 from jaxmeter.reporting.render.pack import Pieces, make_chunks, make_index, pack
 from jaxmeter.reporting.view import Page
 from jaxmeter.reporting.view.sections.method import GLOSSARY
@@ -27,13 +28,16 @@ TOLD_AT_MOST = 8
 _MEANINGS = dict(GLOSSARY)
 _WORDS = re.compile(rf"\b({'|'.join(map(re.escape, _MEANINGS))})s?\b", re.IGNORECASE)
 
-UNQUOTED = "/=,:._~!()*-"
+_WITH_INTERVAL = re.compile(r"(\d[\d.,\u202f]*(?:[^\W\d_]|[/×%µ])*)(?= \[)")
+"""A number with its unit, before the bounds of its interval."""
+
+UNQUOTED = "/=,:._~!()*-[]"
 """What may stand as it is in a fragment, beside letters and digits."""
 
 
 def render(page: Page) -> str:
     """The page as HTML text."""
-    css, script = _read("report.css"), _read("report.js")
+    css, script = f"{_read('report.css')}\n{make_style_sheet()}", _read("report.js")
     environment = _open_templates()
     chunks = list(make_chunks(_render_pieces(environment, page)))
     return environment.get_template("report.html.j2").render(
@@ -63,11 +67,16 @@ def define(text: str) -> Markup:
     return Markup(_WORDS.sub(explain, escape(text)))
 
 
+def emphasise(text: str) -> Markup:
+    """Return a text, escaped, with each number that has an interval in bold."""
+    return Markup(_WITH_INTERVAL.sub(r"<b>\1</b>", str(escape(text))))
+
+
 def policy(css: str, script: str) -> str:
     """Nothing may be loaded, and nothing run or applied but this script and style sheet."""
     return (
-        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(css)}'; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(css)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
@@ -75,12 +84,16 @@ def _render_pieces(environment: Environment, page: Page) -> Pieces:
     """What is unpacked when it is opened: of a suite and a section what the page itself leaves out, and each case."""
     # Macros, as a template knows them: what they return is escaped.
     macros: Any = environment.get_template("pieces.html.j2").module
-    pieces = {suite.id: [("more", str(macros.more(suite.more)))] for suite in page.suites}
+    pieces = {
+        suite.id: [("figures", str(macros.figures(suite.figures))), ("more", str(macros.folded(suite.parts)))]
+        for suite in page.suites
+    }
     pieces |= {section.id: [("more", str(macros.more(section.parts)))] for section in page.sections if section.packed}
     for suite in page.suites:
         for case in suite.cases:
             sections = ((section.id, str(macros.section(section))) for section in case.sections)
-            pieces[case.id] = [("head", str(macros.head(case, suite))), *sections, ("tail", str(macros.tail(case)))]
+            first = (("head", str(macros.head(case, suite))), ("figures", str(macros.figures(case.figures))))
+            pieces[case.id] = [*first, *sections, ("tail", str(macros.tail(case)))]
     return pieces
 
 
@@ -94,14 +107,11 @@ def _open_templates() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "panels": panels.draw,
-        "marks": panels.place_marks,
-        "keys": panels.list_keys,
-        "bars": bars.draw,
         "define": define,
+        "draw": draw,
+        "emphasise": emphasise,
         "fragment": lambda target: quote(target, safe=UNQUOTED),
     }
-    environment.globals |= {"box": panels, "strip": bars}
     return environment
 
 

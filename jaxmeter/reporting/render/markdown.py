@@ -99,8 +99,8 @@ def _items(title: str, items: Sequence[Item]) -> Iterable[str]:
 
 
 def write_table(table: Table, room: int) -> str:
-    """The table without its marks, and with as many rows as fit into `room` characters."""
-    shown = [index for index, column in enumerate(table.columns) if not column.plot]
+    """The table, with as many rows as fit into `room` characters."""
+    shown = range(len(table.columns))
     headings = [", ".join(filter(None, (table.columns[i].title, table.columns[i].detail))) for i in shown]
     rule = "|" + "|".join("--:" if table.columns[index].numeric else "---" for index in shown) + "|"
     grouped = any(group.title for group in table.groups)

@@ -1,20 +1,28 @@
 "use strict";
-// What a page does beyond its HTML: the view that the fragment names, cases unpacked when opened, search, sort, download.
+// What a page does beyond its HTML: the view that the fragment names, cases unpacked when opened, search, sort,
+// download, and figures to read, to select in, to save and to copy.
 // Texts enter the page as text, or as HTML that the page's own templates have escaped.
 (() => {
   if (!("DecompressionStream" in window)) return;
 
   const ROWS = 50;
+  // Pixels of a saved image for each on the page.
+  const SHARPNESS = 2;
   const COLUMNS = [
     ["case", "Case"],
+    ["suite", "Suite"],
     ["variant", "Variant"],
     ["where", "Where"],
+    ["run", "Run"],
     ["speedup", "Speedup"],
     ["time", "Time"],
     ["first", "First result"],
     ["memory", "Memory"],
+    ["memory_of", "Memory of"],
     ["status", "Status"],
   ];
+  // Columns that the reader has not chosen otherwise; the first names the row and always stays.
+  const USUAL = "case,variant,where,speedup,time,first,memory,status";
   const NUMBERS = { speedup: "speedup", time: "execution_s", first: "first_result_s", memory: "memory_bytes" };
   const BOUNDS = ["value", "low", "high"];
   const FACETS = [
@@ -123,11 +131,16 @@
   }
 
   function link(fragment, text) {
-    return make("a", { href: `#${encodeURIComponent(fragment)}` }, make("bdi", {}, text));
+    return make("a", { href: `#${encode(fragment)}` }, make("bdi", {}, text));
   }
 
-  function download(name, type, text) {
-    const url = URL.createObjectURL(new Blob([text], { type }));
+  // As encodeURIComponent, but what a fragment may hold stays readable: / : , = [ ].
+  function encode(fragment) {
+    return encodeURIComponent(fragment).replace(/%(2F|3A|2C|3D|5B|5D)/g, decodeURIComponent);
+  }
+
+  function download(name, type, content) {
+    const url = URL.createObjectURL(new Blob([content], { type }));
     make("a", { href: url, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   }
@@ -170,9 +183,157 @@
     }
   }
 
+  // Figures: the mark under the mouse, or else the one that arrow keys have reached, is read out in a line.
+
+  const line = make("output", { id: "read" });
+  document.body.append(line);
+  const reading = { hovered: null, walked: null, picked: "" };
+  const findMark = (target) => target.closest?.("figure .m");
+  const getWords = (mark) => mark.querySelector("title")?.textContent ?? "";
+
+  function readOut(changes) {
+    reading.walked?.classList.remove("walked");
+    Object.assign(reading, changes);
+    reading.walked?.classList.add("walked");
+    const { hovered, walked, picked } = reading;
+    const mark = hovered ?? walked;
+    const selection = picked ? `${picked} is selected, Esc clears` : "";
+    const words = [mark ? getWords(mark) : "", selection].filter(Boolean).join(" · ");
+    // The same words again would be spoken again.
+    if (line.textContent !== words) line.textContent = words;
+  }
+
+  // Selects a variant in all figures; the selected one again, or none, clears.
+  function pick(variant) {
+    readOut({ picked: variant === reading.picked ? "" : variant });
+    document.body.classList.toggle("pick", Boolean(reading.picked));
+    showPicked(document);
+  }
+
+  function showPicked(root) {
+    for (const mark of root.querySelectorAll(".m")) mark.classList.toggle("on", mark.dataset.v === reading.picked);
+  }
+
+  function forget() {
+    readOut({ hovered: null, walked: null });
+    pick("");
+  }
+
+  function walk(figure, step) {
+    const marks = [...figure.querySelectorAll(".m")];
+    const at = marks.indexOf(reading.walked);
+    const next = at < 0 && step < 0 ? marks.length - 1 : Math.min(Math.max(at + step, 0), marks.length - 1);
+    readOut({ hovered: null, walked: marks[next] ?? null });
+  }
+
+  function addReading() {
+    document.addEventListener("mouseover", ({ target }) => readOut({ hovered: findMark(target) ?? null }));
+    document.addEventListener("focusout", () => readOut({ walked: null }));
+    document.addEventListener("click", ({ target }) => {
+      const { v } = findMark(target)?.dataset ?? {};
+      if (v) pick(v);
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const figure = event.target.matches?.("figure svg") ? event.target : null;
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const { v } = reading.walked?.dataset ?? {};
+      if (event.key === "Escape") forget();
+      else if (figure && step) walk(figure, step);
+      else if (figure && event.key === "Enter" && v) pick(v);
+      else return;
+      if (figure) event.preventDefault();
+    });
+  }
+
+  function addMenus(root) {
+    for (const card of root.querySelectorAll(".card:has(figure svg)")) {
+      const heading = card.querySelector("h2, h3").textContent;
+      const menu = make("p", { className: "menu" });
+      const add = (text, label, act) => {
+        const button = make("button", { type: "button", ariaLabel: `${text}${label}: ${heading}` }, text);
+        button.onclick = async () => { button.textContent = await act(card) ?? text; };
+        button.onblur = () => { button.textContent = text; };
+        menu.append(button, " ");
+      };
+      add("SVG", " image", saveSvg);
+      add("PNG", " image", savePng);
+      add("Copy Markdown", "", copyMarkdown);
+      card.append(menu);
+    }
+  }
+
+  // A wide and a narrow drawing stand in a card; the style sheet shows one.
+  function findShown(card) {
+    return [...card.querySelectorAll("figure svg")].find((one) => one.getClientRects().length);
+  }
+
+  const nameFile = (card) => {
+    const names = [card.closest("#case") ? decode(location.hash.slice("#case=".length)) : "", card.dataset.card];
+    return names.filter(Boolean).join("-").replace(/[^\w.,=]+/g, "-");
+  };
+
+  // The figure as a file of its own: its colours as they are on the page, and what lies behind it.
+  function writeSvg(card) {
+    const figure = findShown(card);
+    const copy = figure.cloneNode(true);
+    const copies = [copy, ...copy.querySelectorAll("*")];
+    for (const [index, one] of [figure, ...figure.querySelectorAll("*")].entries()) {
+      if (one.localName === "title") continue;
+      const style = getComputedStyle(one);
+      for (const name of ["color", "fill", "stroke", "opacity"]) copies[index].setAttribute(name, style[name]);
+    }
+    const behind = document.createElementNS(figure.namespaceURI, "rect");
+    const paint = { width: "100%", height: "100%", fill: getComputedStyle(card).backgroundColor };
+    for (const [name, value] of Object.entries(paint)) behind.setAttribute(name, value);
+    copy.prepend(behind);
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  function saveSvg(card) {
+    download(`${nameFile(card)}.svg`, "image/svg+xml", writeSvg(card));
+  }
+
+  async function savePng(card) {
+    const image = make("img", { src: `data:image/svg+xml,${encodeURIComponent(writeSvg(card))}` });
+    await image.decode();
+    const canvas = new OffscreenCanvas(SHARPNESS * image.width, SHARPNESS * image.height);
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    download(`${nameFile(card)}.png`, "image/png", await canvas.convertToBlob());
+  }
+
+  async function copyMarkdown(card) {
+    try {
+      await navigator.clipboard.writeText(writeMarkdown(card));
+      return "Copied";
+    } catch {
+      download(`${nameFile(card)}.md`, "text/markdown", writeMarkdown(card));
+      return "Saved";
+    }
+  }
+
+  // The question, its answer, and the value of each mark.
+  function writeMarkdown(card) {
+    const clean = (text) => text.trim().replace(/[ \n]+/g, " ").replace(/[\\`*_<]/g, "\\$&");
+    const { href } = card.querySelector("h2 a, h3 a") ?? location;
+    // Where a file lies concerns nobody else.
+    const target = href.startsWith("file:") ? href.slice(href.split("#")[0].lastIndexOf("/") + 1) : href;
+    const said = [...card.querySelectorAll(".said")].map((one) => clean(one.textContent));
+    const values = [...findShown(card).querySelectorAll(".m")].map((mark) => `- ${clean(getWords(mark))}`);
+    const question = `**[${clean(card.querySelector("h2, h3").textContent)}](<${target}>)**`;
+    return `${[question, ...said, values.join("\n")].join("\n\n")}\n`;
+  }
+
+  // What HTML that was just unpacked needs.
+  function equip(root) {
+    addCopyButtons(root);
+    addMenus(root);
+    showPicked(root);
+  }
+
   // All results
 
-  const EMPTY = { q: "", suite: "", where: "", variant: "", status: "", sort: "", down: "", rows: "" };
+  const EMPTY = { q: "", suite: "", where: "", variant: "", status: "", sort: "", down: "", rows: "", cols: "" };
   let state = { ...EMPTY };
 
   function readState(query) {
@@ -184,7 +345,17 @@
 
   function writeState() {
     const query = new URLSearchParams(Object.entries(state).filter(([, value]) => value));
-    return query.size ? `#all?${query}` : "#all";
+    return query.size ? `#all?${String(query).replaceAll("%2C", ",")}` : "#all";
+  }
+
+  function listColumns() {
+    const names = (state.cols || USUAL).split(",");
+    return COLUMNS.filter(([name], index) => !index || names.includes(name));
+  }
+
+  function chooseColumns() {
+    const chosen = COLUMNS.map(([name]) => name).filter((name) => explorer.columns[name].checked).join(",");
+    change({ rows: state.rows, cols: chosen === USUAL ? "" : chosen });
   }
 
   async function change(changes) {
@@ -211,6 +382,10 @@
     explorer.count.setAttribute("role", "status");
     explorer.head = make("tr");
     explorer.body = make("tbody");
+    explorer.columns = Object.fromEntries(COLUMNS.map(([name], index) =>
+      [name, make("input", { type: "checkbox", disabled: !index, onchange: chooseColumns })]));
+    const choices = COLUMNS.flatMap(([name, title]) => [make("label", {}, explorer.columns[name], ` ${title}`), " "]);
+    const columns = make("details", { className: "facets" }, make("summary", {}, "Columns"), ...choices);
     const caption = make("caption", {}, make("span", {}, "A row for each variant of each case at each place."));
     const table = make("table", { className: "explored" }, caption, make("thead", {}, explorer.head), explorer.body);
     const region = make("div", { className: "scroll long", tabIndex: 0 }, table);
@@ -219,12 +394,12 @@
     explorer.more = make("button", { type: "button", onclick: () => change({ rows: String(shownRows() + ROWS) }) });
     const downloads = makeDownloads("results", () => results.find(state));
     const shown = make("p", { className: "actions" }, "Matches as ", downloads[0], " ", downloads[1]);
-    byId("all").append(make("h1", {}, "All results"), facets, shown, explorer.count, region, explorer.more);
+    byId("all").append(make("h1", {}, "All results"), facets, columns, shown, explorer.count, region, explorer.more);
   }
 
   function clear() {
     search.value = "";
-    change(EMPTY);
+    change({ ...EMPTY, cols: state.cols });
   }
 
   function shownRows() {
@@ -266,12 +441,14 @@
   }
 
   function fillHead() {
-    explorer.head.replaceChildren(...COLUMNS.map(([name, title]) => {
+    const columns = listColumns();
+    for (const [name] of COLUMNS) explorer.columns[name].checked = columns.some(([one]) => one === name);
+    explorer.head.replaceChildren(...columns.map(([name, title]) => {
       const sorted = state.sort === name;
       const sign = sorted ? (state.down ? " ▼" : " ▲") : "";
       const press = async () => {
         await change({ sort: name, down: sorted && !state.down ? "1" : "" });
-        explorer.head.querySelectorAll("button")[COLUMNS.findIndex(([one]) => one === name)].focus();
+        explorer.head.querySelectorAll("button")[columns.findIndex(([one]) => one === name)].focus();
       };
       const button = make("button", { type: "button", onclick: press }, `${title}${sign}`);
       const cell = make("th", { scope: "col", className: name in NUMBERS ? "number" : "" }, button);
@@ -281,7 +458,7 @@
   }
 
   function makeRow(row) {
-    const cells = COLUMNS.map(([name], index) => {
+    const cells = listColumns().map(([name], index) => {
       const tag = index ? "td" : "th";
       const text = results.read(name, row);
       const content = name === "case" ? link(results.cases[results.columns.case[row]].id, text) : make("bdi", {}, text);
@@ -305,6 +482,7 @@
   const title = document.title;
 
   function show(name, views, suite) {
+    forget();
     document.title = name ? `${name} – jaxmeter` : title;
     const fragment = location.hash.split("?")[0];
     for (const one of document.querySelectorAll("nav a")) {
@@ -334,35 +512,12 @@
     const view = make("div");
     // The page's own templates made this, and escaped what was recorded; the policy runs nothing in it.
     view.innerHTML = await openPiece(id);
-    addCopyButtons(view);
-    await addScaling(view, results.suites[results.columns.suite[results.columns.case.indexOf(number)]].id);
+    equip(view);
     const rows = Array.from({ length: results.count }, (_, row) => row).filter(
       (row) => results.columns.case[row] === number);
     const downloads = makeDownloads(cases[number].name, () => rows);
     view.querySelector(".actions").append("Its results as ", downloads[0], " ", downloads[1]);
     return view;
-  }
-
-  // The figures of a suite, with this case's size marked.
-  async function addScaling(view, suite) {
-    const places = view.querySelectorAll(".scaling");
-    if (places.length) await fill(byId(suite));
-    for (const place of places) {
-      const figure = byId(place.dataset.figure)?.cloneNode(true);
-      if (!figure) continue;
-      figure.removeAttribute("id");
-      const at = place.dataset.at.split(" ");
-      for (const [index, panel] of figure.querySelectorAll(".panels > svg").entries()) {
-        const grid = panel.querySelector(".grid");
-        const mark = grid.cloneNode();
-        mark.setAttribute("class", "here");
-        const [, top, bottom] = grid.getAttribute("d").match(/ ([\d.]+)V([\d.]+)/) ?? [];
-        if (top === undefined) continue;
-        mark.setAttribute("d", `M${at[index]} ${top}V${bottom}`);
-        grid.after(mark);
-      }
-      place.append(figure);
-    }
   }
 
   const filling = new Map();
@@ -375,6 +530,7 @@
     const packed = details.querySelector(".packed");
     if (!packed) return;
     packed.innerHTML = await openPiece(packed.dataset.id);
+    equip(packed);
     if (!details.matches(".suite")) return;
     const { suites } = await openResults();
     const { name } = suites.find((one) => one.id === details.id);
@@ -451,9 +607,11 @@
     if (!search.value.trim()) return;
     const asked = location.hash.startsWith("#all") ? { ...state, q: search.value } : { ...EMPTY, q: search.value };
     const found = (await openResults()).find(asked);
-    if (found.length) location.hash = encodeURIComponent(results.cases[results.columns.case[found[0]]].id);
+    if (found.length) location.hash = encode(results.cases[results.columns.case[found[0]]].id);
   }
 
+  addMenus(document);
+  addReading();
   for (const one of document.querySelectorAll(".scripted")) one.hidden = false;
   byId("without-script").hidden = true;
   for (const packed of document.querySelectorAll(".packed")) {

@@ -22,12 +22,14 @@ from .first_screen import list_attention, list_facts, list_warnings, make_findin
 from .machines import choose_newest, gather_history, group_by_machine
 from .matrix import make_matrix
 from .overall_answers import make_overall_answers
+from .overview import make_overview
 from .page_model import Page
 from .runs import label_runs
 from .sections.environment import make_environment_section
 from .sections.method import make_method_section
 from .sections.problems import make_problems_section
 from .sections.published import make_published_section
+from .sections.releases import make_releases_view
 from .sections.reports import make_reports_section
 from .suites import make_suites
 
@@ -65,7 +67,10 @@ def build(
     matrix, note = make_matrix(machines, standing, told, comparisons)
     history = gather_history(machines, cases)
     answers = make_answers(standing, comparisons)
+    releases = make_releases_view(machines, history, minimum_effect)
     return Page(
+        releases=releases,
+        overview=make_overview(machines, standing, told, comparisons, warnings),
         title=f"{shorten(finding, LONGEST_TITLE)} – jaxmeter",
         subtitle=make_subtitle(runs),
         finding=finding,
@@ -76,7 +81,7 @@ def build(
         matrix=matrix,
         matrix_note=note,
         facts=list_facts(told),
-        suites=make_suites(machines, history, told, answers, comparisons),
+        suites=make_suites(history, told, answers, comparisons),
         changed=tuple(item for _, changes in comparisons.of_machines for item in list_changed(changes)),
         change_points=list_steps(comparisons.change_points),
         export=f"jaxmeter export {' '.join(name_folder(describe_folder(run)) for run in runs[-MOST_NAMED:])}",

@@ -72,14 +72,15 @@ def make_answers(standing: Mapping[str, Case], comparisons: Comparisons) -> dict
     return {suite: _make_answer(case, comparisons) for suite, case in standing.items()}
 
 
-def _rank(case: Case) -> float:
+def rank_answer(case: Case) -> float:
+    """Return the rank of a suite's answer; the lowest come first."""
     rank = None if case.planned.answer is None else case.planned.answer.rank
     return float("inf") if rank is None else rank
 
 
 def _make_answer(case: Case, comparisons: Comparisons) -> AnswerLine:
     declared = case.planned.answer
-    text, tone = _tell(case, declared or _find_surest(case))
+    text, tone = tell_answer(case)
     planned = case.planned
     question = (planned.question or planned.description) if declared is None else declared.question
     return AnswerLine(
@@ -89,8 +90,18 @@ def _make_answer(case: Case, comparisons: Comparisons) -> AnswerLine:
         of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_tell_change(case, comparisons)}",
         tone=tone,
         target=fragment_of(case),
-        rank=_rank(case),
+        rank=rank_answer(case),
     )
+
+
+def choose_answer(case: Case) -> Answer | None:
+    """Return what a case answers: what its suite declares, else the variant that is surely the fastest."""
+    return case.planned.answer or _find_surest(case)
+
+
+def tell_answer(case: Case) -> tuple[str, Tone]:
+    """Return the sentence that answers a suite's question, and what it means."""
+    return _tell(case, choose_answer(case))
 
 
 def _tell_change(case: Case, comparisons: Comparisons) -> str:
@@ -183,12 +194,12 @@ def _tell_ratio(one: Variant, other: Variant, also: str = "") -> tuple[str, Tone
     )
     doubt = doubt_ratio(one, other)
     remarks = [
+        f"not to be trusted: {doubt}" if doubt else "",
+        *(traps := _tell_traps((one, other))),
         also,
         "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
         "a wide interval" if is_vague(ratio) else "",
         _explain_undecided(one, ratio) if undecided else "",
-        f"not to be trusted: {doubt}" if doubt else "",
-        *(traps := _tell_traps((one, other))),
     ]
     text = "; ".join(filter(None, (sentence, *remarks)))
     return f"{text}.", Tone.WARN if doubt or traps else find_speedup_tone(ratio)
@@ -216,11 +227,11 @@ def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple
     doubts = dict.fromkeys(one.doubt or CONTENDED for one in readings if one.contended or one.doubt)
     vague = any(is_vague(reading.interval) for reading in readings)
     remarks = [
-        *_tell_peak(sides, readings[0]),
-        _tell_factor(readings),
-        "a wide interval" if vague else "",
         f"not to be trusted: {' and '.join(doubts)}" if doubts else "",
         *(traps := _tell_traps(sides)),
+        "a wide interval" if vague else "",
+        _tell_factor(readings),
+        *_tell_peak(sides, readings[0]),
     ]
     text = "; ".join(filter(None, (_name_values(sides, readings), *remarks)))
     return f"{text}.", Tone.WARN if doubts or traps else _find_tone(sides[0], readings)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.reading import Case
 
 from ..text import shorten
+from .case_figures import make_case_figures, write_case_heading
 from .cells import drop_empty_columns
 from .changes import write_flag
 from .comparisons import Comparisons
@@ -24,7 +25,6 @@ from .sections.history import make_history_section
 from .sections.memory import make_memory_section
 from .sections.problems import make_problems_section
 from .sections.speed import make_speed_section
-from .sections.sweeps import mark_size
 from .sections.traces import make_traces_section
 from .sweeps import Sweep
 
@@ -35,7 +35,7 @@ NOTES = "Notes"
 def make_case_view(
     cases: Sequence[Case],
     earlier: Sequence[Sequence[Case]],
-    sweeps: Sequence[tuple[Sweep, Part]],
+    sweeps: Sequence[Sweep],
     comparisons: Comparisons,
 ) -> CaseView:
     """The view of one case.
@@ -43,15 +43,9 @@ def make_case_view(
     Args:
       cases: The case on each machine that ran it, as the newest run there has it; at least one.
       earlier: By machine, the case in all runs, the newest first.
-      sweeps: Those of its suite that have a figure, each with it.
+      sweeps: Those of its suite.
     """
     planned = cases[0].planned
-    scaling = tuple(
-        mark_size(part, size)
-        for sweep, part in sweeps
-        for size, one in sweep.cases
-        if any(one is case for case in cases)
-    )
     sections = (
         *(make_changed_section(comparisons.of(case), comparisons.earlier_of(case)) for case in cases),
         make_speed_section([case.run for case in cases], cases),
@@ -67,6 +61,8 @@ def make_case_view(
     return CaseView(
         id=fragment_of(cases[0]),
         name=shorten(planned.name, LONGEST_NAME),
+        heading=write_case_heading(cases),
+        figures=make_case_figures(cases, sweeps, earlier),
         about=shorten(planned.description, LONGEST_REASON),
         results=tuple(
             replace(make_result(variant), change=_write_change(comparisons, case, variant.planned.name))
@@ -74,7 +70,6 @@ def make_case_view(
             for variant in case.shown
         ),
         sections=tuple(map(_tidy, filter(None, sections))),
-        scaling=scaling,
         claims=sum(len(case.planned.published) for case in cases),
         files=list_files(cases),
     )

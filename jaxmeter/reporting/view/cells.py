@@ -119,7 +119,7 @@ def drop_empty_columns(table: Table, kept: int = 1) -> Table:
 
 
 def _is_empty(cell: Cell) -> bool:
-    return cell.text in ("", numbers.MISSING) and not (cell.detail or cell.fold or cell.mark)
+    return cell.text in ("", numbers.MISSING) and not (cell.detail or cell.fold)
 
 
 def name_level(runs: Sequence[Run]) -> str:

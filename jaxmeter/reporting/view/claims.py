@@ -206,10 +206,10 @@ def _compare_exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
     if variant is None or fitted is None:
         return replace(judged, reason=_describe_unfitted(sweep, claim.figure, grown))
     judgement = judge_exponent(theirs, fitted)
-    points = sweep.points(variant.planned.implementation, grown)
-    sizes = f"over {PARAM} = {numbers.number(points[0].x)} to {numbers.number(points[-1].x)}"
+    sizes = [size for size, _ in sweep.list_readings(variant.planned.implementation, grown)]
+    over = f"over {PARAM} = {numbers.number(sizes[0])} to {numbers.number(sizes[-1])}"
     slopes = ", ".join(list_slopes(fitted, bounds=fitted.exponent.low is None))
-    reason = "; ".join(filter(None, (judgement.reason, sizes, f"between sizes {slopes}")))
+    reason = "; ".join(filter(None, (judgement.reason, over, f"between sizes {slopes}")))
     return replace(judged, ours=fitted.exponent, verdict=judgement.verdict, reason=reason)
 
 

@@ -3,75 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from ..text import counted
-
-
-class Tone(StrEnum):
-    """What a text means, for renderers that have colour. Words and signs say the same."""
-
-    PLAIN = "plain"
-    MUTED = "muted"
-    GOOD = "good"
-    WARN = "warn"
-    BAD = "bad"
-
-
-@dataclass(frozen=True)
-class IntervalMark:
-    """A point between bounds on the table's common axis, all as shares of its width.
-
-    `origin` is the line at 1, if any.
-    """
-
-    low: float
-    point: float
-    high: float
-    origin: float | None = None
-
-
-@dataclass(frozen=True)
-class StackMark:
-    """Shares of the table's common axis, one for each of the table's `stack` names."""
-
-    shares: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class DotsMark:
-    """A dot for each process on an axis that the case's variants share, as shares of its width."""
-
-    dots: tuple[float, ...]
-
-
-Mark = IntervalMark | StackMark | DotsMark
+from .overview_model import Card, Overview
+from .tone import Tone
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell: a text, what stands smaller below it, a mark, and a text to unfold.
+    """A table cell: a text, what stands smaller below it, and a text to unfold.
 
-    `target` is the id of the row or group that tells more.
+    Args:
+      target: The id of the row or group that tells more.
+      shade: Of a heat map, such as `slower-2`: direction, and how dark it is.
+      hint: What who hovers reads.
     """
 
     text: str = ""
     detail: str = ""
     tone: Tone = Tone.PLAIN
-    mark: Mark | None = None
     fold: str = ""
     fold_title: str = ""
     target: str = ""
+    shade: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column's heading; `numeric` columns are aligned right, `plot` columns hold marks."""
+    """A column's heading; `numeric` columns are aligned right."""
 
     title: str
     detail: str = ""
     numeric: bool = False
-    plot: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,12 +58,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose caption says what to see in it. `stack` names the parts of its stacked marks."""
+    """A table whose caption says what to see in it."""
 
     caption: str
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
-    stack: tuple[str, ...] = ()
     fold: str = ""
 
     @property
@@ -109,81 +72,12 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Point:
-    """A point in base units, both > 0, with the bounds of y where it has some; a doubtful one is drawn hollow."""
-
-    x: float
-    y: float
-    bounds: tuple[float, float] | None = None
-    doubtful: bool = False
-
-
-@dataclass(frozen=True)
-class Series:
-    """A named line; points by x."""
-
-    name: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One logarithmic plot; `unit` is `s` for times, `B` for bytes and empty for counts.
-
-    `marked` is the x to look at, where one point stands for what is spoken of.
-    """
-
-    title: str
-    x_label: str
-    unit: str
-    series: tuple[Series, ...]
-    marked: float | None = None
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Panels side by side with one legend; `alt` says in words what they show."""
-
-    title: str
-    alt: str
-    panels: tuple[Panel, ...]
-
-
-@dataclass(frozen=True)
-class End:
-    """One way to run an implementation: its mode, and its time in seconds with the bounds where it has some."""
-
-    mode: str
-    time_s: float
-    bounds: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Bar:
-    """An implementation of a case with what it takes in each mode."""
-
-    name: str
-    ends: tuple[End, ...]
-
-
-@dataclass(frozen=True)
-class Dumbbells:
-    """A bar for each implementation from its fastest mode to its slowest, on one logarithmic axis of seconds."""
-
-    title: str
-    alt: str
-    bars: tuple[Bar, ...]
-
-
-@dataclass(frozen=True)
 class Part:
-    """A plot, tables and notes under one small heading. `id` is that of the plot, which stands on the page once."""
+    """Tables and notes under one small heading."""
 
     title: str = ""
-    plot: Plot | Dumbbells | None = None
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
-    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -203,11 +97,10 @@ class Section:
 
     @property
     def contents(self) -> str:
-        """`233 rows, 5 figures`: what unfolds below its answer."""
+        """`233 rows, 5 notes`: what unfolds below its answer."""
         rows = sum(len(table.rows) for part in self.parts for table in part.tables)
-        figures = sum(part.plot is not None for part in self.parts)
         notes = sum(len(part.notes) for part in self.parts)
-        counts = ((rows, "row"), (figures, "figure"), (notes, "note"))
+        counts = ((rows, "row"), (notes, "note"))
         return ", ".join(counted(number, noun) for number, noun in counts if number)
 
 
@@ -286,16 +179,18 @@ class CaseView:
     """All that is known of a case, on every machine that ran it. Its `id` is the fragment that opens it.
 
     Args:
-      scaling: Figures of its suite, each with the case's size marked.
+      heading: Its name, with the time of the variant that leads it.
+      figures: How fast, where the time goes, first call, operations, memory, as far as they are known.
       claims: How many published claims are of it.
     """
 
     id: str
     name: str
+    heading: str
     about: str
+    figures: tuple[Card, ...]
     results: tuple[Result, ...]
     sections: tuple[Section, ...]
-    scaling: tuple[Part, ...]
     claims: int
     files: tuple[KeptFile, ...]
 
@@ -306,20 +201,37 @@ class SuiteView:
 
     Args:
       id: The fragment that opens it.
-      parts: What stands on the page itself.
       table: Results of the first cases, as many as a page holds that is read without a script.
       left_out: How many results the table lacks.
-      more: What is unpacked when the suite is opened.
+      figures: How fast, growth, first calls, memory: unpacked when the suite is opened, as are its parts.
+      parts: Exponents, values and notes of what grows.
     """
 
     id: str
     name: str
     answer: AnswerLine
-    parts: tuple[Part, ...]
     table: Table
     left_out: int
-    more: tuple[Part, ...]
+    figures: tuple[Card, ...]
+    parts: tuple[Part, ...]
     cases: tuple[CaseView, ...]
+
+
+@dataclass(frozen=True)
+class ReleasesView:
+    """What each of a series of runs changed: a heat map, and the cases that changed most.
+
+    Args:
+      answer: How many changes are confirmed.
+      table: A row for each variant that changed, a column for each run.
+      cards: The time in each run of the cases that changed most.
+    """
+
+    question: str
+    answer: str
+    table: Table
+    note: str
+    cards: tuple[Card, ...]
 
 
 @dataclass(frozen=True)
@@ -327,6 +239,8 @@ class Page:
     """The whole report."""
 
     title: str
+    overview: Overview
+    releases: ReleasesView | None
     subtitle: str
     finding: str
     summary: tuple[str, ...]

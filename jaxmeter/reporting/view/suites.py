@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from jaxmeter.harness.metrics.reading import Case
 
@@ -10,18 +10,15 @@ from ..text import shorten
 from .answers import LONGEST_SUITE
 from .case_views import make_case_view
 from .comparisons import Comparisons
-from .dumbbells import make_dumbbells
 from .keys import fragment_of, make_fragment
-from .machines import History, MachineRuns
-from .page_model import AnswerLine, CaseView, Cell, Column, Group, Part, Result, Row, SuiteView, Table
+from .machines import History
+from .page_model import AnswerLine, CaseView, Cell, Column, Group, Result, Row, SuiteView, Table
 from .sections.sweeps import make_sweep_part
+from .suite_figures import make_suite_figures
 from .sweeps import find_sweeps
 
 MOST_ROWS, MOST_ROWS_IN_ALL = 200, 400
 """Of one suite's table, and of all of them together: a page must be quick to open without a script, too."""
-
-MOST_FIGURES = 2
-"""Dumbbells of a suite: a machine each."""
 
 COLUMNS = (
     Column("Variant"),
@@ -39,7 +36,6 @@ CAPTION = (
 
 
 def make_suites(
-    machines: Sequence[MachineRuns],
     history: History,
     told: Sequence[Case],
     answers: Mapping[str, AnswerLine],
@@ -56,14 +52,13 @@ def make_suites(
         by_suite.setdefault(case.planned.suite, []).append(case)
     rows = _share_rows({suite: sum(len(case.shown) for case in own) for suite, own in by_suite.items()})
     return tuple(
-        _make_suite(suite, machines, by_suite[suite], history, answers[suite], rows[suite], comparisons)
+        _make_suite(suite, by_suite[suite], history, answers[suite], rows[suite], comparisons)
         for suite in sorted(by_suite)
     )
 
 
 def _make_suite(
     suite: str,
-    machines: Sequence[MachineRuns],
     cases: Sequence[Case],
     history: History,
     answer: AnswerLine,
@@ -73,30 +68,20 @@ def _make_suite(
     by_case: dict[str, list[Case]] = {}
     for case in cases:
         by_case.setdefault(fragment_of(case), []).append(case)
-    sweeps = [(sweep, make_sweep_part(sweep)) for sweep in find_sweeps(cases)]
-    scaling = [part for _, part in sweeps]
-    drawn = [(sweep, part) for sweep, part in sweeps if part.plot is not None]
-    views = [make_case_view(own, history[fragment], drawn, comparisons) for fragment, own in by_case.items()]
-    parts = (*_list_dumbbells(machines, cases), *scaling)
+    sweeps = tuple(find_sweeps(cases))
+    views = [make_case_view(own, history[fragment], sweeps, comparisons) for fragment, own in by_case.items()]
+    standing = by_case.get(answer.target, [])
     table, left_out = _make_table(views, answer.target, rows)
     return SuiteView(
         id=make_fragment("suite", suite),
         name=shorten(suite, LONGEST_SUITE),
         answer=answer,
-        parts=parts[:1],
         table=table,
         left_out=left_out,
-        more=parts[1:],
+        figures=make_suite_figures(standing, cases, sweeps),
+        parts=tuple(map(make_sweep_part, sweeps)),
         cases=tuple(views),
     )
-
-
-def _list_dumbbells(machines: Sequence[MachineRuns], cases: Sequence[Case]) -> Iterator[Part]:
-    for machine in machines[:MOST_FIGURES]:
-        own = [case for case in cases if machine.has(case.run)]
-        figure = make_dumbbells(machine.newest, own)
-        if figure is not None:
-            yield Part(machine.newest.label if len(machines) > 1 else "", figure)
 
 
 def _make_table(views: Sequence[CaseView], first: str, rows: int) -> tuple[Table, int]:

@@ -19,7 +19,6 @@ from ..compare.scaling import Scaling, find_slope, fit_exponent
 from ..text import shorten
 from ..write import write_interval
 from .names import LONGEST_NAME, LONGEST_TERM
-from .page_model import Point
 
 PARAM = "n"
 """The size of a problem: what growth is told of, unless another param is named."""
@@ -79,12 +78,9 @@ class Sweep:
             and variant.planned.mode == self.modes.get(implementation)
         )
 
-    def points(self, implementation: str, metric: Metric) -> tuple[Point, ...]:
-        """Where there is a value above 0, however wide its interval; what is contended is doubtful."""
-        return tuple(
-            Point(n, interval.estimate, numbers.positive_bounds(interval), reading.contended)
-            for n, _, reading, interval in self._read(implementation, metric)
-        )
+    def list_readings(self, implementation: str, metric: Metric) -> tuple[tuple[float, Reading], ...]:
+        """Return the sizes with a number above 0, each with it."""
+        return tuple((n, reading) for n, _, reading, _ in self._read(implementation, metric))
 
     def fit(self, implementation: str, metric: Metric) -> Scaling | None:
         """How the metric grows through the points; None with fewer than three."""

@@ -40,7 +40,7 @@ def describe_trust(cases: Sequence[Case]) -> str:
       cases: Of one place.
     """
     variants = [variant for case in cases for variant in case.shown]
-    smallest = list(_list_smallest(variants))
+    smallest = list(list_smallest(variants))
     timed = [variant for variant in variants if variant.read("execution_s").interval is not None]
     if not timed:
         return "No time was measured."
@@ -68,8 +68,8 @@ def _write_difference(share: float) -> str:
     return f"Only a factor of {numbers.speedup(1 + share).removesuffix('×')}"
 
 
-def _list_smallest(variants: Iterable[Variant]) -> Iterable[float]:
-    """By speedup over a baseline variant, the smallest difference that its interval for verdicts tells from none."""
+def list_smallest(variants: Iterable[Variant]) -> Iterable[float]:
+    """Yield of each speedup the smallest difference that its interval for verdicts tells from none."""
     for variant in variants:
         speedup = variant.read("speedup")
         if not variant.is_baseline and (half := _find_half(speedup, variant)) is not None:

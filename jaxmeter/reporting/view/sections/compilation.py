@@ -26,7 +26,7 @@ from ..cells import (
     name_level,
 )
 from ..names import name_variant
-from ..page_model import Cell, Column, Part, Row, Section, StackMark, Table, Tone
+from ..page_model import Cell, Column, Part, Row, Section, Table, Tone
 from ..reasons import list_notes_of_section
 
 QUESTION = "Where does the time to the first result go?"
@@ -85,9 +85,7 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
         Column("n", numeric=True),
         make_column("compiles"),
         make_column(EQUATIONS, "Jaxpr equations", ""),
-        Column("Seconds", "linear", plot=True),
     )
-    longest_s = max(math.fsum(_lengths(variant)) for variant in staged)
     compiles = any(variant.read("compiles").interval for variant in staged)
     entries = any("cache entries" in _compiles(variant).detail for variant in staged)
     caption = " ".join(
@@ -101,15 +99,14 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
             ),
             *(["Compiles: programs until the first result; again: in a second, equal call."] if compiles else []),
             *(["Cache entries: kinds of call that the jitted function keeps, where not the same."] if entries else []),
-            f"A bar of full width is {numbers.time(longest_s)}.",
         ]
     )
-    row = partial(_stage_row, longest_s=longest_s, repeated=repeated, with_equations=with_equations)
+    row = partial(_stage_row, repeated=repeated, with_equations=with_equations)
     groups = group_rows(cases, lambda variant: row(variant) if variant in staged else None)
-    return drop_empty_columns(Table(caption, columns, groups, STAGE_NAMES), kept=len(STAGES) + 2)
+    return drop_empty_columns(Table(caption, columns, groups), kept=len(STAGES) + 2)
 
 
-def _stage_row(variant: Variant, *, longest_s: float, repeated: bool, with_equations: bool) -> Row:
+def _stage_row(variant: Variant, *, repeated: bool, with_equations: bool) -> Row:
     cells = (
         make_name_cell(variant),
         *(make_interval_cell(variant.read(stage)) for stage in STAGES),
@@ -117,7 +114,6 @@ def _stage_row(variant: Variant, *, longest_s: float, repeated: bool, with_equat
         Cell(numbers.count(_count_processes(variant)) if repeated else "", tone=Tone.MUTED),
         _compiles(variant),
         make_cell(variant.read(EQUATIONS)) if with_equations else Cell(numbers.MISSING),
-        Cell(mark=StackMark(_shares(variant, longest_s))),
     )
     return Row(cells)
 
@@ -125,15 +121,6 @@ def _stage_row(variant: Variant, *, longest_s: float, repeated: bool, with_equat
 def _count_processes(variant: Variant) -> int:
     """How many cold processes its stages are of; 0 without any."""
     return max(len(variant.read(stage).known) for stage in STAGES)
-
-
-def _shares(variant: Variant, longest_s: float) -> tuple[float, ...]:
-    """The stages relative to the slowest variant of all."""
-    return tuple(length / longest_s for length in _lengths(variant)) if longest_s > 0 else ()
-
-
-def _lengths(variant: Variant) -> tuple[float, ...]:
-    return tuple(variant.read(stage).estimate or 0.0 for stage in STAGES)
 
 
 def _compiles(variant: Variant) -> Cell:
@@ -273,7 +260,7 @@ def describe_compilation(cases: Sequence[Case]) -> str:
     ]
     if not whole:
         return "Only first calls were measured: no variant has stages of its own."
-    totals = [math.fsum(_lengths(variant)[index] for variant, _ in whole) for index in range(len(STAGES))]
+    totals = [math.fsum(variant.read(stage).estimate or 0.0 for variant, _ in whole) for stage in STAGES]
     main = max(range(len(STAGES)), key=totals.__getitem__)
     slowest, longest = max(whole, key=lambda pair: pair[1])
     share = numbers.percent(totals[main] / math.fsum(totals))

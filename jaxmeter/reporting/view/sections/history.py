@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.statistics import Interval
 
 from ...history.change_points import ChangePoint
 from ...text import counted
-from ..axis import LogAxis
 from ..cells import make_column, make_interval_cell, make_time_cells
 from ..change_points import write_change_point, write_levels
-from ..page_model import Cell, Column, Group, IntervalMark, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 
 QUESTION = "How was it in earlier runs?"
 MOST_RUNS = 30
 """The newest of a machine; the export holds all."""
 
 TIME, FAIR = "execution_s", "normalised_s"
-CAPTION = (
-    "The newest run first. Do not compare times by eye: the machine may have changed in between. The mark is the time "
-    "normalised, else the time, on an axis of its variant."
-)
+CAPTION = "The newest run first. Do not compare times by eye: the machine may have changed in between."
 
 
 def make_history_section(
@@ -45,7 +40,6 @@ def make_history_section(
         make_column("speedup"),
         make_column(TIME, "Time"),
         make_column(FAIR, "Normalised"),
-        Column("Time", "log", plot=True),
     )
     left = sum(max(0, len(cases) - MOST_RUNS) for cases in repeated)
     rest = f" {counted(left, 'older run')} left out: jaxmeter export has all." if left else ""
@@ -66,26 +60,13 @@ def _list_groups(cases: Sequence[Case], change_points: Sequence[ChangePoint]) ->
     groups = []
     for newest in cases[0].shown:
         found = [variant for case in cases if (variant := case.find(newest.name)) is not None]
-        times = [interval for variant in found if (interval := _find_time(variant)) is not None]
-        axis = LogAxis.over(bound for one in times for bound in (one.low, one.estimate, one.high) if bound)
         own = [change_point for change_point in change_points if change_point.variant == newest.name]
-        groups.append(
-            Group(tuple(_row(variant, axis, own) for variant in found), f"{newest.name} · {cases[0].run.label}")
-        )
+        groups.append(Group(tuple(_row(variant, own) for variant in found), f"{newest.name} · {cases[0].run.label}"))
     return groups
 
 
-def _find_time(variant: Variant) -> Interval | None:
-    return variant.read(FAIR).interval or variant.read(TIME).interval
-
-
-def _row(variant: Variant, axis: LogAxis, change_points: Sequence[ChangePoint]) -> Row:
-    run, interval = variant.case.run, _find_time(variant)
-    mark = None
-    if interval is not None:
-        point = axis.at(interval.estimate)
-        low, high = (point if bound is None else axis.at(bound) for bound in (interval.low, interval.high))
-        mark = IntervalMark(low, point, high)
+def _row(variant: Variant, change_points: Sequence[ChangePoint]) -> Row:
+    run = variant.case.run
     speedup = Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else make_interval_cell(variant.read("speedup"))
     return Row(
         (
@@ -94,7 +75,6 @@ def _row(variant: Variant, axis: LogAxis, change_points: Sequence[ChangePoint]) 
             Cell(run.environment.packages.get("jax", "unknown")),
             speedup,
             *make_time_cells(variant),
-            Cell(mark=mark),
         )
     )
 

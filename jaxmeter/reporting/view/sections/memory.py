@@ -14,13 +14,12 @@ from ...text import counted, shorten
 from ...write import write
 from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
 from ..names import name_variant
-from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, list_notes_of_section
 
 QUESTION = "What does it hold, and does it fit?"
 PLANNED, CALLED, SHARE, SAVED = "planned_peak_bytes", "measured_peak_bytes", "capacity_share", "donation_saves_bytes"
 FIELDS = ("argument_bytes", "output_bytes", "temp_bytes", "alias_bytes", "code_bytes")
-STACK = ("argument", "output less alias", "temp", "a call, where there is no plan")
 
 SMALLEST_SHARE = 1e-3
 """Of the device: below it, how much less says nothing to who plans memory."""
@@ -38,21 +37,18 @@ def make_memory_section(cases: Sequence[Case]) -> Section:
     listed = _find_listed(cases)
     if not listed:
         return Section("memory", "Memory", QUESTION, describe_memory(cases))
-    longest = max(sum(_parts(variant)) for variant in listed)
     called = any(variant.read(CALLED).interval for variant in listed)
     columns = (
         Column("Variant"),
         *map(make_column, (*FIELDS, PLANNED, CALLED, SHARE, SAVED)),
-        Column("Bytes", "linear", plot=True),
     )
     caption = (
         "From memory_analysis of the compiled program: the plan, no measurement of a run. Its peak is the compiler's, "
-        "or arg + out + temp − alias. A bar's parts add up to more than the peak where they are not held at once; one "
-        f"of full width is {write(METRICS[PLANNED], longest)}."
+        "or arg + out + temp − alias."
         + (" A call: the most that one call held, in a process of its own." if called else "")
     )
-    groups = group_rows(cases, lambda variant: _row(variant, longest) if variant in listed else None)
-    table = drop_empty_columns(Table(caption, columns, groups, STACK if called else STACK[:-1]), kept=len(FIELDS) + 2)
+    groups = group_rows(cases, lambda variant: _row(variant) if variant in listed else None)
+    table = drop_empty_columns(Table(caption, columns, groups), kept=len(FIELDS) + 2)
     rest = len(variants) - len(listed)
     not_listed = (f"Not listed: {counted(rest, 'variant')} without a memory analysis.",) if rest else ()
     part = Part(tables=(table, *_buffers(listed)), notes=(*list_notes_of_section(variants, "memory"), *not_listed))
@@ -65,7 +61,7 @@ def _find_listed(cases: Sequence[Case]) -> list[Variant]:
     return [one for one in variants if any(one.read(metric).interval for metric in (PLANNED, CALLED))]
 
 
-def _row(variant: Variant, longest: float) -> Row:
+def _row(variant: Variant) -> Row:
     cells = (
         make_name_cell(variant),
         *(
@@ -75,18 +71,8 @@ def _row(variant: Variant, longest: float) -> Row:
         _called(variant),
         _share(variant),
         _donation(variant),
-        Cell(mark=StackMark(tuple(part / longest for part in _parts(variant)) if longest > 0 else ())),
     )
     return Row(cells)
-
-
-def _parts(variant: Variant) -> tuple[float, ...]:
-    """Bytes of each of STACK."""
-    if variant.read(PLANNED).interval is None:
-        return 0.0, 0.0, 0.0, variant.read(CALLED).estimate or 0.0
-    argument, output, temp, alias = (variant.read(field).estimate or 0.0 for field in FIELDS[:4])
-    # More alias than output would make a negative part; the numbers beside the bar tell the truth.
-    return argument, max(output - alias, 0.0), temp, 0.0
 
 
 def _called(variant: Variant) -> Cell:

@@ -14,14 +14,13 @@ from jaxmeter.harness.record.wording import write_options
 from ... import numbers
 from ...text import shorten
 from ...write import write, write_reading
-from ..axis import LogAxis
 from ..cases import group_alike, label_case, list_notes
 from ..cells import find_speedup_tone, make_cell, make_column, make_name_cell, make_time_cells, name_level
 from ..doubts import explain_doubts, find_doubts
 from ..headlines import describe_largest_speedup
 from ..jit_speedups import describe_jit
 from ..keys import key_of_case, key_of_variant
-from ..page_model import Cell, Column, DotsMark, Group, IntervalMark, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
 
 QUESTION = "How fast is each way to run it?"
@@ -48,8 +47,6 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
     """The section, with a row for every planned variant."""
     if not any(case.shown for case in cases):
         return Section("speed", "Speed", QUESTION, "No variant was planned.")
-    speedups = [variant.read("speedup").estimate for case in cases for variant in case.shown]
-    axis = LogAxis.around(speedup for speedup in speedups if speedup is not None)
     level = name_level(runs)
     fair = any(variant.read(NORMALISED).interval for case in cases for variant in case.shown)
     queued = any(variant.read(PIPELINED).interval for case in cases for variant in case.shown)
@@ -57,11 +54,9 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
     columns = (
         Column("Variant"),
         make_column("speedup", detail=level),
-        Column(f"{numbers.speedup(axis.low)} to {numbers.speedup(axis.high)}", "log, line at 1×", plot=True),
         make_column(TIME, "Time", "processes" if fair else level),
         *([make_column(NORMALISED, "Normalised", level)] if fair else []),
         Column("n", numeric=True),
-        Column("Processes", "log, by case", plot=True),
         make_column("return_s"),
         *([make_column(PIPELINED, "Pipelined", "by queueing")] if queued else []),
         make_column("break_even_calls"),
@@ -70,12 +65,12 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
         make_column("max_error"),
         Column("Notes"),
     )
-    groups = tuple(_group(case, axis, fair, queued) for case in cases)
+    groups = tuple(_group(case, fair, queued) for case in cases)
     caption = (
         "Speedup: the baseline variant's time over this variant's, paired within each process; above 1× is faster. "
         f"[a, b]: {level}. a to b: the fastest and the slowest process. "
         f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
-        "n: processes, each a fresh process and a dot. !: see the notes. A wrong result has no speed. "
+        "n: processes, each a fresh one. !: see the notes. A wrong result has no speed. "
         f"{QUEUED if queued else ''}"
         f"{COLLECTIVES if any(map(_is_collective, cases)) else ''}"
     )
@@ -95,9 +90,8 @@ def describe_speed(cases: Sequence[Case]) -> str:
     return f"{describe_jit(cases)}. {largest}"
 
 
-def _group(case: Case, axis: LogAxis, fair: bool, queued: bool) -> Group:
-    times = LogAxis.over(time for variant in case.shown for time in variant.read(TIME).known)
-    rows = tuple(_row(variant, axis, times, fair, queued) for variant in case.shown)
+def _group(case: Case, fair: bool, queued: bool) -> Group:
+    rows = tuple(_row(variant, fair, queued) for variant in case.shown)
     return Group(rows, label_case(case), _detail(case), key_of_case(case))
 
 
@@ -121,16 +115,14 @@ def _detail(case: Case) -> str:
     return " · ".join(shorten(part, LONGEST_REASON) for part in parts if part)
 
 
-def _row(variant: Variant, axis: LogAxis, times: LogAxis, fair: bool, queued: bool) -> Row:
+def _row(variant: Variant, fair: bool, queued: bool) -> Row:
     time, (raw, normalised) = variant.read(TIME), make_time_cells(variant)
     cells = (
         make_name_cell(variant),
         Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else _speedup(variant),
-        Cell(mark=_mark(variant, axis)),
         raw,
         *([normalised] if fair else []),
         Cell(numbers.count(time.interval.count if time.interval else None), tone=Tone.MUTED),
-        Cell(mark=DotsMark(tuple(map(times.at, time.known))) if time.known else None),
         make_cell(variant.read("return_s")),
         *([make_cell(variant.read(PIPELINED), _by_queueing(variant))] if queued else []),
         _break_even(variant.read("break_even_calls")),
@@ -158,20 +150,6 @@ def _speedup(variant: Variant) -> Cell:
     is_doubted = bool(find_doubts(variant, speedup))
     return (
         Cell(f"! {text}", bounds, Tone.WARN) if is_doubted else Cell(text, bounds, find_speedup_tone(speedup.interval))
-    )
-
-
-def _mark(variant: Variant, axis: LogAxis) -> IntervalMark | None:
-    speedup = variant.read("speedup").interval
-    if speedup is None:
-        return None
-    low, high = numbers.usable(speedup.low), numbers.usable(speedup.high)
-    point = axis.at(speedup.estimate)
-    return IntervalMark(
-        low=point if low is None else axis.at(low),
-        point=point,
-        high=point if high is None else axis.at(high),
-        origin=axis.at(1.0),
     )
 
 

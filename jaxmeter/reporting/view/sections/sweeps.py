@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from jaxmeter.harness.metrics.derived import STAGES
-from jaxmeter.harness.metrics.metric import Metric, Reading, Summary, Unit
+from jaxmeter.harness.metrics.metric import Metric, Reading, Summary
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.record import Status
@@ -17,9 +16,8 @@ from ...compare.scaling import Scaling
 from ...text import counted, shorten
 from ...write import write_interval
 from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_level
-from ..keys import make_key
 from ..names import LONGEST_TERM
-from ..page_model import Cell, Column, Group, Panel, Part, Plot, Row, Series, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Table, Tone
 from ..reasons import LONGEST_REASON, describe_outcome
 from ..sweeps import DEVICES, SCALING, Sweep, list_slopes, write_exponent
 from .crossovers import describe_crossovers
@@ -36,15 +34,6 @@ MEASURES = tuple(
 MEASURES_OF_COMPILING = (MEASURES[0], *(METRICS[name] for name in STAGES[:-1]), *MEASURES[1:])
 """The same where compiling is what is measured: its stages grow unlike."""
 
-PLOT_UNITS = {Unit.SECONDS: "s", Unit.BYTES: "B"}
-
-
-def mark_size(part: Part, size: float) -> Part:
-    """The figure of a sweep, of its part, with one size marked."""
-    panels = part.plot.panels if isinstance(part.plot, Plot) else ()
-    plot = Plot("", "", tuple(replace(panel, marked=size) for panel in panels))
-    return Part(part.title, plot, id=part.id)
-
 
 def list_measures(sweep: Sweep) -> tuple[Metric, ...]:
     """What the growth is told of."""
@@ -57,15 +46,15 @@ def make_sweep_part(sweep: Sweep) -> Part:
     lines = {sweep.name(one): sweep.variants(one) for one in sweep.implementations}
     tables = tuple(table for table in (_exponents(sweep), _values(sweep)) if len(table.columns) > 1)
     notes = (_sentence(sweep), *describe_crossovers(sweep.param, lines), *_doubts(sweep))
-    return Part(sweep.label, _plot(sweep), tables, notes, make_key("f", sweep.run.name, sweep.label))
+    return Part(sweep.label, tables=tables, notes=notes)
 
 
 def _doubts(sweep: Sweep) -> tuple[str, ...]:
     """What to mistrust in the fits."""
     notes = []
     for measure in list_measures(sweep):
-        points = [point for name in sweep.implementations for point in sweep.points(name, measure)]
-        doubtful = sum(point.doubtful for point in points)
+        points = [one for name in sweep.implementations for _, one in sweep.list_readings(name, measure)]
+        doubtful = sum(one.contended for one in points)
         if doubtful:
             are = "is" if doubtful == 1 else "are"
             notes.append(
@@ -73,27 +62,6 @@ def _doubts(sweep: Sweep) -> tuple[str, ...]:
                 f"the figure; the fits use {'it' if doubtful == 1 else 'them'} like the others."
             )
     return tuple(notes)
-
-
-def _plot(sweep: Sweep) -> Plot | None:
-    panels = []
-    for measure in list_measures(sweep):
-        lines = ((sweep.name(one), sweep.points(one, measure)) for one in sweep.implementations)
-        series = tuple(Series(name, points) for name, points in lines if points)
-        if series:
-            unit = PLOT_UNITS.get(measure.unit, "")
-            panels.append(Panel(_title_panel(measure, sweep), sweep.param, unit, series))
-    if not panels:
-        return None
-    shown = f"{sweep.label}: {', '.join(panel.title.lower() for panel in panels)}"
-    title = f"Logarithmic; vertical lines are the bounds of the {name_level([sweep.run])}."
-    return Plot(title, f"{shown}, logarithmic. {_sentence(sweep)}", tuple(panels))
-
-
-def _title_panel(measure: Metric, sweep: Sweep) -> str:
-    """The measure's name; of throughput with what its workload counts, which no axis has room for."""
-    name, (_, case) = name_measure(measure), sweep.cases[0]
-    return f"{name}, {shorten(case.planned.items_unit, LONGEST_TERM)}/s" if measure.name == THROUGHPUT else name
 
 
 def _exponents(sweep: Sweep) -> Table:

@@ -25,7 +25,7 @@ from ...text import counted, visible
 from ...write import write
 from ..cases import label_case
 from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
-from ..page_model import Cell, Column, Group, Part, Row, Section, StackMark, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 
 QUESTION = "Where does the time go?"
 MOST_OPERATIONS, MOST_LINES = 5, 5
@@ -65,10 +65,10 @@ def make_traces_section(cases: Sequence[Case]) -> Section | None:
         make_column("busy_share"),
         make_column("device_busy_s"),
         make_column("traced_over_timed", "Traced ÷ timed"),
-        Column("A step", "100 %", plot=True),
+        Column("Parts of a step"),
     )
     groups = group_rows(cases, lambda variant: _row(variant) if variant in listed else None)
-    ledger = drop_empty_columns(Table(LEDGER_CAPTION, columns, groups, tuple(GROUPS)), kept=3)
+    ledger = drop_empty_columns(Table(LEDGER_CAPTION, columns, groups), kept=3)
     tables = (ledger, _list_operations(cases, listed), _list_lines(cases, listed))
     part = Part(tables=tuple(table for table in tables if table.groups), notes=notes)
     return Section("traces", "Time", QUESTION, answer, (part,))
@@ -91,7 +91,6 @@ def describe_traces(cases: Sequence[Case]) -> str:
 def _row(variant: Variant) -> Row:
     summary = find_trace(variant)
     assert summary is not None
-    shares = tuple(sum(summary.ledger.get(part, 0.0) for part in parts) for parts in GROUPS.values())
     slowdown = variant.read("traced_over_timed")
     return Row(
         (
@@ -100,7 +99,7 @@ def _row(variant: Variant) -> Row:
             make_cell(variant.read("busy_share")),
             _device_time(variant),
             Cell(write(slowdown.metric, slowdown.estimate), tone=Tone.WARN if is_slowed_down(variant) else Tone.PLAIN),
-            Cell(detail=_list_parts(summary), mark=StackMark(shares)),
+            Cell(_list_parts(summary)),
         )
     )
 

@@ -1,0 +1,153 @@
+"""An SVG image that is written mark by mark. It refuses a text that would cover another or leave the image."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+from markupsafe import Markup, escape
+
+from ..text import visible
+from .palette import COLOURS, list_attributes
+from .text import ASCENT, DESCENT, FONT_SIZE, measure_text, shorten_text
+
+Anchor = Literal["start", "middle", "end"]
+
+_FORBIDDEN = re.compile("[\ufffe\uffff]")
+"""Characters that `visible` keeps and XML 1.0 forbids."""
+
+AIR = 2
+"""Pixels between two texts of one line."""
+
+ROUNDING = 0.05
+"""Pixels: a room that was computed from a text's width is enough for it."""
+
+BEFORE_ANCHOR: dict[str, float] = {"start": 0.0, "middle": 0.5, "end": 1.0}
+"""The share of a text's width that lies left of where it is anchored."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @classmethod
+    def around_text(cls, x: float, y: float, width: float, anchor: str) -> Box:
+        """Return the box of a text whose baseline is at y."""
+        left = x - BEFORE_ANCHOR[anchor] * width
+        return cls(left, y - ASCENT, left + width, y + DESCENT)
+
+    def covers(self, other: Box, air: float = 0) -> bool:
+        """Return whether two boxes share pixels, or have less air than that between them."""
+        return (
+            self.left < other.right + air
+            and other.left < self.right + air
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+
+class Canvas:
+    """An SVG of fixed size. Text that is written first has priority.
+
+    Args:
+      alt: What the image shows, for who cannot see it.
+    """
+
+    def __init__(self, width: float, height: float, alt: str) -> None:
+        self.width, self.height = width, height
+        self._alt = alt
+        self._parts: list[str] = []
+        self._boxes: list[Box] = []
+
+    def add(self, element: str, classes: str = "", **attributes: float | str) -> None:
+        """Add an element; it is filled, or where it has a stroke only drawn, in its class's colour."""
+        paint: dict[str, float | str] = {} if "stroke" in attributes else {"fill": "currentColor"}
+        self._parts.append(_tag(element, classes, paint | attributes) + "/>")
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, classes: str = "", stroke_width: float = 1) -> None:
+        """Draw a straight line."""
+        self.add("line", classes, x1=x1, y1=y1, x2=x2, y2=y2, stroke="currentColor", stroke_width=stroke_width)
+
+    @contextmanager
+    def group(self, classes: str, *, title: str = "", variant: str = "") -> Iterator[None]:
+        """Wrap what is added in a group with a tooltip and the variant that a click selects."""
+        self._parts.append(_tag("g", classes, {"data-v": _write_visible(variant)} if variant else {}) + ">")
+        if title:
+            self._parts.append(f"<title>{escape(_write_visible(title))}</title>")
+        yield
+        self._parts.append("</g>")
+
+    def text(
+        self, x: float, y: float, text: str, classes: str, *, anchor: Anchor = "start", room: float = math.inf
+    ) -> Box | None:
+        """Write a line of text with its baseline at y, shortened to its room; the whole text is then its tooltip.
+
+        A text anchored in its middle is moved into the image, another is shortened to stay inside.
+
+        Returns:
+          Its box; None where nothing was written, as it would cover another text or too little of it fits.
+        """
+        is_bold = "b" in classes.split()
+        whole = _write_visible(text).strip()
+        room = min(room, {"start": self.width - x, "middle": self.width, "end": x}[anchor])
+        shown = shorten_text(whole, room + ROUNDING, is_bold=is_bold)
+        width = measure_text(shown, is_bold=is_bold)
+        if anchor == "middle":
+            x = min(max(x, width / 2), self.width - width / 2)
+        box = Box.around_text(x, y, width, anchor)
+        is_inside = box.top >= 0 and box.bottom <= self.height
+        if not shown or not is_inside or any(box.covers(other, AIR) for other in self._boxes):
+            return None
+        self._boxes.append(box)
+        attributes: dict[str, float | str] = {"x": x, "y": y, "fill": "currentColor"}
+        if anchor != "start":
+            attributes["text_anchor"] = anchor
+        title = f"<title>{escape(whole)}</title>" if shown != whole else ""
+        self._parts.append(f"{_tag('text', classes, attributes)}>{title}{escape(shown)}</text>")
+        return box
+
+    def render(self) -> Markup:
+        """Return the SVG."""
+        attributes: dict[str, float | str] = {
+            "role": "img", "tabindex": "0", "aria-label": _write_visible(self._alt), "width": self.width,
+            "height": self.height, "viewBox": f"0 0 {_write(self.width)} {_write(self.height)}",
+            "color": COLOURS["ink"][0], "font-family": "system-ui, sans-serif", "font-size": FONT_SIZE,
+            "direction": "ltr",
+        }  # fmt: skip
+        return Markup(f"{_tag('svg', 'figure', attributes)}>{''.join(self._parts)}</svg>")  # noqa: S704 - all escaped
+
+
+def _write_visible(text: str) -> str:
+    """Return a text without characters that XML cannot hold."""
+    return _FORBIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))
+
+
+def _tag(element: str, classes: str, attributes: dict[str, float | str]) -> str:
+    """Return the beginning of a tag; what an element sets itself precedes what its classes do."""
+    named = {name.replace("_", "-"): value for name, value in attributes.items()}
+    looks: dict[str, float | str] = {**list_attributes(classes)}
+    own = named | looks if "hollow" in classes.split() else looks | named
+    whole = {"class": classes, **own} if classes else own
+    return f"<{element}" + "".join(f' {name}="{escape(_write(value))}"' for name, value in whole.items())
+
+
+def _write(value: float | str) -> str:
+    """Return a coordinate, rounded to 0.1 pixels.
+
+    Raises:
+      ValueError: Not a finite number, which has no place in an image.
+    """
+    if isinstance(value, str):
+        return value
+    if not math.isfinite(value):
+        raise ValueError(f"coordinate {value} is not finite; skip what an axis does not show, see Scale.shows")
+    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")

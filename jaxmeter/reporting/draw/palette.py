@@ -1,0 +1,94 @@
+"""Colours and looks of figures, by class: the one home of both.
+
+Each class is also written out as presentation attributes with its light colour, so that a figure is right where a host
+drops the style sheet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+PANEL = ("#ffffff", "#141a21")
+"""What lies behind a figure, (light, dark)."""
+
+_INK, _MUTED, _PAGE = ("#16191f", "#e8ebf0"), ("#58606c", "#a6b0bd"), ("#ffffff", "#0f1318")
+
+COLOURS: dict[str, tuple[str, str]] = {
+    # Fills: useful work is slate, lost time amber, parts without judgement grey.
+    "device": ("#43536a", "#a3b3c8"),
+    "transfer": ("#8796a8", "#7f90a6"),
+    "dispatch": ("#c98700", "#e0a62a"),
+    "host": ("#f2c45c", "#7d5c1a"),
+    "idle": ("#f8e4b0", "#4d3e1c"),
+    "first": ("#dedede", "#343a42"),
+    "second": ("#bdbdbd", "#565d66"),
+    "third": ("#757575", "#8a919b"),
+    "fourth": ("#4a4a4a", "#b9bfc8"),
+    # Text on a fill has a contrast of at least 4.5 : 1.
+    "on-device": _PAGE,
+    "on-transfer": (_INK[0], _PAGE[1]),
+    "on-dispatch": (_INK[0], _PAGE[1]),
+    "on-host": _INK,
+    "on-idle": _INK,
+    "on-first": _INK,
+    "on-second": _INK,
+    "on-third": _PAGE,
+    "on-fourth": _PAGE,
+    # The frame.
+    "label": _INK,
+    "tick": _MUTED,
+    "title": _MUTED,
+    "note": _MUTED,
+    "rule": _MUTED,
+    "limit": _INK,
+    "grid": ("#e6e9ee", "#28303a"),
+    "here": ("#eef0f4", "#222a34"),
+    # Hues come last: a name in the colour of its device has both classes. Devices differ under normal, protan, deutan
+    # and tritan vision, and in shape.
+    "cpu": ("#0b5cad", "#7fb0e6"),
+    "gpu": ("#aa3377", "#ee99aa"),
+    "tpu": ("#6b6f00", "#cdd05c"),
+    "ink": _INK,
+    "slower": ("#b8400e", "#ff9a66"),
+    "faster": ("#00574f", "#4fd1c0"),
+}
+"""(light, dark) by class."""
+
+LOOKS: dict[str, dict[str, str]] = {
+    "b": {"font-weight": "600"},
+    "ctx": {"opacity": "0.55"},
+    "dot": {"opacity": "0.45"},
+    "limit": {"stroke-dasharray": "4 3"},
+    "hollow": {"fill": PANEL[0]},
+    "halo": {"stroke": PANEL[0], "stroke-width": "1.5"},
+    "direct": {"paint-order": "stroke", "stroke": PANEL[0], "stroke-width": "3", "stroke-linejoin": "round"},
+}
+"""Attributes by class, apart from the colour."""
+
+
+def list_attributes(classes: str) -> dict[str, str]:
+    """Return the presentation attributes of classes, in light colours."""
+    found: dict[str, str] = {}
+    for name in classes.split():
+        if name in COLOURS:
+            found["color"] = COLOURS[name][0]
+        found |= LOOKS.get(name, {})
+    return found
+
+
+def make_style_sheet() -> str:
+    """Return the CSS of all classes, dark colours included; marks are `currentColor` everywhere."""
+    looks = (f"svg.figure .{name}{{{_declare(look)}}}" for name, look in LOOKS.items())
+    dark = "".join(_list_rules(1))
+    return "".join([*_list_rules(0), *looks, f"@media screen and (prefers-color-scheme:dark){{{dark}}}"])
+
+
+def _list_rules(theme: int) -> Iterator[str]:
+    yield f"svg.figure{{color:{_INK[theme]}}}"
+    yield from (f"svg.figure .{name}{{color:{colours[theme]}}}" for name, colours in COLOURS.items())
+    if theme:
+        yield f"svg.figure .hollow{{fill:{PANEL[theme]}}}svg.figure .halo,svg.figure .direct{{stroke:{PANEL[theme]}}}"
+
+
+def _declare(look: dict[str, str]) -> str:
+    return ";".join(f"{name}:{value}" for name, value in look.items())

@@ -1,0 +1,68 @@
+"""A roofline: rates over operational intensity, below what the device can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from markupsafe import Markup
+
+from ..view.figure_model import Roofline
+from .axis import BELOW, TICK_GAP, draw_level_name, draw_x_axis, draw_y_axis
+from .canvas import Canvas
+from .marks import draw_mark, list_numbers
+from .scale import Scale, fit_scale
+from .text import measure_text
+
+HEIGHT = 260
+TOP, EDGE = 22, 14
+RADIUS = 3.5
+NAME_GAP = 6
+
+
+def draw_roofline(figure: Roofline, width: int) -> Markup:
+    """Return the SVG of a figure."""
+    canvas = Canvas(width, HEIGHT, figure.alt)
+    lower = HEIGHT - BELOW
+    y_scale = fit_scale(figure.y, _list_rates(figure), lower, TOP + 14, is_vertical=True)
+    left = max((measure_text(tick.text) for tick in y_scale.ticks), default=0.0) + TICK_GAP + 6
+    right = width - EDGE
+    x_scale = fit_scale(figure.x, _list_intensities(figure), left, right)
+    canvas.text(2, 11, figure.y.title, "title", room=width / 2)
+    draw_y_axis(canvas, y_scale, left, right)
+    draw_x_axis(canvas, x_scale, TOP + 14, lower, figure.x.title)
+    for roof in figure.roofs:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in _bend(roof.bandwidth, roof.peak, x_scale, y_scale))
+        canvas.add("polyline", "ink", points=path, fill="none", stroke="currentColor", stroke_width=1.5)
+        draw_level_name(canvas, right, y_scale(roof.peak), roof.text, (right, right - left))
+    shown = [one for one in figure.dots if x_scale.shows(one.x) and y_scale.shows(one.mark.estimate.value)]
+    for dot in shown:
+        draw_mark(canvas, dot.mark, y_scale, x_scale(dot.x), is_vertical=True, radius=RADIUS)
+    for dot in shown:
+        x, y = x_scale(dot.x), y_scale(dot.mark.estimate.value)
+        name = measure_text(dot.name)
+        if name <= right - x - NAME_GAP and canvas.text(x + NAME_GAP, y + 4, dot.name, "direct note") is not None:
+            continue
+        if name <= x - NAME_GAP - left:
+            canvas.text(x - NAME_GAP, y + 4, dot.name, "direct note", anchor="end")
+    return canvas.render()
+
+
+def _bend(bandwidth: float, peak: float, x_scale: Scale, y_scale: Scale) -> Iterator[tuple[float, float]]:
+    """Yield the corners of a roof within the plot: along the memory's limit to the ridge, then along the peak."""
+    ridge = peak / bandwidth
+    first = max(x_scale.low, y_scale.low / bandwidth)
+    if first < ridge:
+        yield x_scale(first), y_scale(first * bandwidth)
+    yield x_scale(max(ridge, x_scale.low)), y_scale(peak)
+    yield x_scale(x_scale.high), y_scale(peak)
+
+
+def _list_rates(figure: Roofline) -> Iterator[float]:
+    for dot in figure.dots:
+        yield from list_numbers(dot.mark)
+    yield from (roof.peak for roof in figure.roofs)
+
+
+def _list_intensities(figure: Roofline) -> Iterator[float]:
+    yield from (dot.x for dot in figure.dots)
+    yield from (roof.peak / roof.bandwidth for roof in figure.roofs)

@@ -1,0 +1,172 @@
+"""Answer cards: each suite's question with a figure that fits it, and questions of one kind on one card.
+
+Which figure fits: a curve where the case that answers is one of several sizes, stages where the answer is about
+compiling, else points. A suite may declare another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.traced import is_slowed_down
+from jaxmeter.harness.record import Answer
+
+from .. import numbers
+from ..text import counted, shorten
+from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, rank_answer, tell_answer
+from .figure_model import Figure
+from .figures.growth import draw_growth
+from .figures.ledger import draw_ledgers, find_largest, list_traced
+from .figures.marks import find_hue, name_workload
+from .figures.memory import SHARE, draw_shares
+from .figures.speed import compare_jit, compare_variants, list_jit_speedups
+from .figures.stages import draw_stages
+from .keys import fragment_of
+from .overview_model import Card, Phrase
+from .sweeps import FEWEST_SIZES, Sweep, group_cases
+from .tone import Tone
+
+MOST_CARDS = 8
+"""Of the first screen, by rank; the rest unfolds below."""
+
+OF_COMPILING = ("trace_s", "lower_s", "compile_s", "compile_total_s", "first_call_s", "first_result_s")
+"""Metrics whose parts are the stages on the way to the first result."""
+
+MOST_LEDGERS = 6
+
+MEMORY_RANK = 8.5
+"""Among those of the suites."""
+
+
+def make_cards(standing: Mapping[str, Case], told: Sequence[Case]) -> tuple[Card, ...]:
+    """Return a card for each suite and for memory, in the order of their ranks; those without an answer come last.
+
+    Args:
+      standing: By suite, the case that stands for it.
+      told: On each machine, each case once.
+    """
+    cards = [_make_card(suite, case, told) for suite, case in standing.items() if not _is_of_jit(case)]
+    memory = _make_memory_card(told)
+    return tuple(sorted([*cards, *memory], key=lambda one: (not one.is_answered, one.rank)))
+
+
+def make_jit_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card | None:
+    """Return what jit is worth in the cases that stand for a suite; None where none was timed by eager code too."""
+    cases = [one for case in standing.values() for one in _find_same(case, told)]
+    figure = compare_jit(cases)
+    if figure is None:
+        return None
+    pairs = list_jit_speedups(cases)
+    smallest, (largest, surest) = (
+        min((speedup for speedup, _ in pairs), key=lambda one: one.estimate),
+        max(pairs, key=lambda pair: pair[0].estimate),
+    )
+    words = " to ".join(
+        " ".join(part for part in numbers.speedup_with_bounds(one) if part != numbers.MISSING)
+        for one in dict.fromkeys((smallest, largest))
+    )
+    return Card(
+        "jit", "Is jit worth it?", (Phrase(f"jit is {words} as fast as eager code."),), figure, fragment_of(surest)
+    )
+
+
+def make_time_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card | None:
+    """Return where the time of traced steps goes, of the cases that stand for a suite; None without a capture."""
+    ordered = sorted(standing.values(), key=rank_answer)
+    traced = list_traced([one for case in ordered for one in _find_same(case, told)])[:MOST_LEDGERS]
+    figure = draw_ledgers(traced)
+    if figure is None:
+        return None
+    alike = [variant for variant in traced if not is_slowed_down(variant)]
+    found = [(largest, variant) for variant in alike if (largest := find_largest(variant)) is not None]
+    if not found:
+        phrase = Phrase("Traced steps are unlike timed ones: shares are of the traced steps.", tone=Tone.WARN)
+        return Card("time", "Where does the time go?", (phrase,), figure, fragment_of(traced[0].case))
+    (part, share), variant = min(found, key=lambda one: (one[0][0] == "device", -one[0][1]))
+    text = f"{name_workload(variant.case)}: {numbers.percent(share)} {part}."
+    slowed = (
+        f" {len(traced) - len(alike)} of {len(traced)} are slowed down by tracing." if len(alike) < len(traced) else ""
+    )
+    phrase = Phrase(f"{text[:1].upper()}{text[1:]}{slowed}", find_hue(variant.case.run))
+    return Card("time", "Where does the time go?", (phrase,), figure, fragment_of(variant.case))
+
+
+def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[Case]) -> Figure | None:
+    """Return the figure that shows an answer; None where nothing has a number.
+
+    Args:
+      cases: The case that stands for the suite, on each machine that ran it.
+      told: On each machine, each case once.
+    """
+    metric = "execution_s" if answer is None else answer.metric
+    focus = () if answer is None else answer.variants
+    wanted = "" if answer is None else answer.figure
+    if wanted == "ledger":
+        return draw_ledgers([one for case in cases for one in case.shown], of_one_case=True)
+    sweeps = [sweep for case in cases if (sweep := _find_sweep(case, told)) is not None]
+    if wanted in ("", "growth") and sweeps and (figure := draw_growth(sweeps, (metric,), focus)) is not None:
+        return figure
+    if wanted == "stages" or (not wanted and metric in OF_COMPILING):
+        variants = [one for case in cases for one in case.shown if not focus or one.name in focus]
+        return draw_stages(variants, of_one_case=True)
+    return compare_variants(cases, metric, is_small=True)
+
+
+def _make_card(suite: str, case: Case, told: Sequence[Case]) -> Card:
+    cases = _find_same(case, told)
+    answer = choose_answer(case)
+    phrases = []
+    for one in cases:
+        text, tone = tell_answer(one)
+        phrases.append(Phrase(text, find_hue(one.run), tone))
+    question = case.planned.question or case.planned.description if answer is None else answer.question
+    return Card(
+        id=shorten(suite, LONGEST_SUITE),
+        question=shorten(question or f"{suite[:1].upper()}{suite[1:].replace('_', ' ')}", LONGEST_QUESTION),
+        phrases=tuple(phrases),
+        figure=choose_figure(answer, cases, told),
+        target=fragment_of(case),
+        rank=rank_answer(case),
+    )
+
+
+def _make_memory_card(told: Sequence[Case]) -> list[Card]:
+    figure = draw_shares(told)
+    if figure is None:
+        return []
+    largest = figure.rows[0]
+    share = numbers.percent(largest.marks[0].estimate.value)
+    beyond = sum((one.read(SHARE).estimate or 0.0) > 1 for case in told for one in case.shown)
+    fits = f" {counted(beyond, 'variant')} without room." if beyond else " All fit."
+    text = f"Largest plan: {largest.label}, {largest.note}, {share} of the device.{fits}"
+    phrase = Phrase(text, tone=Tone.BAD if beyond else Tone.PLAIN)
+    return [Card("memory", "How much memory, does it fit?", (phrase,), figure, rank=MEMORY_RANK)]
+
+
+def _find_same(case: Case, told: Sequence[Case]) -> list[Case]:
+    """Return the case on each machine that ran it."""
+    fragment = fragment_of(case)
+    return [one for one in told if fragment_of(one) == fragment]
+
+
+def _find_sweep(case: Case, told: Sequence[Case]) -> Sweep | None:
+    """Return the cases of the same run that differ from one in a number only; None of fewer than three."""
+    own = [one for one in told if one.run is case.run and one.planned.workload == case.planned.workload]
+    for param in case.planned.params:
+        for sweep in group_cases(own, param):
+            has_case = any(one is case for _, one in sweep.cases)
+            if has_case and len({size for size, _ in sweep.cases}) >= FEWEST_SIZES:
+                return sweep
+    return None
+
+
+def _is_of_jit(case: Case) -> bool:
+    """Return whether a suite asks what jit is worth: one implementation by jit against the same by eager code."""
+    answer = case.planned.answer
+    if answer is None or answer.against is None or answer.metric != "execution_s":
+        return False
+    one, other = (case.find(name) for name in answer.variants)
+    if one is None or other is None or one.planned.implementation != other.planned.implementation:
+        return False
+    return (one.planned.mode, other.planned.mode) == ("jit", "eager")

@@ -1,0 +1,111 @@
+"""The figures of a case, always in one order: how fast, where the time goes, first call, operations, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
+from jaxmeter.harness.record.cases import COMPILATION
+
+from .. import numbers
+from ..text import shorten
+from ..write import write_reading
+from .answers import find_headline, tell_answer
+from .figures.growth import draw_growth
+from .figures.history import draw_history
+from .figures.ledger import draw_ledgers, draw_operations, find_largest
+from .figures.marks import TIME, find_hue, name_variant
+from .figures.memory import MEASURED, PLANNED, draw_memory
+from .figures.speed import compare_variants
+from .figures.stages import draw_stages
+from .names import LONGEST_NAME
+from .overview_model import Card, Phrase
+from .page_model import Tone
+from .sweeps import Sweep
+
+MOST_STAGES = 8
+"""Variants whose first calls are drawn; the table has all."""
+
+
+def make_case_figures(
+    cases: Sequence[Case], sweeps: Sequence[Sweep], earlier: Sequence[Sequence[Case]]
+) -> tuple[Card, ...]:
+    """Return the cards of a case that have a figure.
+
+    Args:
+      cases: The case on each machine that ran it.
+      sweeps: Those of its suite.
+      earlier: By machine, the case in all runs, the newest first.
+    """
+    variants = [variant for case in cases for variant in case.shown]
+    traced = [variant for variant in variants if find_trace(variant) is not None]
+    traced.sort(key=lambda one: one.planned.mode != "jit")
+    found = (
+        Card("speed", "How fast?", tuple(_describe_speed(cases)), compare_variants(cases, with_dots=True)),
+        Card("time", "Where does the time go?", tuple(_describe_times(traced)), draw_ledgers(traced, of_one_case=True)),
+        Card("first", "What does the first call cost?", (), draw_stages(variants[:MOST_STAGES], of_one_case=True)),
+        *(_make_operations_card(variant) for variant in traced[:1]),
+        Card("memory", "How much memory?", tuple(_describe_memory(cases)), draw_memory(cases)),
+        *_list_growth(cases, sweeps),
+        Card("history", "How was it in earlier runs?", (), draw_history(earlier)),
+    )
+    return tuple(card for card in found if card.figure is not None)
+
+
+def write_case_heading(cases: Sequence[Case]) -> str:
+    """Return the case's name, with the time of the variant that leads it on each device."""
+    name = shorten(cases[0].planned.name, LONGEST_NAME)
+    told = []
+    for case in cases:
+        variant = find_headline(case, case.planned.answer)
+        reading = None if variant is None else variant.read(TIME)
+        if reading is not None and reading.interval is not None:
+            told.append(f"{numbers.time(reading.estimate)} on {case.run.where.upper()}")
+    return f"{name}: {', '.join(told)}" if told else name
+
+
+def _describe_speed(cases: Sequence[Case]) -> Iterator[Phrase]:
+    for case in cases:
+        text, tone = tell_answer(case)
+        if tone is not Tone.MUTED:
+            yield Phrase(text, find_hue(case.run), tone)
+
+
+def _describe_times(traced: Sequence[Variant]) -> Iterator[Phrase]:
+    for variant in traced[:1]:
+        largest = find_largest(variant)
+        if largest is not None:
+            bound = describe_bound_of(variant)
+            text = f"{name_variant(variant)}: {numbers.percent(largest[1])} {largest[0]}; {bound}."
+            yield Phrase(text, find_hue(variant.case.run))
+
+
+def _list_growth(cases: Sequence[Case], sweeps: Sequence[Sweep]) -> Iterator[Card]:
+    """Yield a card for each param over which the case is one of several sizes."""
+    own: dict[str, list[tuple[float, Sweep]]] = {}
+    for sweep in sweeps:
+        for size, one in sweep.cases:
+            if any(one is case for case in cases):
+                own.setdefault(sweep.param, []).append((size, sweep))
+    for param, found in own.items():
+        metric = "compile_total_s" if cases[0].planned.measures == COMPILATION else TIME
+        figure = draw_growth([sweep for _, sweep in found], (metric,), here=found[0][0])
+        yield Card(f"growth-{param}", f"How does it grow with {param}?", (), figure)
+
+
+def _make_operations_card(variant: Variant) -> Card:
+    return Card("operations", f"Which operations of {name_variant(variant)}?", (), draw_operations(variant))
+
+
+def _describe_memory(cases: Sequence[Case]) -> Iterator[Phrase]:
+    for case in cases:
+        known = [one for one in case.shown if one.read(PLANNED).interval is not None]
+        if known:
+            largest = max(known, key=lambda one: one.read(PLANNED).estimate or 0.0)
+            planned, measured = (largest.read(name) for name in (PLANNED, MEASURED))
+            text = f"{name_variant(largest)} plans {write_reading(planned)[0]}"
+            if measured.interval is not None:
+                text += f", {METRICS[MEASURED].title} {write_reading(measured)[0]}"
+            yield Phrase(f"{text}.", find_hue(case.run))

@@ -1,0 +1,107 @@
+"""Where the time of a step goes, by a profiler capture: a stack of shares for each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.traced import find_slowdown, find_trace, is_slowed_down
+from jaxmeter.harness.record.trace_summary import TracedOperation
+from jaxmeter.harness.traces.ledger import GROUPS
+
+from ... import numbers
+from ...text import counted, shorten, visible
+from ..figure_model import Axis, Fill, Part, StackRow, Stacks
+from ..names import LONGEST_TERM
+from .marks import TIME, find_hue, name_variant, name_workload
+
+SMALLEST_PART = 0.005
+"""Of a step; less is no mark."""
+
+MOST_OPERATIONS = 10
+
+
+def draw_ledgers(variants: Iterable[Variant], *, of_one_case: bool = False) -> Stacks | None:
+    """Return a row for each variant whose capture was read; None without any.
+
+    Args:
+      of_one_case: Whether rows are named by the variant alone.
+    """
+    rows = []
+    for variant in variants:
+        summary = find_trace(variant)
+        if summary is None:
+            continue
+        label = name_variant(variant) if of_one_case else _name(variant)
+        time_s = variant.read(TIME).estimate
+        shares = {group: sum(summary.ledger.get(part, 0.0) for part in parts) for group, parts in GROUPS.items()}
+        whole = max(1.0, sum(shares.values()))  # they are recorded with few digits
+        parts = tuple(
+            Part(numbers.percent(share), share / whole, Fill(group), f"{label}: {group} {numbers.percent(share)}")
+            for group, share in shares.items()
+            if share >= SMALLEST_PART
+        )
+        slowdown = find_slowdown(variant)
+        if is_slowed_down(variant) and slowdown is not None:
+            total = f"traced {numbers.speedup(slowdown)}"  # its shares are not those of a timed step
+        else:
+            total = "" if time_s is None else numbers.time(time_s)
+        rows.append(StackRow(label, find_hue(variant.case.run), parts, total))
+    if not rows:
+        return None
+    alt = "Shares of a traced step. " + "; ".join(f"{row.label}: {_write_parts(row)}" for row in rows)
+    return Stacks(alt, Axis("share of the step, traced", Unit.SHARE), tuple(rows), has_legend=True)
+
+
+def find_largest(variant: Variant) -> tuple[str, float] | None:
+    """Return the part of a traced step that takes most, and its share; None without a capture."""
+    summary = find_trace(variant)
+    if summary is None:
+        return None
+    shares = {group: sum(summary.ledger.get(part, 0.0) for part in parts) for group, parts in GROUPS.items()}
+    largest = max(shares, key=shares.__getitem__)
+    return largest, shares[largest]
+
+
+def draw_operations(variant: Variant) -> Stacks | None:
+    """Return a bar for each of the operations that take most of the device's time; None without a capture."""
+    summary = find_trace(variant)
+    if summary is None or not summary.operations:
+        return None
+    shown = summary.operations[:MOST_OPERATIONS]
+    rows = [_make_operation_row(variant, one) for one in shown]
+    count = summary.others + len(summary.operations) - len(shown)
+    if count:
+        share = max(0.0, 1.0 - sum(one.share for one in shown))
+        part = Part("", share, Fill.TRANSFER, f"{counted(count, 'other operation')}: {numbers.percent(share)}")
+        rows.append(StackRow(f"{count} others", find_hue(variant.case.run), (part,), numbers.percent(share)))
+    alt = f"Operations of {name_variant(variant)}: " + "; ".join(row.parts[0].says for row in rows)
+    return Stacks(alt, Axis("share of the device's busy time", Unit.SHARE), tuple(rows))
+
+
+def _make_operation_row(variant: Variant, one: TracedOperation) -> StackRow:
+    # The file alone: its folders take the room of the line that a reader looks for.
+    share, source = numbers.percent(one.share), shorten(visible(one.source).rpartition("/")[2], LONGEST_TERM)
+    name = shorten(visible(one.name), LONGEST_TERM)
+    says = f"{name}: {share}{f', {source}' if source else ''}"
+    total = f"{share}  {source}" if source else share
+    return StackRow(name, find_hue(variant.case.run), (Part("", one.share, Fill.DEVICE, says),), total)
+
+
+def _name(variant: Variant) -> str:
+    return name_workload(variant.case)
+
+
+def _write_parts(row: StackRow) -> str:
+    return ", ".join(part.says.removeprefix(f"{row.label}: ") for part in row.parts)
+
+
+def list_traced(cases: Sequence[Case]) -> list[Variant]:
+    """Return the variants whose captures were read, one of each case: compiled, and like its timed step, if any is."""
+    found = []
+    for case in cases:
+        traced = [one for one in case.shown if find_trace(one) is not None]
+        if traced:
+            found.append(min(traced, key=lambda one: (is_slowed_down(one), one.planned.mode != "jit")))
+    return sorted(found, key=is_slowed_down)

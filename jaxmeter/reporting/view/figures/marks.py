@@ -1,0 +1,105 @@
+"""Marks of readings: an estimate with its interval, the device's colour, and what it says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+
+from ... import numbers
+from ...text import shorten
+from ...write import write_reading
+from ..doubts import CONTENDED, find_doubts
+from ..figure_model import Estimate, Hue, Mark
+from ..names import LONGEST_TERM
+
+TIME = "execution_s"
+
+MOST_DOTS = 30
+"""Processes that are drawn one by one."""
+
+
+def find_hue(run: Run) -> Hue:
+    """Return the colour of a run's platform."""
+    platform = run.where.partition(":")[0]
+    return Hue(platform) if platform in (Hue.CPU, Hue.GPU, Hue.TPU) else Hue.INK
+
+
+def make_estimate(variant: Variant, reading: Reading, *, with_dots: bool = False) -> Estimate | None:
+    """Return a reading as an estimate; None where there is no number that an axis could show."""
+    interval = reading.interval
+    if interval is None or numbers.usable(interval.estimate) is None or interval.estimate < 0:
+        return None
+    low, high = numbers.positive_bounds(interval) or (None, None)
+    dots = tuple(value for value in reading.known[:MOST_DOTS] if numbers.usable(value) is not None and value > 0)
+    doubtful = bool(find_doubts(variant, reading))
+    return Estimate(interval.estimate, low, high, doubtful, dots if with_dots else ())
+
+
+def make_mark(
+    variant: Variant, metric: str = TIME, *, name: str = "", with_dots: bool = False, is_reference: bool = False
+) -> Mark | None:
+    """Return the mark of a metric; None where the variant has no number of it.
+
+    Args:
+      name: What the mark says that it is of; by default the variant.
+    """
+    reading = variant.read(metric)
+    estimate = make_estimate(variant, reading, with_dots=with_dots)
+    if estimate is None:
+        return None
+    says = f"{name or shorten(variant.name, LONGEST_TERM)}: {write_number(reading)}"
+    doubts = ", ".join(find_doubts(variant, reading))
+    return Mark(
+        estimate, find_hue(variant.case.run), f"{says}, {doubts}" if doubts else says, variant.name, is_reference
+    )
+
+
+def write_number(reading: Reading) -> str:
+    """Return a number with its interval: `5.69 ms [5.42, 5.98]`."""
+    return " ".join(text for text in write_reading(reading) if text not in ("", numbers.MISSING)) or numbers.MISSING
+
+
+def is_contended(cases: Sequence[Case]) -> bool:
+    """Return whether any time of these cases is contended."""
+    return any(CONTENDED in find_doubts(one, one.read(TIME)) for case in cases for one in case.shown)
+
+
+def name_case(case: Case, longest: int = LONGEST_TERM) -> str:
+    """Return a case in short, as a figure's label: `mlp step, batch 32`."""
+    values = (f"{name} {_write_param(value)}" for name, value in case.planned.params.items())
+    return shorten(", ".join((case.planned.workload.replace("_", " "), *values)), longest)
+
+
+def name_apart(case: Case, among: Sequence[Case]) -> str:
+    """Return what tells a case from others: the workload where they have several, and params that differ."""
+    workloads = {one.planned.workload for one in among}
+    alike = [one.planned.params for one in among if one.planned.workload == case.planned.workload]
+    differing = [name for name, value in case.planned.params.items() if any(one.get(name) != value for one in alike)]
+    values = (f"{name} {_write_param(case.planned.params[name])}" for name in differing)
+    workload = [case.planned.workload.replace("_", " ")] if len(workloads) > 1 or not differing else []
+    return shorten(", ".join((*workload, *values)), LONGEST_TERM)
+
+
+def name_workload(case: Case) -> str:
+    """Return a case by its workload alone, where one case stands for it: `mlp step`."""
+    return shorten(case.planned.workload.replace("_", " "), LONGEST_TERM)
+
+
+def name_variant(variant: Variant, case: Case | None = None) -> str:
+    """Return a variant in short: the implementation, with its mode where others of it are shown too.
+
+    Args:
+      case: The case that it is shown with, by default its own.
+    """
+    shown = (case or variant.case).shown
+    several = sum(one.planned.implementation == variant.planned.implementation for one in shown) > 1
+    name = variant.planned.implementation.replace("_", " ")
+    return f"{name}, {variant.planned.mode}" if several else name
+
+
+def _write_param(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value).replace("_", " ")
+    return numbers.short_count(value) if numbers.usable(value) is not None else str(value)

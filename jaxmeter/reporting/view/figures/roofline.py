@@ -1,0 +1,68 @@
+"""How near the limit: the rate of each fastest compiled variant over its operational intensity, on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.roofline import find_peak_flops, find_product_format
+
+from ... import numbers
+from ...text import counted, shorten
+from ..figure_model import Axis, Dot, Roof, Roofline
+from ..names import LONGEST_TERM
+from .marks import TIME, make_mark, name_case, name_workload
+
+INTENSITY, RATE = "operational_intensity", "achieved_flops"
+
+MOST_ROOFS = 2
+"""Formats with the most cases; a page of five roofs is read by nobody."""
+
+
+def draw_roofline(cases: Sequence[Case]) -> Roofline | None:
+    """Return the figure of one device; None where no case has a cost and no peak is known.
+
+    Args:
+      cases: Of one machine, each once.
+    """
+    found = [(variant, dot) for case in cases if (variant := _choose_fastest(case)) and (dot := _make_dot(variant))]
+    roofs = _list_roofs([variant for variant, _ in found])
+    if not found or not roofs:
+        return None
+    ordered = sorted((dot for _, dot in found), key=lambda one: -one.mark.estimate.value)
+    alt = f"Rates of {counted(len(ordered), 'case')} below {roofs[0].text}. The fastest: {ordered[0].mark.says}"
+    x = Axis("FLOP per byte, log", Unit.COUNT, is_log=True)
+    return Roofline(alt, x, Axis("rate, log", Unit.FLOP_PER_SECOND, is_log=True), tuple(ordered), roofs)
+
+
+def _choose_fastest(case: Case) -> Variant | None:
+    compiled = [
+        one
+        for one in case.shown
+        if one.planned.mode in ("jit", "aot") and one.read(TIME).has_number and not one.is_peer
+    ]
+    return min(compiled, key=lambda one: one.read(TIME).estimate or 0.0, default=None)
+
+
+def _make_dot(variant: Variant) -> Dot | None:
+    intensity = variant.read(INTENSITY).estimate
+    mark = make_mark(variant, RATE, name=name_case(variant.case))
+    if intensity is None or intensity <= 0 or mark is None or mark.estimate.value <= 0:
+        return None
+    return Dot(intensity, mark, name_workload(variant.case))
+
+
+def _list_roofs(variants: Sequence[Variant]) -> tuple[Roof, ...]:
+    """Return the roofs of the formats that most cases compute in."""
+    counts: dict[str, int] = {}
+    roofs: dict[str, Roof] = {}
+    for variant in variants:
+        peak, bandwidth = find_peak_flops(variant), variant.environment.peak_bytes_per_s
+        name = find_product_format(variant)
+        if peak and bandwidth and name:
+            counts[name] = counts.get(name, 0) + 1
+            source = shorten(variant.environment.peaks_source or "", LONGEST_TERM)
+            limits = f"{numbers.amount(peak, 'FLOP/s')} {name}, {numbers.amount(bandwidth, 'B/s')}"
+            roofs[name] = Roof(bandwidth, peak, f"{limits}{f', {source}' if source else ''}")
+    return tuple(roofs[name] for name in sorted(counts, key=lambda one: -counts[one])[:MOST_ROOFS])

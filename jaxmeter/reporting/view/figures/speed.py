@@ -1,0 +1,156 @@
+"""Speed: what the variants of a case take, and what jit is worth, as points with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_eager
+from jaxmeter.harness.metrics.metric import Reading, Unit
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.table import METRICS
+
+from ... import numbers
+from ...text import counted, shorten
+from ...write import write_reading
+from ..figure_model import Axis, PointRow, Points
+from ..names import LONGEST_TERM
+from .marks import TIME, make_mark, name_apart, name_variant, name_workload, write_number
+
+WIDE = 3.0
+"""Times that differ by more than this factor stand on a logarithmic axis."""
+
+MOST_ROWS = 14
+"""Of a case's figure; the table below it has all."""
+
+MOST_JIT_ROWS = 7
+"""Of the card about jit: the largest and the smallest speedups."""
+
+
+def compare_variants(
+    cases: Sequence[Case], metric: str = TIME, *, with_dots: bool = False, is_small: bool = False
+) -> Points | None:
+    """Return a row for each variant on each device; None where nothing has a number.
+
+    Args:
+      cases: One case on each device that ran it.
+      with_dots: Whether each process is drawn.
+      is_small: Whether numbers stand without their intervals, which the marks show.
+    """
+    rows = []
+    for case in cases:
+        for variant in case.shown:
+            mark = make_mark(variant, metric, name=name_variant(variant), with_dots=with_dots)
+            if mark is not None:
+                note = _write_short(variant.read(metric)) if is_small else write_number(variant.read(metric))
+                rows.append(PointRow(name_variant(variant), (mark,), note, is_context=variant.is_peer))
+    if not rows:
+        return None
+    shown = rows[:MOST_ROWS]
+    items = cases[0].planned.items_unit if METRICS[metric].unit is Unit.ITEMS_PER_SECOND else ""
+    axis = choose_axis(metric, [mark.estimate.value for row in shown for mark in row.marks], items)
+    dots = "; dots: processes" if with_dots else ""
+    alt = (
+        f"{METRICS[metric].title} of {counted(len(shown), 'variant')}: {'; '.join(row.marks[0].says for row in shown)}"
+    )
+    return Points(alt, Axis(f"{axis.title}{dots}", axis.unit, axis.is_log), tuple(shown))
+
+
+def compare_suite(cases: Sequence[Case]) -> Points | None:
+    """Return a row for each implementation of a suite's cases: its fastest mode, and eager code as the reference.
+
+    Of many the first are shown.
+    """
+    rows = [row for case in cases for row in _list_implementations(case, name_apart(case, cases))][:MOST_ROWS]
+    if not rows:
+        return None
+    axis = choose_axis(TIME, [mark.estimate.value for row in rows for mark in row.marks])
+    has_eager = any(mark.is_reference for row in rows for mark in row.marks)
+    alt = "; ".join(f"{row.label}: {row.note}" for row in rows)
+    return Points(alt, axis, tuple(rows), mark_names=("compiled", "eager") if has_eager else ("", ""))
+
+
+def _list_implementations(case: Case, name: str) -> Iterator[PointRow]:
+    """Yield a row for each implementation that was timed."""
+    by_name: dict[str, list[Variant]] = {}
+    for variant in case.shown:
+        if variant.read(TIME).has_number:
+            by_name.setdefault(variant.planned.implementation, []).append(variant)
+    for implementation, variants in by_name.items():
+        fastest = min(variants, key=lambda one: one.read(TIME).estimate or 0.0)
+        eager = next((one for one in variants if one.planned.mode == "eager" and one is not fastest), None)
+        label = f"{implementation.replace('_', ' ')}, {name}"
+        marks = (
+            None if eager is None else make_mark(eager, name=f"{label}, eager", is_reference=True),
+            make_mark(fastest, name=f"{label}, {fastest.planned.mode}"),
+        )
+        shown = tuple(mark for mark in marks if mark is not None)
+        if shown:
+            yield PointRow(label, shown, write_number(fastest.read(TIME)), is_context=fastest.is_peer)
+
+
+def choose_axis(metric: str, values: Sequence[float], items: str = "") -> Axis:
+    """Return the axis of a metric: logarithmic where numbers differ much, unless they are shares.
+
+    Args:
+      items: Of a throughput, what is counted.
+    """
+    entry = METRICS[metric]
+    title = f"{shorten(items, LONGEST_TERM)} per second" if items else entry.title
+    known = [value for value in values if value > 0]
+    is_wide = bool(known) and max(known) > WIDE * min(known) and len(known) == len(values)
+    is_log = is_wide and entry.unit is not Unit.SHARE
+    return Axis(f"{title}, log" if is_log else title, Unit.COUNT if items else entry.unit, is_log)
+
+
+def _write_short(reading: Reading) -> str:
+    """Return a number without its interval; of a throughput without what is counted, which the axis names."""
+    if reading.metric.unit is Unit.ITEMS_PER_SECOND and reading.estimate is not None:
+        return numbers.short_count(reading.estimate)
+    return write_reading(reading)[0]
+
+
+def compare_jit(cases: Iterable[Case]) -> Points | None:
+    """Return what jit is worth: a row for each case that was timed by eager code too; None without any.
+
+    Of many cases those with the smallest and the largest speedups are shown.
+    """
+    found = [pair for case in cases if (pair := _choose_pair(case)) is not None]
+    if not found:
+        return None
+    ordered = sorted(found, key=lambda one: one[2].estimate)
+    half = MOST_JIT_ROWS // 2
+    shown = ordered if len(ordered) <= MOST_JIT_ROWS else [*ordered[:half], *ordered[half - MOST_JIT_ROWS :]]
+    rows = [_make_jit_row(*one) for one in shown]
+    times = [mark.estimate.value for row in rows for mark in row.marks]
+    alt = "; ".join(f"{row.label}: {row.note} as fast with jit" for row in rows)
+    return Points(alt, choose_axis(TIME, times), tuple(rows), note_title="speedup", mark_names=("jit", "eager"))
+
+
+def list_jit_speedups(cases: Iterable[Case]) -> list[tuple[Interval, Case]]:
+    """Return the speedup of jit over eager code that stands for each case, in the order of the cases."""
+    found = ((case, _choose_pair(case)) for case in cases)
+    return [(pair[2], case) for case, pair in found if pair is not None]
+
+
+def _choose_pair(case: Case) -> tuple[Variant, Variant, Interval] | None:
+    """Return jit, eager and the speedup of the case's first implementation that was timed both ways."""
+    for variant in case.shown:
+        eager = find_eager(variant)
+        if variant.planned.mode != "jit" or eager is None or doubt_ratio(variant, eager):
+            continue
+        eager_variant = case.find(eager.planned.name)
+        speedup = compare_paired(variant, eager)
+        if speedup is not None and eager_variant is not None:
+            return variant, eager_variant, speedup
+    return None
+
+
+def _make_jit_row(jit: Variant, eager: Variant, speedup: Interval) -> PointRow:
+    name = name_workload(jit.case)
+    marks = (
+        make_mark(eager, name=f"{name}, eager", is_reference=True),
+        make_mark(jit, name=f"{name}, jit"),
+    )
+    note = " ".join(part for part in numbers.speedup_with_bounds(speedup) if part != numbers.MISSING)
+    return PointRow(name, tuple(mark for mark in marks if mark is not None), note)

@@ -1,0 +1,47 @@
+"""The cost of the first call: trace, lower, compile and run, as a stack for each variant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jaxmeter.harness.metrics.derived import STAGES
+from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.reading import Variant
+from jaxmeter.harness.metrics.table import METRICS
+
+from ... import numbers
+from ..figure_model import Axis, Fill, Part, StackRow, Stacks
+from .marks import find_hue, name_apart, name_variant
+
+FILLS = (Fill.FIRST, Fill.SECOND, Fill.THIRD, Fill.FOURTH)
+
+NAMES = {"trace_s": "trace", "lower_s": "lower", "compile_s": "compile", "first_call_s": "run"}
+
+
+def draw_stages(variants: Iterable[Variant], *, of_one_case: bool = False) -> Stacks | None:
+    """Return a row for each variant that was compiled in a cold process; None without any.
+
+    Args:
+      of_one_case: Whether rows are named by the variant alone.
+    """
+    rows, variants = [], list(variants)
+    cases = [variant.case for variant in variants]
+    for variant in variants:
+        readings = {stage: variant.read(stage) for stage in STAGES}
+        known = {
+            stage: one.estimate for stage, one in readings.items() if one.estimate is not None and one.estimate > 0
+        }
+        if not known or "compile_s" not in known:
+            continue
+        label = name_variant(variant) if of_one_case else name_apart(variant.case, cases)
+        parts = tuple(
+            Part(NAMES[stage], known[stage], fill, f"{label}: {METRICS[stage].title} {numbers.time(known[stage])}")
+            for stage, fill in zip(STAGES, FILLS, strict=True)
+            if stage in known
+        )
+        total = numbers.time(variant.read("first_result_s").estimate or sum(known.values()))
+        rows.append(StackRow(label, find_hue(variant.case.run), parts, total))
+    if not rows:
+        return None
+    alt = "Time to the first result. " + "; ".join(f"{row.label}: {row.total}" for row in rows)
+    return Stacks(alt, Axis("time to the first result, cold", Unit.SECONDS), tuple(rows))

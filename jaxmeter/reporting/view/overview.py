@@ -1,0 +1,209 @@
+"""The first screen: devices, what changed, how far to trust the numbers, what jit is worth, where the time goes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.reading import Case, Run
+from jaxmeter.harness.record import INCOMPLETE
+from jaxmeter.harness.record.self_test import SelfTest
+
+from .. import numbers
+from ..compare.findings import Change, Changes, Finding
+from ..text import counted, shorten
+from .cards import MOST_CARDS, make_cards, make_jit_card, make_time_card
+from .changes import write_effect
+from .comparisons import Comparisons
+from .figure_model import Axis, Estimate, Forest, ForestRow, Hue, Mark
+from .figures.marks import TIME, find_hue
+from .figures.roofline import draw_roofline
+from .machines import MachineRuns
+from .names import LONGEST_NAME, LONGEST_TERM
+from .overview_model import Card, Device, Overview, Phrase, TrustFact
+from .page_model import Item, Tone
+from .reasons import count_statuses
+from .runs import describe_cores, name_device
+from .trust import list_smallest
+
+MOST_CHANGES = 6
+"""Rows of the forest; all changes stand in their own list."""
+
+MOST_DEVICES = 4
+
+NOTE = "[a, b]: 95 % confidence interval across processes"
+
+
+def make_overview(
+    machines: Sequence[MachineRuns],
+    standing: Mapping[str, Case],
+    told: Sequence[Case],
+    comparisons: Comparisons,
+    warnings: Sequence[Item],
+) -> Overview:
+    """Return the first screen of a page.
+
+    Args:
+      standing: By suite, the case that stands for it.
+      told: On each machine, each case once.
+      warnings: About the data.
+    """
+    cards = make_cards(standing, told)
+    return Overview(
+        heading=_write_heading(machines),
+        devices=tuple(_describe_device(machine, told) for machine in machines[:MOST_DEVICES]),
+        note=NOTE,
+        changed=_make_changed_card(comparisons),
+        trust=tuple(_list_trust(machines, told, warnings)),
+        jit=make_jit_card(standing, told),
+        time=make_time_card(standing, told),
+        cards=cards[:MOST_CARDS],
+        more=cards[MOST_CARDS:],
+        rooflines=tuple(_list_rooflines(machines, told)),
+    )
+
+
+def _list_rooflines(machines: Sequence[MachineRuns], told: Sequence[Case]) -> Iterable[Card]:
+    for machine in machines[:MOST_DEVICES]:
+        figure = draw_roofline([case for case in told if machine.has(case.run)])
+        if figure is not None:
+            name = _name_platform(machine.newest).removeprefix("a ")
+            yield Card(f"roofline-{machine.newest.where}", f"How near the limit? {name}", (), figure)
+
+
+def _write_heading(machines: Sequence[MachineRuns]) -> str:
+    """Return `JAX 0.10.2 on a CPU`, `JAX on a CPU (0.10.2) and a GPU (0.11.2)`."""
+    if not machines:
+        return "No run"
+    shown = machines[:MOST_DEVICES]
+    versions = [machine.newest.environment.packages.get("jax", "of unknown version") for machine in shown]
+    devices = [_name_platform(machine.newest) for machine in shown]
+    more = f" and {counted(len(machines) - len(shown), 'more device')}" if len(machines) > len(shown) else ""
+    if len(set(versions)) == 1:
+        return f"JAX {versions[0]} on {_join(devices)}{more}"
+    named = [f"{device} ({version})" for device, version in zip(devices, versions, strict=True)]
+    return f"JAX on {_join(named)}{more}"
+
+
+def _name_platform(run: Run) -> str:
+    where = run.where
+    words = {"cpu": "a CPU", "gpu": "a GPU", "tpu": "a TPU"}
+    return words.get(where, where)
+
+
+def _join(names: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(names))
+    counts = [name if names.count(name) == 1 else f"{names.count(name)} {name.removeprefix('a ')}s" for name in unique]
+    return counts[0] if len(counts) == 1 else f"{', '.join(counts[:-1])} and {counts[-1]}"
+
+
+def _describe_device(machine: MachineRuns, told: Sequence[Case]) -> Device:
+    run = machine.newest
+    own = [case for case in told if machine.has(case.run)]
+    runs = f", {counted(len(machine.runs), 'run')}" if len(machine.runs) > 1 else ""
+    name = f"{shorten(name_device(run), LONGEST_TERM)}, {describe_cores(run)}" if run.where == "cpu" else ""
+    name = name or shorten(name_device(run), LONGEST_TERM)
+    return Device(find_hue(run), name, f"{counted(len(own), 'case')}{runs}, {run.manifest.started[:10]}")
+
+
+def _make_changed_card(comparisons: Comparisons) -> Card:
+    question = "What changed?"
+    if not comparisons.of_machines:
+        text = "No earlier run on this page."
+        return Card("changed", question, (Phrase(text, tone=Tone.MUTED),))
+    phrases = tuple(_describe_changes(machine, changes) for machine, changes in comparisons.of_machines)
+    found = [
+        (one, find_hue(machine.newest))
+        for machine, changes in comparisons.of_machines
+        for one in changes.having(Finding.SLOWER, Finding.FASTER)
+        if one.metric == TIME and one.effect is not None and one.effect.estimate > 0
+    ]
+    found.sort(key=lambda pair: -_size(pair[0]))
+    return Card("changed", question, phrases, _draw_forest([one for one, _ in found]), "changed")
+
+
+def _describe_changes(machine: MachineRuns, changes: Changes) -> Phrase:
+    hue = find_hue(machine.newest)
+    if changes.conditions.incomparable:
+        return Phrase(f"Not comparable: {changes.conditions.incomparable}.", hue, Tone.WARN)
+    slower, faster = (sum(one.finding is kind for one in changes.times) for kind in (Finding.SLOWER, Finding.FASTER))
+    suspected = sum(one.finding in (Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER) for one in changes.times)
+    how = next((one.condition for one in changes.times if one.condition), "")
+    of = f"of {counted(len(changes.times), 'time')}{f' {how}' if how else ''}"
+    also = f", {suspected} suspected" if suspected else ""
+    smallest = [one.smallest for one in changes.times if one.smallest is not None]
+    detectable = f" Smallest detectable: {numbers.percent(statistics.median(smallest))}." if smallest else ""
+    if not slower and not faster:
+        return Phrase(f"Nothing confirmed {of}{also}.{detectable}", hue)
+    counts = ", ".join(f"{number} {word}" for number, word in ((slower, "slower"), (faster, "faster")) if number)
+    return Phrase(f"{counts} {of}{also}.{detectable}", hue, Tone.BAD if slower else Tone.GOOD)
+
+
+def _draw_forest(found: Sequence[Change]) -> Forest | None:
+    rows = tuple(map(_make_row, found[:MOST_CHANGES]))
+    if not rows:
+        return None
+    alt = "Confirmed changes of times. " + "; ".join(row.mark.says for row in rows)
+    return Forest(alt, Axis("change of the time, log", Unit.RATIO, is_log=True), rows)
+
+
+def _make_row(one: Change) -> ForestRow:
+    effect = one.effect
+    assert effect is not None
+    label = shorten(f"{one.case} {one.variant}", LONGEST_NAME)
+    text = " ".join(part for part in write_effect(one) if part not in ("", numbers.MISSING))
+    hue = Hue.SLOWER if effect.estimate > 1 else Hue.FASTER
+    says = f"{label}: {one.finding.value}, {text}{f', {one.condition}' if one.condition else ''}"
+    mark = Mark(Estimate(effect.estimate, effect.low, effect.high), hue, says, one.variant)
+    return ForestRow(label, mark, text)
+
+
+def _size(one: Change) -> float:
+    estimate = 1.0 if one.effect is None else one.effect.estimate
+    return max(estimate, 1 / estimate)
+
+
+def _list_trust(machines: Sequence[MachineRuns], told: Sequence[Case], warnings: Sequence[Item]) -> Iterable[TrustFact]:
+    """Yield the smallest detectable speedup, the A/A test, contended times, what failed, and warnings."""
+    own = [(machine, [case for case in told if machine.has(case.run)]) for machine in machines[:MOST_DEVICES]]
+    yield TrustFact(
+        "Smallest detectable speedup",
+        tuple(Phrase(_find_smallest(cases), find_hue(machine.newest)) for machine, cases in own),
+        "method",
+    )
+    yield TrustFact(
+        "A/A test",
+        tuple(
+            Phrase(_describe_test(machine.newest.manifest.self_test), find_hue(machine.newest)) for machine, _ in own
+        ),
+        "method",
+    )
+    yield TrustFact(
+        "Contended times",
+        tuple(_count_contended(cases, find_hue(machine.newest)) for machine, cases in own),
+        "warnings",
+    )
+    statuses = count_statuses(variant for case in told for variant in case.shown)
+    bad = {status: count for status, count in statuses.items() if status in INCOMPLETE}
+    text = ", ".join(f"{count} {status.value}" for status, count in bad.items())
+    yield TrustFact("Wrong or failed", (Phrase(text or "0", tone=Tone.BAD if bad else Tone.PLAIN),), "attention")
+    tone = Tone.WARN if warnings else Tone.PLAIN
+    yield TrustFact("Warnings", (Phrase(str(len(warnings)), tone=tone),), "warnings")
+
+
+def _find_smallest(cases: Sequence[Case]) -> str:
+    smallest = list(list_smallest(variant for case in cases for variant in case.shown))
+    return numbers.percent(statistics.median(smallest)) if smallest else "no speedup"
+
+
+def _describe_test(found: SelfTest | None) -> str:
+    if found is None or not found.is_sound:
+        return "not run"
+    return f"{found.speedups.differ} of {found.speedups.compared} wrong"
+
+
+def _count_contended(cases: Sequence[Case], hue: Hue) -> Phrase:
+    timed = [one for case in cases for one in case.shown if one.read(TIME).interval is not None]
+    contended = sum(one.read(TIME).contended for one in timed)
+    return Phrase(f"{contended} of {len(timed)}", hue, Tone.WARN if contended else Tone.PLAIN)
