@@ -40,4 +40,4 @@ def refuse_other_bytes(words: Sequence[str]) -> None:
             word.encode()
         except UnicodeEncodeError as error:
             shown = word.encode("ascii", "replace").decode()
-            raise ArgumentsError(f"'{shown}' is no text in UTF-8; give a name that is") from error
+            raise ArgumentsError(f"'{shown}' is not valid UTF-8; choose a name that is") from error

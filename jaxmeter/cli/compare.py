@@ -27,17 +27,21 @@ class FailOn(StrEnum):
 def command(
     baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
     candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Folder or URL of the later run.")],
-    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="What ends this command with 1.")] = FailOn.CONFIRMED,
+    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="Findings that lead to exit code 1.")] = FailOn.CONFIRMED,
     min_effect: MinEffect = "3%",
     markdown_file: MarkdownFile = None,
     verdict_file: VerdictFile = None,
     suspects_file: Annotated[
         Path | None,
-        typer.Option("--suspects", metavar="FILE", help="Write what a run should confirm, if there is anything."),
+        typer.Option(
+            "--suspects",
+            metavar="FILE",
+            help="Write the suspected changes, if any, to this file, for `jaxmeter run --suspects`.",
+        ),
     ] = None,
     budgets_file: BudgetsFile = None,
 ) -> None:
-    """Ends with 1 where something got worse, and 3 where nothing could be compared."""
+    """Exit code 1: a regression; 3: the runs have nothing to compare."""
     effect, budgets = read_limits(min_effect, budgets_file)
     changes = compare_runs(load_one(baseline), load_one(candidate), effect)
     warn_of_unused(budgets, changes)

@@ -30,7 +30,7 @@ def write_file(path: Path, data: bytes | None) -> None:
     """Write a file anew, or remove it where there is nothing to be written."""
     try:
         if str(path) == "-" or (path.exists() and not path.is_file()):  # a device would be replaced, not written to
-            give_up(f"{path}: no file that can be written anew; choose another")
+            give_up(f"{path}: not a regular file, so it cannot be replaced; choose another path")
         if data is None:
             path.unlink(missing_ok=True)
         else:

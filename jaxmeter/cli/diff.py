@@ -21,9 +21,11 @@ def command(
     run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="Folder or URL of the earlier run.")],
     run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="Folder or URL of the later run.")],
     case: Annotated[str, typer.Option(help="Name of a case, its workload or suite; * is any text, ? one character.")],
-    variant: Annotated[str | None, typer.Option(help="Only this one; default: all with a program in both.")] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="Variant to compare; default: all with a program in both runs.")
+    ] = None,
 ) -> None:
-    """It names what may explain each difference."""
+    """It lists what may explain each difference."""
     a, b = load_one(run_a), load_one(run_b)
     try:
         found = find_pairs(a, b, case, variant)

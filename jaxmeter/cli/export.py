@@ -19,13 +19,14 @@ def command(
     runs: Runs,
     to: Annotated[str, typer.Option(metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")] = "csv",
     table: Annotated[
-        str, typer.Option(metavar="TABLE", help=f"One of {', '.join(TABLES)}: operations and ledger are of captures.")
+        str,
+        typer.Option(metavar="TABLE", help=f"One of {', '.join(TABLES)}: operations and ledger come from captures."),
     ] = "metrics",
-    out: Annotated[Path | None, typer.Option(help="The file; default: reports/export-<run ids>.<format>.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; default: reports/export-<run ids>.<format>.")] = None,
     since: Since = "",
     last: Last = None,
 ) -> None:
-    """What cannot be read is named and left out."""
+    """Runs that cannot be read are named and left out."""
     if to not in FORMATS:
         give_up(f"no format '{shorten(to, LONGEST_NAME)}'; formats are {', '.join(FORMATS)}")
     if table not in TABLES:

@@ -11,8 +11,8 @@ from jaxmeter.reporting.store.fetch import fetch_whole
 
 
 def command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="A run in a store: s3://bucket/folder/RUN.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="URL of a run in a store: s3://bucket/folder/RUN.")],
 ) -> None:
-    """It comes with the programs that it kept."""
+    """The copy includes the run's programs."""
     with report_store_errors():
         typer.echo(str(fetch_whole(url)))

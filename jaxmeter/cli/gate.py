@@ -17,20 +17,23 @@ from jaxmeter.reporting.render.console import open_console
 
 def command(
     baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
-    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Folder or URL of a run --against it.")],
+    candidate: Annotated[
+        str,
+        typer.Argument(metavar="CANDIDATE", help="Folder or URL of a run that was measured --against the earlier one."),
+    ],
     confirmed_by: Annotated[
         str | None,
-        typer.Option("--confirmed-by", metavar="RUN", help="Folder of the run that timed the suspects alone."),
+        typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed only the suspected changes."),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Judge what follows from programs alone, and no time.")
+        bool, typer.Option("--exact", help="Judge counts and planned memory of programs only, no times.")
     ] = False,
     min_effect: MinEffect = "3%",
     budgets_file: BudgetsFile = None,
     markdown_file: MarkdownFile = None,
     verdict_file: VerdictFile = None,
 ) -> None:
-    """Ends with 0 if it passed, 1 at a confirmed regression, 3 without an answer that can be relied on."""
+    """Exit code 0: passed; 1: a confirmed regression; 3: no reliable answer."""
     effect, budgets = read_limits(min_effect, budgets_file)
     before = load_one(baseline)
     changes = compare_runs(before, load_one(candidate), effect)

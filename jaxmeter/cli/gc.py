@@ -16,14 +16,14 @@ from jaxmeter.reporting.store.captures import OPTION
 
 
 def command(
-    out: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of runs on this machine.")] = Path("results"),
-    keep_days: Annotated[int, typer.Option(metavar="N", min=0, help="Younger runs stay.")] = 30,
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of runs on this machine.")] = Path("results"),
+    keep_days: Annotated[int, typer.Option(metavar="N", min=0, help="Keep runs that are younger than this.")] = 30,
     pushed_to: Annotated[
-        str | None, typer.Option(metavar="URL", help="What this store does not hold whole stays, too.")
+        str | None, typer.Option(metavar="URL", help="Keep runs that this store does not hold completely.")
     ] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it they are only listed.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove the runs; default: only list them.")] = False,
 ) -> None:
-    """Unfinished runs and all else there stay; stores are not touched."""
+    """Unfinished runs and other files are kept. Stores are not changed."""
     if not out.is_dir():
         give_up(f"{out}: no such folder")
     with report_store_errors():

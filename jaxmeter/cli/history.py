@@ -19,14 +19,14 @@ from jaxmeter.reporting.view.history import explain_nothing, find_history, find_
 
 def command(
     runs: Runs,
-    case: Annotated[str, typer.Option(help="Suite, workload or case name; * is any text, ? one character.")] = "*",
+    case: Annotated[str, typer.Option(help="Name of a suite, workload or case; * is any text, ? one character.")] = "*",
     known_file: KnownFile = None,
     min_effect: MinEffect = "3%",
     since: Since = "",
     last: Last = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:
-    """It names what else changed there, and the likely cause."""
+    """It also lists what else changed in that run, and the likely cause."""
     effect, _ = read_limits(min_effect, None)
     known = load_known(known_file)
     loaded = leave_out_confirming(load_any(runs, since, last))

@@ -36,23 +36,34 @@ MANY_RUNS = 20
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?")
 
 Runs = Annotated[
-    list[str], typer.Argument(metavar="RUN...", help="Run folders, such as results/*; or a store, s3://bucket/folder.")
+    list[str],
+    typer.Argument(metavar="RUN...", help="Run folders, such as results/*, or the URL of a store, s3://bucket/folder."),
 ]
-Since = Annotated[str, typer.Option(metavar="DATE", help="Only runs that began then or later, in UTC: 2026-11-22.")]
+Since = Annotated[
+    str,
+    typer.Option(
+        metavar="DATE", help="Use only runs that started on this day (UTC) or later: 2026-11-22. Default: all."
+    ),
+]
 KnownFile = Annotated[
     Path | None,
-    typer.Option("--known", metavar="FILE", help="Change points of the history that are no news, and why, in TOML."),
+    typer.Option("--known", metavar="FILE", help="TOML file of known change points, with the reason of each."),
 ]
-Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the N newest runs.")]
+Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Use only the N newest runs; default: all.")]
 MinEffect = Annotated[
-    str, typer.Option("--min-effect", metavar="PERCENT", help="The smallest difference of a time that counts.")
+    str, typer.Option("--min-effect", metavar="PERCENT", help="Smallest change of a time that counts.")
 ]
 BudgetsFile = Annotated[
     Path | None,
-    typer.Option("--budgets", metavar="FILE", help="How much more is allowed, by case and metric, in TOML."),
+    typer.Option("--budgets", metavar="FILE", help="TOML file of allowed increases, by case and metric."),
 ]
-MarkdownFile = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also for a pull request.")]
-VerdictFile = Annotated[Path | None, typer.Option("--verdict", metavar="FILE", help="Also all findings, as JSON.")]
+MarkdownFile = Annotated[
+    Path | None,
+    typer.Option("--markdown", metavar="FILE", help="Also write a summary for a pull request to this Markdown file."),
+]
+VerdictFile = Annotated[
+    Path | None, typer.Option("--verdict", metavar="FILE", help="Also write all findings to this JSON file.")
+]
 
 
 def read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budgets]:
@@ -76,7 +87,7 @@ def load_known(path: Path | None) -> tuple[KnownChangePoint, ...]:
 def load_any(runs: Sequence[str], since: str, last: int | None, *, only_newest: bool = False) -> Loaded:
     """The runs in some folders and stores; without any there is nothing to do."""
     if since and not _DATE.fullmatch(since):
-        give_up(f"--since '{shorten(since, LONGEST_NAME)}' is no date; write 2026-11-22 or 2026-11-22T10:30")
+        give_up(f"--since '{shorten(since, LONGEST_NAME)}' is not a date; write 2026-11-22 or 2026-11-22T10:30")
     folders, warnings, older = _locate(runs, since, last)
     chosen = choose_folders(folders, since=since, last=last) if since or last is not None else folders
     if not chosen and (known := len(folders) + older):

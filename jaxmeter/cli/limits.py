@@ -18,18 +18,25 @@ from jaxmeter.reporting.text import shorten
 def command(
     min_effect: MinEffect = "3%",
     budgets_file: BudgetsFile = None,
-    metric: Annotated[str, typer.Option(metavar="NAME", help="What a bisection judges by.")] = "time",
+    metric: Annotated[str, typer.Option(metavar="NAME", help="Metric by which a bisection judges.")] = "time",
     old_env: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of an upgrade's old side; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Environment variable of the old side of an upgrade, NAME=VALUE; repeatable."
+        ),
     ] = None,
     new_env: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable of an upgrade's new side; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Environment variable of the new side of an upgrade, NAME=VALUE; repeatable."
+        ),
     ] = None,
     try_env: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A variable that a bisection tries; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Environment variable that a bisection tries, NAME=VALUE; repeatable."),
     ] = None,
 ) -> None:
-    """It measures and writes nothing."""
+    """It measures nothing and writes no file."""
     read_limits(min_effect, budgets_file)
     if metric not in (known := (*NAMES, PROGRAM)):
         give_up(f"--metric '{shorten(metric, LONGEST_NAME)}' is none; metrics are {', '.join(known)}")

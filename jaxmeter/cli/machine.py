@@ -15,7 +15,7 @@ from jaxmeter.harness.request import DEFAULT_LEVEL, find_backend
 
 
 def command(backend: Backend = DEFAULT_BACKEND, cores: Cores = None) -> None:
-    """`--machine` names it otherwise."""
+    """Options `--machine` of other commands override this name."""
     end(lambda: print_machine(backend, cores))
 
 

@@ -28,27 +28,37 @@ from jaxmeter.harness.request import ALL_CORES, RunRequest
 
 Suites = Annotated[
     list[str] | None,
-    typer.Option("--suites", help="Module, .py file or folder of suites; again for more. Default: jaxmeter's own."),
+    typer.Option("--suites", help="Module, .py file or folder of suites; repeatable. Default: jaxmeter's own suites."),
 ]
 Backend = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
-Quick = Annotated[bool, typer.Option("--quick", help="The smallest sizes, up to five rounds, within three minutes.")]
-Full = Annotated[bool, typer.Option("--full", help="The largest sizes too, within two hours.")]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
-Select = Annotated[
-    list[str] | None, typer.Option("--select", metavar="GLOB", help="Suite, workload or case name; again for more.")
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Measure the smallest sizes, in up to five rounds, within three minutes.")
 ]
-Budget = Annotated[str | None, typer.Option(metavar="TIME", help="For the run, or what is left of it: 90, 10m, 1h30m.")]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept.")]
+Full = Annotated[bool, typer.Option("--full", help="Measure the largest sizes too, within two hours.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        metavar="GLOB",
+        help="Suite, workload or case to measure; * is any text; repeatable. Default: all of the level.",
+    ),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Time limit of the run, or of the rest of a resumed run: 90 (seconds), 10m, 1h30m."
+    ),
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of runs.")]
 Machine = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What this machine is called; by default processor, cores, devices.")
+    str | None, typer.Option(metavar="NAME", help="Name of this machine; default: processor, cores, devices.")
 ]
 Cores = Annotated[
     int | None,
-    typer.Option(
-        min=1, metavar="N", help="Each process on so many of the cores, other ones each round; all by default."
-    ),
+    typer.Option(min=1, metavar="N", help="Run each process on N cores, different ones in each round; default: all."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 
 def read_cores(text: str) -> int:
@@ -65,7 +75,7 @@ CoresOrAll = Annotated[
     typer.Option(
         parser=read_cores,
         metavar="N|all",
-        help="Run each process on so many cores, other ones in each round. Default: all; with --lock-step one.",
+        help="Run each process on N cores, different ones in each round. Default: all; with --lock-step: 1.",
     ),
 ]
 
@@ -88,7 +98,7 @@ def run_command(command: Callable[[], int]) -> int:
         return UNUSABLE
     except OSError as error:
         if is_disk_full(error):
-            complain(f"the disk is full ({describe_full_disk(error)}); free some room, then go on with --resume RUN")
+            complain(f"the disk is full ({describe_full_disk(error)}); free some room, then continue with --resume RUN")
             return INCOMPLETE
         complain(explain(error))
         return UNUSABLE
@@ -128,7 +138,7 @@ def choose_machine(request: RunRequest, environment: Environment) -> str:
     if request.machine is None:
         return name_machine(environment)
     if not is_name(request.machine):
-        raise UsageError(f"--machine '{request.machine}' is no name; give 1 to {LONGEST_NAME} printable characters")
+        raise UsageError(f"--machine '{request.machine}' is invalid; give 1 to {LONGEST_NAME} printable characters")
     return request.machine.strip()
 
 
@@ -160,7 +170,7 @@ def note_warnings(server: ForkServer, description: Description) -> tuple[str, ..
     warn(notes)
     if not server.alone:
         return notes
-    cost = "until then a process takes longer to begin, and editing a suite while the run goes on fails its cases"
+    cost = "each process therefore starts later, and a suite that is edited during the run fails its cases"
     warn([f"every process imports the suites itself: {server.alone}; {cost}"])
     return (*notes, f"every process imported the suites itself: {server.alone}")
 

@@ -28,37 +28,43 @@ from jaxmeter.reporting.store.captures import OPTION
 from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from jaxmeter.reporting.text import hide_home
 
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Where runs are kept, and the nightly run that is under way.")]
-Url = Annotated[str, typer.Argument(metavar="STORE", help="s3://bucket/folder, gs://bucket/folder, file:///folder.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of runs and of the nightly run in progress.")]
+Url = Annotated[
+    str,
+    typer.Argument(metavar="STORE", help="URL of the store: s3://bucket/folder, gs://bucket/folder, file:///folder."),
+]
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="The steps of a scheduled run; `nox -s nightly` takes them in order.",
+    help="Steps of a scheduled run, which `nox -s nightly` runs in order.",
 )
 
 
 @app.command("begin")
 def begin_command(
     url: Url,
-    machine: Annotated[str, typer.Option(metavar="NAME", help="What this machine is called, in each of its runs.")],
-    backend: Annotated[str, typer.Option(help="As the harness calls it.")] = "cpu",
+    machine: Annotated[str, typer.Option(metavar="NAME", help="Name of this machine in its runs.")],
+    backend: Annotated[str, typer.Option(help="Backend of the runs: cpu, gpu or tpu.")] = "cpu",
     out: Out = Path("results"),
     baseline: Annotated[
         str | None,
         typer.Option(
-            metavar="RUN", help="The pinned run: an id of the store, a folder or a URL; else an accepted one."
+            metavar="RUN",
+            help="Pinned run: its id in the store, its folder or its URL. Default: the run accepted last.",
         ),
     ] = None,
     min_effect: MinEffect = "3%",
     budgets_file: BudgetsFile = None,
     with_captures: Annotated[
-        bool, typer.Option(OPTION, help="Push profiler captures, too; without it they stay on this machine.")
+        bool, typer.Option(OPTION, help="Also push profiler captures; default: keep them on this machine.")
     ] = False,
-    anew: Annotated[bool, typer.Option("--anew", help="Give up a night that is under way; its runs stay.")] = False,
-    measuring: Annotated[list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Of the measurement.")] = None,
+    anew: Annotated[bool, typer.Option("--anew", help="Abandon a nightly run in progress; its runs are kept.")] = False,
+    measuring: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Exit code of the measurement.")
+    ] = None,
 ) -> None:
-    """Chooses the runs that the nightly run is compared with, and writes what to measure to DIR/.night/measure."""
+    """Choose the runs to compare with, and write what to measure to DIR/.night/measure."""
     asked = Night(
         store=url,
         run=make_run_id(backend),
@@ -81,7 +87,7 @@ def begin_command(
 
 @app.command("suspects")
 def suspects_command(out: Out = Path("results")) -> None:
-    """Pushes the run, and writes what has to be confirmed to DIR/.night/confirm-*, if there is anything."""
+    """Push the run, and write suspected changes to DIR/.night/confirm-*, if there are any."""
     with _errors():
         found = list_suspects(out)
     for one in found:
@@ -92,12 +98,13 @@ def suspects_command(out: Out = Path("results")) -> None:
 def conclude_command(
     out: Out = Path("results"),
     page_file: Annotated[
-        Path | None, typer.Option("--page", metavar="FILE", help="The page; by default reports/report-<run id>.html.")
+        Path | None,
+        typer.Option("--page", metavar="FILE", help="HTML file to write; default: reports/report-<run id>.html."),
     ] = None,
     markdown_file: MarkdownFile = None,
     verdict_file: VerdictFile = None,
 ) -> None:
-    """Judges, keeps the verdict beside the run, and says in three lines what happened; ends with the verdict's code."""
+    """Judge the run, store the verdict next to it, and print three lines. The exit code is the verdict's."""
     with _errors():
         ended = conclude(out)
         page = page_file or Path("reports") / f"report-{ended.night.run}.html"
@@ -118,10 +125,10 @@ def conclude_command(
 @app.command("accept")
 def accept_command(
     url: Url,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a night's run in the store.")],
-    why: Annotated[str, typer.Option(metavar="TEXT", help="For whoever asks later.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a nightly run in the store.")],
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, shown with the run.")],
 ) -> None:
-    """Accepts a run as it is: it counts as good, and is the pinned one, unless a night names another by --baseline."""
+    """Accept a run as good. It becomes the pinned run, unless a nightly run names another one with --baseline."""
     with _errors():
         is_new = verdicts.accept(open_store(url), Acceptance(run=run, why=why, at=now()))
     _say(f"{run}: accepted; it is the pinned run from now on" if is_new else f"{run}: was accepted before")

@@ -16,15 +16,16 @@ from jaxmeter.reporting.store.push import push
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run that has ended.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
     url: Annotated[
-        str, typer.Argument(metavar="URL", help="A store: s3://bucket/folder, gs://bucket/folder, file:///folder.")
+        str,
+        typer.Argument(metavar="URL", help="URL of a store: s3://bucket/folder, gs://bucket/folder, file:///folder."),
     ],
     with_captures: Annotated[
-        bool, typer.Option(OPTION, help="Send profiler captures, too; without it they stay here.")
+        bool, typer.Option(OPTION, help="Also send profiler captures; default: keep them on this machine.")
     ] = False,
 ) -> None:
-    """What is there already is not sent again, and nothing is removed."""
+    """Files that the store holds already are not sent again. Nothing is removed."""
     with report_store_errors():
         pushed = push(RunFolder(run), url, with_captures=with_captures)
     size = numbers.memory(pushed.size_bytes)

@@ -11,8 +11,8 @@ from jaxmeter.reporting.store.push import reach
 
 
 def command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="A store, as of `push`.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="URL of a store, as for `jaxmeter push`.")],
 ) -> None:
-    """It uses the credentials that there are."""
+    """It uses the credentials of the environment."""
     with report_store_errors():
         reach(url)

@@ -36,25 +36,33 @@ LARGEST_PAGE = 5 * 2**20
 
 def command(
     runs: Runs,
-    out: Annotated[Path | None, typer.Option(help="The HTML file; default: reports/report-<run ids>.html.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="HTML file to write; default: reports/report-<run ids>.html.")
+    ] = None,
     markdown_file: Annotated[
         Path | None, typer.Option("--markdown", help="Also write a summary for a pull request to this file.")
     ] = None,
     figures_folder: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Also write each figure there, as SVG and PNG.")
+        Path | None,
+        typer.Option("--figures", metavar="DIR", help="Also write each figure to this folder, as SVG and PNG."),
     ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="With --figures: draw on a dark background.")] = False,
     since: Since = "",
     last: Last = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser; not where CI is set.")] = False,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser, unless the variable CI is set.")
+    ] = False,
     confirmed_by: Annotated[
         str | None,
-        typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed suspects alone, for a gate."),
+        typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed only the suspected changes."),
     ] = None,
     known_file: KnownFile = None,
     min_effect: MinEffect = "3%",
-    allow_large: Annotated[bool, typer.Option(help=f"Write a page of over {LARGEST_PAGE // 2**20} MiB, too.")] = False,
+    allow_large: Annotated[
+        bool, typer.Option(help=f"Write the page even if it exceeds {LARGEST_PAGE // 2**20} MiB.")
+    ] = False,
 ) -> None:
-    """What cannot be read is named and left out."""
+    """Runs that cannot be read are named and left out."""
     effect, _ = read_limits(min_effect, None)
     known = load_known(known_file)
     loaded = leave_out_confirming(load_any(runs, since, last, only_newest=True))
@@ -71,19 +79,19 @@ def command(
     if markdown_file is not None:
         write_file(markdown_file, markdown.render(page).encode("utf-8", "replace"))
     if figures_folder is not None:
-        _write_figures(figures_folder, page)
+        _write_figures(figures_folder, page, "dark" if dark else "light")
     terminal.show(page, open_console())
     typer.echo(visible(str(path)))
     if open_page and not os.environ.get("CI"):
         webbrowser.open(path.resolve().as_uri())  # false where there is no browser: the path stands above
 
 
-def _write_figures(folder: Path, page: Page) -> None:
+def _write_figures(folder: Path, page: Page, theme: Literal["light", "dark"]) -> None:
     """Write each figure of the page, named after the card, suite or case that it is of."""
     from jaxmeter.reporting.render import figures  # whoever asks for none need not wait for matplotlib
 
     found = figures.list_figures(page)
     for name, figure in found.items():
         for form in FIGURE_FORMATS:
-            write_file(folder / f"{name}.{form}", figures.draw(figure, form))
+            write_file(folder / f"{name}.{form}", figures.draw(figure, form, theme))
     typer.echo(f"{counted(len(found), 'figure')} in {visible(str(folder))}")

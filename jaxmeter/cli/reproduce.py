@@ -14,16 +14,23 @@ from jaxmeter.reporting.reproduce import NothingToReproduceError, find_earlier, 
 
 
 def command(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URL.")],
-    case: Annotated[str, typer.Option(help="Name of the case, or what no other case matches; * is any text.")],
-    variant: Annotated[str | None, typer.Option(help="Which variant; needed where several keep a program.")] = None,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Folder or URL of a run.")],
+    case: Annotated[
+        str, typer.Option(help="Name of the case, or a pattern that matches only this case; * is any text.")
+    ],
+    variant: Annotated[
+        str | None, typer.Option(help="Variant; required where several variants keep a program.")
+    ] = None,
     before: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="An earlier run, such as of an older release: add its program and numbers."),
+        typer.Option(
+            metavar="RUN",
+            help="Folder or URL of an earlier run, such as of an older release; its program and numbers are added.",
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The file; default: reports/<case>-<variant>.zip.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; default: reports/<case>-<variant>.zip.")] = None,
 ) -> None:
-    """It takes one variant of one case."""
+    """The zip holds one variant of one case."""
     warnings: list[str] = []
     try:
         subject = find_subject(load_one(run), case, variant)

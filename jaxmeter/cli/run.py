@@ -101,33 +101,42 @@ from jaxmeter.harness.request import (
 from jaxmeter.harness.results import describe_results, list_results
 
 Probe = Annotated[
-    list[str] | None, typer.Option(help=f"Only these of {', '.join(PROBE_NAMES)}; numerics and export always run.")
+    list[str] | None,
+    typer.Option(help=f"Run only these of {', '.join(PROBE_NAMES)}; repeatable. numerics and export always run."),
 ]
-Processes = Annotated[int | None, typer.Option(min=1, help="Exactly so many timing processes; intervals need 3.")]
-Data = Annotated[Path | None, typer.Option(metavar="DIR", help="Your data sets, for suites that read some.")]
-RunId = Annotated[str | None, typer.Option(metavar="ID", help="The run's folder in DIR; made up by default.")]
-Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an interrupted run, by its own settings.")]
+Processes = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of timing processes; an interval needs ≥ 3. Default: by the time that is left."),
+]
+Data = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of data sets, for suites that read any.")]
+RunId = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Name of the run's folder in --out; default: time, backend and a random suffix."),
+]
+Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an interrupted run with its own settings.")]
 AgainstRun = Annotated[
     Path | None,
     typer.Option(
         metavar="RUN",
-        help="Run the programs that RUN kept beside today's; what RUN measured, where no options say otherwise.",
+        help="Interleave the programs kept by RUN with today's. Default suites and cases: those of RUN.",
     ),
 ]
 SuspectsFile = Annotated[
     Path | None,
     typer.Option(
-        "--suspects", metavar="FILE", help="Of those only what `jaxmeter compare` suspects, by 12 to 30 processes."
+        "--suspects",
+        metavar="FILE",
+        help="With --against: measure only the suspected changes of this file, with 12 to 30 processes.",
     ),
 ]
 LockStep = Annotated[
     str | None,
     typer.Option(
         metavar="PYTHON",
-        help="With --against: the python of that run's environment, which runs the same variants in turns with this.",
+        help="With --against: Python of that run's environment. Both environments run the same variants, interleaved.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it takes; measure nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; measure nothing.")]
 
 
 def command(
@@ -152,7 +161,7 @@ def command(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """It ends with 3 where a case failed, is wrong, timed out or was lost."""
+    """Exit code 3: a case failed, is wrong, timed out or was lost."""
     request = RunRequest(
         backend=backend,
         level=choose_level(quick, full),
@@ -353,7 +362,7 @@ def _self_test_of(machine: str, out: Path) -> SelfTest | None:
     try:
         return find_self_test(out, machine)
     except RecordError as error:
-        warn([f"{error}; the run goes on without a self-test; make it anew: nox -s self-test"])
+        warn([f"{error}; the run continues without a self-test; repeat it with: nox -s self-test"])
         return None
 
 
@@ -410,12 +419,12 @@ def _say_what_is_kept(folder: RunFolder, manifest: Manifest, finish: str) -> Ite
         complain(f"interrupted: {kept()}; finish with: {finish}")
         raise
     except ServerError as error:
-        raise RunError(f"{error}\n{kept()}; go on with: {finish}") from error
+        raise RunError(f"{error}\n{kept()}; continue with: {finish}") from error
     except OSError as error:
         what, remedy = f"the disk is full ({describe_full_disk(error)})", "free some room"
         if not is_disk_full(error):
             what, remedy = explain(error), "fix that"
-        raise RunError(f"{what}: {kept()}; {remedy}, then go on with: {finish}") from error
+        raise RunError(f"{what}: {kept()}; {remedy}, then continue with: {finish}") from error
 
 
 def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -> int:

@@ -14,10 +14,10 @@ from jaxmeter.reporting.compare.runtimes import describe_other_runtime, make_run
 
 def command(
     baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
-    python: Annotated[str, typer.Option("--python", metavar="VERSION", help="Python that a new run would have.")],
-    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Its image, by name and id.")] = "",
+    python: Annotated[str, typer.Option("--python", metavar="VERSION", help="Python of the new run.")],
+    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Image of the new run: name and id.")] = "",
 ) -> None:
-    """Ends with 3 and one sentence where it would not."""
+    """Exit code 3, with one sentence: times would not be comparable."""
     before = load_one(baseline).manifest
     sentence = describe_other_runtime(read_runtime(before), make_runtime(python, image), before.backend)
     if sentence:

@@ -8,5 +8,5 @@ from jaxmeter.harness.record import json_schema
 
 
 def command() -> None:
-    """It describes the files `run.json`, `manifest.json`, `case.json` and those of processes."""
+    """The schema describes `run.json`, `manifest.json`, `case.json` and the files of processes."""
     print(json.dumps(json_schema(), indent=2))

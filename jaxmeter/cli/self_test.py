@@ -59,7 +59,7 @@ def command(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """It measures programs that are equal, in 20 minutes."""
+    """It compares equal programs with each other, in 20 minutes."""
     request = RunRequest(
         backend=backend,
         level="quick",
@@ -124,7 +124,7 @@ def conclude_self_test(machine: str, runs: Sequence[RunRecord], out: Path, *, as
     print("\n".join(map(printable, describe_self_test(found))))
     if code == INCOMPLETE:
         print("Some cases failed, and are not counted; the lines above say which.")
-    print(f"Kept in {path}: runs of this machine below {out} tell it from now on.")
+    print(f"Kept in {path}: later runs of this machine below {out} report the result.")
     return code
 
 

@@ -70,25 +70,35 @@ def command(
     path_b: Annotated[
         str | None, typer.Argument(metavar="PATH_B", help="A later capture: show the operations that grew.")
     ] = None,
-    session: Annotated[str | None, typer.Option(metavar="NAME", help="Of a log folder; default: the newest.")] = None,
-    host: Annotated[str | None, typer.Option(metavar="NAME", help="Of several hosts; default: the slowest.")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Session of a log folder; default: the newest.")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Host of a capture of several hosts; default: the slowest.")
+    ] = None,
     case: Annotated[
         str | None,
-        typer.Option(help="Of a run: name of a case, its workload or suite; * is any text, ? one character."),
+        typer.Option(
+            help="Case of a run, by its own, its workload's or its suite's name; * is any text, ? one character."
+        ),
     ] = None,
-    variant: Annotated[str | None, typer.Option(help="Of a run: only this variant; default: all.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Variant of a run; default: all.")] = None,
     step: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Of annotated steps of several names; default: the name that lasts longest."),
+        typer.Option(metavar="NAME", help="Name of the annotated steps to read; default: the name with the most time."),
     ] = None,
     peaks: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Compare rates with the peaks of this run: of a CPU, those measured there."),
+        typer.Option(
+            metavar="RUN", help="Run whose peaks the rates are compared with, such as the measured ones of a CPU."
+        ),
     ] = None,
-    top: Annotated[int | None, typer.Option(metavar="N", min=1, help=f"Name N operations; default: {TOP}.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")] = False,
+    top: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help=f"Number of operations to list; default: {TOP}.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:
-    """With a second path it shows what differs."""
+    """With a second path it shows the differences."""
     paths = [_fetch(one) for one in (path, path_b) if one is not None]
     try:
         choice = _Choice(step, None if peaks is None else read_environment(_fetch(peaks)), as_json)

@@ -122,7 +122,7 @@ def _describe_speedup(variant: Variant) -> str:
     if speedup.interval is None:
         is_withheld = speedup.fault is not None and speedup.fault.lack is Lack.WITHHELD
         return find_objection(variant.outcomes) or (speedup.fault.reason if is_withheld and speedup.fault else "")
-    undecided = "" if speedup.interval.low is None or differs(speedup.interval) else ", no difference told"
+    undecided = "" if speedup.interval.low is None or differs(speedup.interval) else ", no confirmed difference"
     is_doubted = bool(find_traps(variant.outcomes))
     return f"{_write(speedup, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
 

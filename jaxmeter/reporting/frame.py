@@ -62,7 +62,7 @@ COLUMNS = {
     "exact": "whether the number has no error: a count or a size that was the same in all processes",
     "contended": "whether what else ran makes it one not to be trusted",
     "status": "how the probe ended: ok, skipped, failed, lost …",
-    "reason": "why there is no number, or why it is not to be trusted",
+    "reason": "why there is no number, or why not to rely on it",
     "traps": "why the program does not do the work that its source suggests: kinds of docs/traps.md, as a JSON array",
 }
 """What each column of the table of metrics holds, in order."""
@@ -96,8 +96,8 @@ LEDGER_COLUMNS = {
 def load_frame(runs: Iterable[str | Path], table: str = "metrics") -> DataFrame:
     """Return a table of run folders as a `pandas.DataFrame`.
 
-    Runs are in the order in which they began. A metric that a variant cannot have has no row; one that a probe could
-    not tell has a row with its status. What cannot be read is left out with a warning, as on the page.
+    Runs are in the order of their start. A metric that a variant cannot have has no row. A metric that a probe could
+    not determine has a row with its status. Runs that cannot be read are left out with a warning, as in the report.
 
     Args:
       table: `metrics` has a row for each case, variant and metric (`COLUMNS`); `operations` one for each of the largest
@@ -105,7 +105,7 @@ def load_frame(runs: Iterable[str | Path], table: str = "metrics") -> DataFrame:
         (`LEDGER_COLUMNS`).
     Raises:
       RecordError: There is no run to read.
-      TypeError: One path, where a list of them is meant.
+      TypeError: One path instead of a list of paths.
       ValueError: There is no such table.
     """
     if table not in TABLES:

@@ -209,8 +209,8 @@ def _describe_end(run: RunRecord, folder: RunFolder) -> str:
     stop = run.stopped
     how = f"did not end (no usable {folder.mark.name})" if stop is None else f"stopped: {explain_stop(stop)}"
     if not lost:
-        return f"{how}: no case lost; --resume goes on with it"
-    return f"{how}: {lost} of {counted(len(run.manifest.cases), 'case')} lost; --resume goes on with it"
+        return f"{how}: no case lost; continue it with --resume"
+    return f"{how}: {lost} of {counted(len(run.manifest.cases), 'case')} lost; continue it with --resume"
 
 
 def _read_stop(folder: RunFolder, warnings: list[str]) -> Stop | None:
@@ -239,7 +239,7 @@ def _require_run_folder(folder: RunFolder) -> None:
         if not path.is_dir():
             raise RecordError(f"{path}: a file, not a run folder")
         if any(_holds_manifest(RunFolder(child)) for child in path.iterdir()):
-            raise RecordError(f"{path}: holds runs but is none itself; give {path}/*")
+            raise RecordError(f"{path}: contains runs but is not a run; give {path}/*")
     except (OSError, ValueError) as error:
         raise RecordError(f"{path}: cannot be read: {error}") from error
     raise RecordError(f"{path}: no run folder, since it has no {folder.manifest.name}")

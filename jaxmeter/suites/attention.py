@@ -1,4 +1,4 @@
-"""Attention: a score for every pair of positions; what keeping them costs in time and memory, what a kernel saves."""
+"""Attention: time and memory of keeping a score for every pair of positions, and what a fused kernel saves."""
 
 from functools import partial
 
@@ -15,34 +15,38 @@ HEAD = 64
 """Vaswani et al., Attention Is All You Need, 2017, table 3, the base model: h and d_k."""
 
 PRODUCTS = 2
-"""Matrix products forward: q k^T and p v."""
+"""Matrix products of the forward pass: q k^T and p v."""
 
 PRODUCTS_WITH_GRADIENT = 6
-"""The two, and one each for the gradients of p, q, k and v. A kernel that keeps no scores computes q k^T again."""
+"""The two of the forward pass, and one each for the gradients of p, q, k and v. A kernel that keeps no scores
+computes q k^T again."""
 
 BLOCK = 128
-"""Queries at a time by blocks: enough for an efficient product, and their scores are a small part of all."""
+"""Queries per block: enough for an efficient product, while their scores are a small part of all scores."""
 
 
 def heads(key, *, length, dtype):
-    """Standard normal queries, keys and values, shapes (1, length, 8, 64)."""
+    """Return standard normal queries, keys and values, each of shape (1, length, 8, 64)."""
     return tuple(jax.random.normal(one, (1, length, HEADS, HEAD), dtype) for one in jax.random.split(key, 3))
 
 
 def heads_and_cotangent(key, *, length, dtype):
-    """Queries, keys, values and the gradient that arrives at the output, shapes (1, length, 8, 64)."""
+    """Return queries, keys, values and the gradient at the output, each of shape (1, length, 8, 64)."""
     first, second = jax.random.split(key)
     cotangent = jax.random.normal(second, (1, length, HEADS, HEAD), dtype)
     return *heads(first, length=length, dtype=dtype), cotangent
 
 
 def pairs(length, causal):
-    """How many pairs of positions see each other."""
+    """Return the number of (query, key) pairs in which the query attends to the key."""
     return length * (length + 1) // 2 if causal else length**2
 
 
 def forward_cost(*, length, causal, dtype):
-    """The products of the pairs that count; q, k and v read and the output written once. Softmax is not counted."""
+    """Return the cost: products of these pairs; q, k and v are read and the output is written once.
+
+    Softmax is not counted.
+    """
     return Cost(
         flops=PRODUCTS * 2 * HEADS * HEAD * pairs(length, causal),
         bytes=4 * length * HEADS * HEAD * itemsize(dtype),
@@ -50,7 +54,7 @@ def forward_cost(*, length, causal, dtype):
 
 
 def gradient_cost(*, length, causal, dtype):
-    """As forward, with six products, four inputs and four outputs."""
+    """Return the cost with gradients: six products, four inputs and four outputs."""
     return Cost(
         flops=PRODUCTS_WITH_GRADIENT * 2 * HEADS * HEAD * pairs(length, causal),
         bytes=8 * length * HEADS * HEAD * itemsize(dtype),
@@ -58,7 +62,7 @@ def gradient_cost(*, length, causal, dtype):
 
 
 def weights_in_numpy(query, key, causal):
-    """Softmax of one head's scaled scores, (length, d), (length, d) -> (length, length)."""
+    """Return the softmax of one head's scaled scores, (length, d), (length, d) -> (length, length)."""
     scores = query @ key.T / np.sqrt(query.shape[-1])
     if causal:
         scores = np.where(np.tri(*scores.shape, dtype=bool), scores, -np.inf)
@@ -66,7 +70,7 @@ def weights_in_numpy(query, key, causal):
 
 
 def attention_in_numpy(query, key, value, *, causal):
-    """The definition with NumPy, head by head, since all heads' scores at once would not fit."""
+    """Return attention by its definition, head by head: the scores of all heads at once exceed the memory."""
     output = np.empty_like(query)
     for batch, head in np.ndindex(query.shape[0], query.shape[2]):
         one = (batch, slice(None), head)
@@ -75,7 +79,7 @@ def attention_in_numpy(query, key, value, *, causal):
 
 
 def gradient_in_numpy(query, key, value, cotangent, *, causal):
-    """Output and gradients of q, k and v, derived by hand.
+    """Return the output and the gradients of q, k and v, derived by hand.
 
     Source: Dao et al., FlashAttention, 2022, appendix B.2: dS = P * (dP - rowsum(dO * O)).
     """
@@ -94,7 +98,7 @@ def gradient_in_numpy(query, key, value, cotangent, *, causal):
 
 
 def needs_cudnn(backend, dtype):
-    """CuDNN's kernel is for NVIDIA's GPUs and 16-bit numbers."""
+    """Return a Skip where cuDNN's kernel cannot run: it needs an NVIDIA GPU and 16-bit numbers."""
     if backend != "gpu":
         return Skip("cuDNN runs on NVIDIA GPUs only")
     if dtype not in ("bfloat16", "float16"):
@@ -103,14 +107,14 @@ def needs_cudnn(backend, dtype):
 
 
 def torch_takes(backend, dtype):
-    """PyTorch takes part where it can, in the dtypes that NumPy's arrays can hand over."""
+    """Return a Skip where PyTorch cannot run, or cannot convert NumPy arrays of this dtype."""
     if (skip := needs_torch(backend)) is not None:
         return skip
-    return Skip("NumPy has no bfloat16 that PyTorch could take over") if dtype == "bfloat16" else None
+    return Skip("PyTorch cannot convert NumPy arrays of bfloat16") if dtype == "bfloat16" else None
 
 
 def torch_heads(*arrays):
-    """As PyTorch has them: (batch, heads, length, d)."""
+    """Return the arrays as tensors in PyTorch's layout, (batch, heads, length, d)."""
     import torch
 
     return tuple(torch.from_numpy(np.array(array)).transpose(1, 2) for array in arrays)
@@ -124,7 +128,7 @@ def torch_attention(query, key, value, *, causal):
 
 
 def torch_gradient(query, key, value, cotangent, *, causal):
-    """The same with `torch.autograd.grad`."""
+    """PyTorch's `scaled_dot_product_attention` with its gradients by `torch.autograd.grad`."""
     import torch
 
     inputs = tuple(array.detach().requires_grad_() for array in (query, key, value))
@@ -177,7 +181,7 @@ def xla(query, key, value, *, causal):
 
 @attention.implementation
 def by_blocks(query, key, value, *, causal):
-    """128 queries at a time in a loop, whose scores are forgotten and, for a gradient, computed again.
+    """Attention of 128 queries at a time in a loop that keeps no scores: a gradient computes them again.
 
     Source: Rabe & Staats, Self-attention Does Not Need O(n^2) Memory, 2021; here all keys are in one block.
     """
@@ -201,7 +205,7 @@ def cudnn(query, key, value, *, causal):
 
 
 def with_gradient(function, query, key, value, cotangent, causal):
-    """A function's output and its gradients of query, key and value."""
+    """Return a function's output and its gradients of query, key and value."""
     output, pull_back = jax.vjp(partial(function, causal=causal), query, key, value)
     return output, *pull_back(cotangent)
 
@@ -240,7 +244,7 @@ def xla_gradient(query, key, value, cotangent, *, causal):
 
 @attention_gradient.implementation(name="by_blocks")
 def gradient_by_blocks(query, key, value, cotangent, *, causal):
-    """128 queries at a time, forward and backward."""
+    """Attention of 128 queries at a time, forward and backward."""
     return with_gradient(by_blocks, query, key, value, cotangent, causal)
 
 

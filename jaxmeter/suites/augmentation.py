@@ -1,4 +1,4 @@
-"""Images as a loader hands them out: cropped, flipped and normalised at random, by two threads, in NumPy."""
+"""Image augmentation of a loader in NumPy: random crops and flips, and normalisation, in two threads."""
 
 import math
 from collections import deque
@@ -7,17 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 SHARES, RATIOS = (0.8, 1.0), (0.9, 1.1)
-"""Of a crop: its share of the image's area, and its width over its height. Notebook "JAX Speed Test"."""
+"""A crop's share of the image's area, and its ratio of width to height. Source: notebook "JAX Speed Test"."""
 
 TRIES = 10
-"""Crops drawn until one lies within the image; after that the whole image is taken, as torchvision does."""
+"""Attempts to draw a crop that lies within the image. If all fail, the whole image is used, as in torchvision."""
 
 WORKERS, AHEAD = 2, 4
-"""Of the loader, and the batches that it has ready or in work: two a worker, as PyTorch's by default."""
+"""Threads of the loader, and batches that it has ready or in progress: two per worker, PyTorch's default."""
 
 
 def draw_crop(generator, side):
-    """(top, left, height, width) of a crop of a square image."""
+    """Return (top, left, height, width) of a random crop of a square image."""
     for _ in range(TRIES):
         area = side**2 * generator.uniform(*SHARES)
         ratio = math.exp(generator.uniform(*map(math.log, RATIOS)))
@@ -28,14 +28,14 @@ def draw_crop(generator, side):
 
 
 def between(length, side):
-    """For each of `side` places along `length` pixels: the pixels on both sides, and the share of the second."""
+    """Return both neighbouring pixels, and the weight of the second, of each of `side` positions along `length`."""
     place = np.clip((np.arange(side) + 0.5) * (length / side) - 0.5, 0, length - 1)
     before = place.astype(int)
     return before, np.minimum(before + 1, length - 1), (place - before).astype(np.float32)
 
 
 def resize(image, side):
-    """Bilinear, (h, w, c) with h and w at most `side` -> (side, side, c) float32."""
+    """Return the image resized bilinearly, (h, w, c) with h and w at most `side` -> (side, side, c) float32."""
     above, below, down = between(image.shape[0], side)
     left, right, across = between(image.shape[1], side)
     rows = image[above] + (image[below].astype(np.float32) - image[above]) * down[:, None, None]
@@ -43,7 +43,7 @@ def resize(image, side):
 
 
 def augment(image, generator):
-    """A crop in the image's own size, flipped or not, (side, side, c) -> the same in float32."""
+    """Return a random crop at the image's own size, flipped at random, (side, side, c) -> (side, side, c) float32."""
     side = len(image)
     top, left, height, width = draw_crop(generator, side)
     resized = resize(image[top : top + height, left : left + width], side)
@@ -51,13 +51,13 @@ def augment(image, generator):
 
 
 def load(images, labels, *, batch, means, deviations):
-    """Batches in random order, each image augmented; a last, smaller one is dropped.
+    """Yield batches of augmented images in random order; a smaller last batch is dropped.
 
     Args:
-      images, labels: (n, side, side, c), and (n,) or (n, classes): labels go through as they are.
-      means, deviations: Of each channel, (c,).
+      images, labels: (n, side, side, c), and (n,) or (n, classes): labels are passed on unchanged.
+      means, deviations: One of each per channel, (c,).
     Yields:
-      (images (batch, side, side, c) float32, labels), the same ones for the same arguments.
+      (images (batch, side, side, c) float32, labels): the same batches for the same arguments.
     """
     order = np.random.default_rng(0).permutation(len(images))
 
@@ -71,10 +71,10 @@ def load(images, labels, *, batch, means, deviations):
 
 
 def make_ahead(make, places, *, workers, ahead):
-    """What `make` gives of each place, in order, made by threads while earlier ones are used.
+    """Yield `make(place)` of each place in order; threads compute results while the caller uses earlier ones.
 
     Args:
-      ahead: How many are ready or in work beyond the one that is handed out.
+      ahead: Number of results that are ready or in progress, in addition to the one that is yielded.
     """
     with ThreadPoolExecutor(workers) as pool:
         waiting = deque()

@@ -1,4 +1,4 @@
-"""Batch: what a training step gains from a larger batch, in throughput and share of the peak; calls in a queue."""
+"""Batch: throughput and share of the peak that a training step gains from a larger batch; queued calls."""
 
 from dataclasses import replace
 from functools import partial
@@ -11,10 +11,10 @@ from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.mlp_networks import steps_cost
 
 QUEUED = 16
-"""Calls in a row, as in a training loop that fetches its loss every so many steps."""
+"""Calls in a row, as in a training loop that fetches its loss every few steps."""
 
 MOST_ONE_BY_ONE = 64
-"""Examples of a batch that are computed by a call each."""
+"""Largest batch whose examples are computed with one call each."""
 
 EXAMPLES = Items("examples", lambda *, batch: batch)
 
@@ -54,13 +54,13 @@ def mlp_batch(state, images, labels):
 
 @jax.jit
 def gradient_at(variables, images, labels, at):
-    """Loss and gradient of one example of a batch."""
+    """Return loss and gradient of one example of a batch."""
     (loss, _), slopes = mlp_gradient(variables, images[at][None], labels[at][None])
     return loss, slopes
 
 
 def add_gradient_at(total, variables, images, labels, at):
-    """The same, added to those of the examples before it."""
+    """Return `total` plus the loss and the gradient of one example."""
     return jax.tree.map(jax.numpy.add, total, gradient_at(variables, images, labels, at))
 
 
@@ -69,13 +69,13 @@ adding = jax.jit(add_gradient_at, donate_argnums=0)
 
 @jax.jit
 def update_by_mean(state, total, examples):
-    """The step from losses and gradients that are summed over the examples."""
+    """Return the new state and the mean loss, from losses and gradients summed over the examples."""
     loss, slopes = jax.tree.map(lambda leaf: leaf / examples, total)
     return mlp_update(state, slopes, {}), loss
 
 
 def several(batch):
-    """Skips a batch of one example, and batches whose calls one by one take longer than is worth it."""
+    """Return a Skip for a batch of one example, and for batches that need too many calls."""
     if batch == 1:
         return Skip("a batch of one example is the step itself")
     return Skip(f"measured up to {MOST_ONE_BY_ONE} calls") if batch > MOST_ONE_BY_ONE else None
@@ -83,9 +83,9 @@ def several(batch):
 
 @mlp_batch.implementation(modes=("mixed",), limit=several, compiles=3)
 def one_by_one(state, images, labels):
-    """The same step from one example a call, as many calls as examples: what a batch of 1 takes for as many of them.
+    """The step with one example per call: the time of a batch of 1, times the number of examples.
 
-    Gradients are added on the device, which costs each call about what an update would; one update ends the step.
+    Gradients are added on the device, which costs each call about as much as an update. One update ends the step.
     """
     total = gradient_at(state[0], images, labels, 0)
     for at in range(1, len(images)):
@@ -110,7 +110,7 @@ def one_by_one(state, images, labels):
     level="default",
 )
 def cnn_batch(state, images, labels):
-    """Training step of a CNN with Adam on a whole batch, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
+    """Training step of a CNN with Adam on a batch, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
 
     Source: the network of the notebook "JAX Speed Test".
     """
@@ -118,7 +118,7 @@ def cnn_batch(state, images, labels):
 
 
 def transformer_size(batch):
-    """The smallest decoder of the suite transformer, with another batch."""
+    """Return the smallest decoder of the suite transformer with this batch size."""
     return replace(transformer.SIZES[128], batch=batch)
 
 

@@ -1,6 +1,6 @@
-"""CNN on CIFAR-10: training a small convolutional network; what jit, donation and bfloat16 are worth.
+"""CNN on CIFAR-10: training of a small convolutional network, and what jit, donation and bfloat16 gain.
 
-A step with dropout and one with batch normalisation are cases of their own: their times stand apart, without a ratio.
+A step with dropout and one with batch normalisation are separate cases: no ratio relates their times to the plain step.
 """
 
 import math
@@ -27,7 +27,7 @@ BATCH_NORM = models.CNN(batch_norm=True)
 
 @cache
 def step_of(model):
-    """The training step of a network: Adam on the mean loss."""
+    """Return the training step of a network: Adam on the mean loss."""
     return models.train_step(model, models.CNN_OPTIMISER, models.mean_cross_entropy)
 
 
@@ -36,27 +36,28 @@ PROGRAMS = FUNCTIONS.jitted()
 
 EPOCH_BATCH = 128
 WHOLE_EPOCH = 351 * EPOCH_BATCH
-"""Of that notebook: 44,928 images."""
+"""Images of an epoch of the notebook "JAX Speed Test": 44,928."""
 
 LONGEST_EPOCH_S = 600.0
-"""Of one pass: eager, the full epoch takes 64 to 99 s on two cores."""
+"""Time limit of one pass: an eager full epoch takes 64 to 99 s on two cores."""
 
 BATCHES_CHECKED = 3
-"""Of an epoch: the reference takes a second for one. The state is compared where an epoch has no more."""
+"""Batches of an epoch that are checked: the reference takes a second per batch. The state is compared if the epoch has
+no more batches."""
 
 UPDATE_BFLOAT16 = 0.2
 """Error allowed in loss, length and direction of an update that is computed in bfloat16. Measured at 8 images: 5e-5,
-9e-3 and 9e-2; at 128: 7e-5, 3e-3 and 3e-2. Of single entries little is left: slopes that nearly cancel, as those of the
-first convolution's bias, are off by half of the largest."""
+9e-3 and 9e-2; at 128 images: 7e-5, 3e-3 and 3e-2. Single entries have few correct digits: gradients that nearly cancel,
+such as those of the first convolution's bias, are off by half of the largest."""
 
 EVALUATION_BATCHES = 8
-"""Into which a test set is divided where it is evaluated in batches."""
+"""Batches into which `in_batches` divides a test set."""
 
 # Inputs
 
 
 def in_both_layouts(key, *, batch):
-    """Standard normal (batch, 32, 32, 32), channels last and channels first, and a kernel (3, 3, 32, 64)."""
+    """Return standard normal images (batch, 32, 32, 32) in both layouts, and a kernel (3, 3, 32, 64)."""
     side, channels = models.CNN_IMAGE[0], models.CNN_CHANNELS
     first, second = jax.random.split(key)
     images = jax.random.normal(first, (batch, side, side, channels[0]))
@@ -65,36 +66,37 @@ def in_both_layouts(key, *, batch):
 
 
 def training_batch(batch):
-    """Images (batch, 32, 32, 3) uint8 and labels (batch,) uint8."""
+    """Return images (batch, 32, 32, 3) uint8 and labels (batch,) uint8."""
     return datasets.cifar10("train", batch)
 
 
 def training(key, *, batch, model=PLAIN):
-    """State, images and labels of a step."""
+    """Return the state, images and labels of a step."""
     return models.cnn_state(key, model), *training_batch(batch)
 
 
 def training_with_dropout(key, *, batch):
-    """State, images and labels of a step, and the random key of all steps."""
+    """Return the state, images and labels of a step, and the random key of all steps."""
     return *training(key, batch=batch, model=DROPOUT), jax.random.fold_in(key, 1)
 
 
 def forward_batch(key, *, batch):
-    """Parameters and images."""
+    """Return parameters and images."""
     (variables, _), images, _ = training(key, batch=batch)
     return variables["params"], images
 
 
 def test_images(key, *, images):
-    """Parameters, images and labels."""
+    """Return parameters, and images and labels of the test set."""
     variables, _ = models.cnn_state(key, PLAIN)
     return variables["params"], *datasets.cifar10("test", images)
 
 
 def epoch(key, *, images):
-    """State; images (n, 32, 32, 3) uint8, one-hot labels, and means and deviations of channels (3,), on the host.
+    """Return the state, images (n, 32, 32, 3) uint8, one-hot labels, channel statistics, and the first batches.
 
-    The loader's first batches come last, on the device.
+    The statistics are means and deviations of channels, (3,) each. Images, labels and statistics are on the host. The
+    loader's first batches are on the device.
     """
     pictures, labels = datasets.cifar10("train", images)
     targets = one_hot(labels, models.CNN_CLASSES)
@@ -104,7 +106,7 @@ def epoch(key, *, images):
 
 
 def loaded(images, targets, channels):
-    """Batches of 128, or two smaller ones."""
+    """Return the loader of batches of 128 images, or of two smaller batches for fewer than 256 images."""
     means, deviations = channels
     size = min(EPOCH_BATCH, len(images) // 2)
     return augmentation.load(images, targets, batch=size, means=means, deviations=deviations)
@@ -114,24 +116,24 @@ def loaded(images, targets, channels):
 
 
 def logits_in_numpy(params, images):
-    """The network, (b, 32, 32, 3) -> (b, 10)."""
+    """Return the network's logits, (b, 32, 32, 3) -> (b, 10)."""
     return reference.output_of(reference.forward(reference.cnn(params), images / 255))
 
 
 def step_in_numpy(state, images, labels, factors=1.0):
-    """A step of training, (state, images, labels) -> (state, loss)."""
+    """Return the result of a training step, (state, images, labels) -> (state, loss)."""
     network, update = partial(reference.cnn, factors=factors), partial(reference.adam, rate=models.CNN_RATE)
     return reference.train_step(network, update, state, images / 255, labels)
 
 
 def steps_before(state):
-    """How many steps Adam remembers."""
+    """Return the number of steps that Adam has counted."""
     _, (adam, *_) = state
     return adam.count
 
 
 class _DropoutAlone(nn.Module):
-    """The CNN's dropout by itself, of the same name, from which Flax derives its random key."""
+    """The CNN's dropout layer alone, under the same name, because Flax derives the layer's random key from its name."""
 
     @nn.compact
     def __call__(self, x):
@@ -139,7 +141,7 @@ class _DropoutAlone(nn.Module):
 
 
 def dropout_step_in_numpy(state, images, labels, key):
-    """The same with dropout; which values are left out is drawn as Flax draws it, once more."""
+    """Return the result of a training step with dropout, whose mask is drawn again as Flax draws it."""
     ones = np.ones((len(images), models.CNN_HIDDEN), np.float32)
     key = jax.random.fold_in(key, int(steps_before(state)))
     kept = np.asarray(_DropoutAlone().apply({}, ones, rngs={"dropout": key})) != 0
@@ -147,18 +149,19 @@ def dropout_step_in_numpy(state, images, labels, key):
 
 
 def changed_in_epoch(after, before):
-    """What of a state is compared after an epoch: how much each number of it changed, Adam's moments and count too."""
+    """Return what is compared of a state: how much each number changed, including Adam's moments and count."""
     return jax.tree.map(np.subtract, after, before)
 
 
 def changed_in_bfloat16(after, before):
-    """The same in the format whose tolerance, 3e-2 of the largest change, suits it; losses keep that of their own.
+    """Return these changes as bfloat16, because its tolerance of 3e-2 of the largest change suits them.
 
-    Adam's second moments begin at 1e-5, so that its first steps are no signs, and single entries agree. How well is a
-    matter of how float32 rounds parameters, which are thousands of times as large as their changes: measured after two
-    batches of 128, eager and jitted alike, 1e-3 of the largest change in the first convolution's kernel, 2e-4 in other
-    kernels, 9e-6 in biases. To that comes what `ROUTED` allows. Of parameters that one of the two updates left alone it
-    is 0.5. Of the error that the check tells, up to 4e-3 is bfloat16's own.
+    Losses keep the tolerance of their own format. Adam's second moments start at 1e-5, so its first steps are not mere
+    signs of gradients, and single entries agree. The agreement is limited by how float32 rounds parameters, which are
+    thousands of times as large as their changes. The error is relative to the largest change. Measured after two
+    batches of 128, eager and jitted: 1e-3 in the first convolution's kernel, 2e-4 in other kernels, 9e-6 in biases.
+    The error that `ROUTED` allows comes in addition. If one of the two updates leaves parameters unchanged, their error
+    is 0.5. Up to 4e-3 of the error that the check reports is the rounding of bfloat16.
     """
     return jax.tree.map(
         lambda change: change.astype(jnp.bfloat16) if np.issubdtype(change.dtype, np.floating) else change,
@@ -167,7 +170,7 @@ def changed_in_bfloat16(after, before):
 
 
 def epoch_in_numpy(state, images, targets, channels, batches):
-    """The first steps, of which the reference takes a second each."""
+    """Return what is compared of an epoch after its first steps; the reference takes a second per step."""
     step = partial(reference.train_step, reference.cnn, partial(reference.adam, rate=models.CNN_RATE))
     after, losses, means = train_in_numpy(state, batches, step=step, network=reference.cnn)
     later = [np.nan] * (len(images) // len(batches[0][1]) - len(batches))
@@ -175,12 +178,12 @@ def epoch_in_numpy(state, images, targets, channels, batches):
 
 
 def first_batches(result, *, inputs):
-    """What is compared with that."""
+    """Return what is compared with the result of `epoch_in_numpy`."""
     return reference.first_losses(*result, inputs[0], told=changed_in_bfloat16, checked=BATCHES_CHECKED)
 
 
 def evaluation_in_numpy(params, images, labels):
-    """Summed loss and number of images told right."""
+    """Return the summed loss and the number of correctly classified images."""
     logits = logits_in_numpy(params, images)
     return reference.cross_entropy(logits, labels).sum(), (logits.argmax(1) == labels).sum()
 
@@ -189,7 +192,7 @@ def evaluation_in_numpy(params, images, labels):
 
 
 def forward_cost(batch):
-    """Products; parameters and images are read once, logits written."""
+    """Return the cost of a forward pass: products; parameters and images are read once, logits are written."""
     held = params_in(PLAIN) + batch * models.CNN_CLASSES
     image_bytes = batch * math.prod(models.CNN_IMAGE)
     return Cost(flops=forward_flops(PLAIN, batch), bytes=itemsize("float32") * held + image_bytes)
@@ -222,7 +225,7 @@ def forward_cost(batch):
     level="default",
 )
 def cnn_step(state, images, labels):
-    """A step of training, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
+    """Training step, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
 
     Source: the network of the notebook "JAX Speed Test"; Kingma & Ba, Adam, 2015.
     """
@@ -231,7 +234,7 @@ def cnn_step(state, images, labels):
 
 @cnn_step.implementation(modes=("jit",), donate=("state",))
 def donated(state, images, labels):
-    """The same with its state donated: parameters and moments are updated where they are."""
+    """Training step with donated state: parameters and moments are updated in place."""
     return step_of(PLAIN)(state, images, labels)
 
 
@@ -244,14 +247,14 @@ def donated(state, images, labels):
     items=Items("examples", lambda *, batch: batch),
     modes=("jit",),
     implementation="float32",
-    tolerance=UPDATE_BFLOAT16,  # float32 is returned, so nothing else tells what it was computed in
+    tolerance=UPDATE_BFLOAT16,  # results are float32, so their dtype does not show the format of the computation
     compiles=1,
     state=State(carry={"state": 0}),
     data=datasets.cifar10_source,
     level="full",
 )
 def cnn_step_bfloat16(state, images, labels):
-    """A step that computes in float32, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
+    """Training step in float32, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
 
     Source: as `cnn_step`; mixed precision is Micikevicius et al., Mixed Precision Training, 2018, section 3.1.
     """
@@ -260,7 +263,7 @@ def cnn_step_bfloat16(state, images, labels):
 
 @cnn_step_bfloat16.implementation
 def bfloat16(state, images, labels):
-    """The same in bfloat16; parameters, moments and the loss of the logits stay float32."""
+    """Training step in bfloat16; parameters, moments and the loss of the logits stay float32."""
     return step_of(BFLOAT16)(state, images, labels)
 
 
@@ -279,7 +282,7 @@ def bfloat16(state, images, labels):
     level="full",
 )
 def cnn_step_dropout(state, images, labels, key):
-    """A step with dropout, (state, images (b, 32, 32, 3), labels (b,), key) -> (state, loss).
+    """Training step with dropout, (state, images (b, 32, 32, 3), labels (b,), key) -> (state, loss).
 
     Source: as `cnn_step`; Srivastava et al., Dropout, 2014, with rate 0.5 in the hidden layer.
     """
@@ -301,7 +304,7 @@ def cnn_step_dropout(state, images, labels, key):
     level="full",
 )
 def cnn_step_batch_norm(state, images, labels):
-    """A step with batch normalisation, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
+    """Training step with batch normalisation, (state, images (b, 32, 32, 3), labels (b,)) -> (state, loss).
 
     Source: as `cnn_step`; Ioffe & Szegedy, Batch Normalization, 2015, algorithm 1.
     """
@@ -328,13 +331,13 @@ def cnn_forward(params, images):
 
 
 def means_in_numpy(images, kernel):
-    """The same with NumPy, by channels last."""
+    """Return the means after convolution and relu with NumPy, channels last."""
     seen = reference.convolution({"kernel": kernel}, images["NHWC"]).output
     return np.maximum(seen, 0).mean((1, 2))
 
 
 def means_by(layout, images, kernel):
-    """Convolution, relu and the mean of each channel, (b, 32, 32, 32) in a layout, (3, 3, 32, 64) -> (b, 64)."""
+    """Return each channel's mean after convolution and relu, (b, 32, 32, 32) in a layout, (3, 3, 32, 64) -> (b, 64)."""
     dimensions = (layout, "HWIO", layout)
     seen = jax.lax.conv_general_dilated(images[layout], kernel, (1, 1), "SAME", dimension_numbers=dimensions)
     return jnp.maximum(seen, 0).mean((layout.index("H"), layout.index("W")))
@@ -361,7 +364,7 @@ def cnn_layout(images, kernel):
 
 @cnn_layout.implementation(name="NCHW")
 def channels_first(images, kernel):
-    """The same with channels first, (b, 32, 32, 32) -> (b, 64)."""
+    """Convolution, relu and mean with channels first, ((b, 32, 32, 32), (3, 3, 32, 64)) -> (b, 64)."""
     return means_by("NCHW", images, kernel)
 
 
@@ -372,14 +375,16 @@ def channels_first(images, kernel):
     cost=lambda *, images: forward_cost(images),
     modes=("jit",),
     implementation="at_once",
-    # Which class is the largest may hang on the last bits, and an image is told right or wrong.
+    # The last bits can decide which class is the largest, and so whether an image counts as correct.
     needs=Needs(config={"jax_default_matmul_precision": "highest"}),
     compiles=1,
     data=datasets.cifar10_source,
     level="full",
 )
 def cnn_evaluation(params, images, labels):
-    """A test set as one batch, (parameters, images (n, 32, 32, 3), labels (n,)) -> summed loss, number told right.
+    """Evaluation of a test set as one batch, (parameters, images (n, 32, 32, 3), labels (n,)) -> (loss, correct).
+
+    The loss is summed over the images, and the correctly classified images are counted.
 
     Source: as `cnn_forward`.
     """
@@ -389,7 +394,7 @@ def cnn_evaluation(params, images, labels):
 
 @cnn_evaluation.implementation
 def in_batches(params, images, labels):
-    """The same in eight batches, one after the other (`lax.map`): an eighth of what lies between layers at a time."""
+    """Evaluation in eight successive batches (`lax.map`): an eighth of the activations between layers at a time."""
     size = len(images) // EVALUATION_BATCHES
     batches = images.reshape(-1, size, *images.shape[1:]), labels.reshape(-1, size)
     losses, right = jax.lax.map(lambda batch: cnn_evaluation(params, *batch), batches)
@@ -413,10 +418,10 @@ def in_batches(params, images, labels):
         Published(
             source=SPEED_TEST,
             device="not stated",
-            timed="an epoch of 351 batches of 128, with loading them",
+            timed="an epoch of 351 batches of 128, loading included",
             figure=Figure("eager_step:mixed", 29.0, 0.401),
             against=Figure("jitted_step:mixed", 7.45, 0.0901),
-            differs="its loader's two workers are processes, ours threads",
+            differs="its loader uses two worker processes, ours two threads",
         ),
         whole={"images": WHOLE_EPOCH},
         short={"images": 2 * EPOCH_BATCH},
@@ -431,20 +436,20 @@ def in_batches(params, images, labels):
     ),
 )
 def cnn_epoch(state, images, targets, channels, batches):
-    """Epoch of the CNN, two threads loading, (n, 32, 32, 3), (n, 10) -> state, losses, mean loss and accuracy.
+    """Epoch of the CNN with two loading threads, (n, 32, 32, 3), (n, 10) -> state, losses, mean loss and accuracy.
 
-    Images are shuffled, cropped, flipped and normalised at random. Source: notebook "JAX Speed Test".
+    The loader shuffles images, crops and flips them at random, and normalises them. Source: notebook "JAX Speed Test".
     """
     return train(PROGRAMS, state, loaded(images, targets, channels))
 
 
 @cnn_epoch.implementation
 def eager_step(state, images, targets, channels, batches):
-    """The same without jit: every operation is called by itself."""
+    """Epoch without jit: every operation is a separate call."""
     return train(FUNCTIONS, state, loaded(images, targets, channels))
 
 
 @cnn_epoch.implementation
 def program_alone(state, images, targets, channels, batches):
-    """As many steps, over the first three batches again and again, on the device before the time begins."""
+    """As many steps over the first three batches in turn, which are on the device before timing starts."""
     return train(PROGRAMS, state, islice(cycle(batches), len(images) // len(batches[0][1])))

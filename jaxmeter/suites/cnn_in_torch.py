@@ -1,6 +1,6 @@
-"""The CNN in PyTorch, eager and by `torch.compile`, beside which `cnn_step` is timed.
+"""The CNN in PyTorch, eager and by `torch.compile`, for comparison with `cnn_step`.
 
-As in JAX, a batch of bytes is in the library's own arrays before the time begins, and becomes numbers inside the step.
+As in JAX, a batch of bytes is in the library's own arrays before timing starts. The step converts the bytes to numbers.
 """
 
 from functools import cache, partial
@@ -18,11 +18,11 @@ SHAPES = {
     "Dense_0": (CNN_HIDDEN, CNN_CHANNELS[1] * (CNN_IMAGE[0] // 4) ** 2),
     "Dense_1": (CNN_CLASSES, CNN_HIDDEN),
 }
-"""Of weights: outputs first, as PyTorch has them."""
+"""Shapes of weights, outputs first, as in PyTorch."""
 
 
 def zeros():
-    """For each param a zero, {layer: {weight, bias}}, convolutions with channels last in memory."""
+    """Return zeros for each param, {layer: {weight, bias}}, convolutions with channels last in memory."""
     import torch
 
     made = {}
@@ -34,7 +34,7 @@ def zeros():
 
 
 def loss_of(params, images, labels):
-    """Mean loss of a batch, images (b, 3, 32, 32) uint8."""
+    """Return the mean loss of a batch, images (b, 3, 32, 32) uint8."""
     from torch.nn import functional as F  # noqa: N812  as PyTorch's documentation has it
 
     x = images.float() / 255
@@ -45,7 +45,7 @@ def loss_of(params, images, labels):
 
 
 def whole_step(params, means, squares, count, images, labels):
-    """The loss before a step with Adam, which changes all but the batch in place."""
+    """Return the loss before a step with Adam, which changes all arguments but the batch in place."""
     import torch
 
     slopes, value = torch.func.grad_and_value(loss_of)(params, images, labels)
@@ -60,21 +60,21 @@ def whole_step(params, means, squares, count, images, labels):
 
 @cache
 def compiled():
-    """The whole step as `torch.compile` makes it, without a break: forward and backward pass, and update."""
+    """Return the whole step by `torch.compile` without a graph break: forward and backward pass, and update."""
     import torch
 
     return torch.compile(whole_step, fullgraph=True, dynamic=False)
 
 
 def eager(params, means, squares, count):
-    """A function (images, labels) -> loss: autograd, and PyTorch's own Adam, which begins with what is remembered."""
+    """Return a function (images, labels) -> loss: autograd, and PyTorch's own Adam from these moments and count."""
     import torch
 
     leaves = leaves_of(params)
     optimiser = torch.optim.Adam(leaves, CNN_RATE, (DECAY, SQUARE_DECAY), EPSILON)
     for param, mean, square in zip(leaves, leaves_of(means), leaves_of(squares), strict=True):
         param.requires_grad_()
-        # Each has a count of its own: they are counted one by one.
+        # Adam counts steps per parameter, so each parameter needs a count of its own.
         optimiser.state[param] = {"step": count.clone(), "exp_avg": mean, "exp_avg_sq": square}
     optimiser.state[leaves[0]]["step"] = count
 
@@ -89,18 +89,20 @@ def eager(params, means, squares, count):
 
 
 def by_compile(*state):
-    """The same by `torch.compile`. Its tensors are arguments: a state that begins again compiles nothing."""
+    """Return this function by `torch.compile`.
+
+    Its tensors are arguments, so a step from a reset state compiles nothing.
+    """
     return partial(compiled(), *state)
 
 
 def arguments(state, images, labels, make=eager):
-    """A step's arguments as PyTorch has them; the state is its step, over parameters of its own.
+    """Return a step's arguments for PyTorch; the state is a `Partial` of the step over parameters of its own.
 
-    Its leaves are views of PyTorch's memory in the shapes that JAX has, so that nothing is converted when they are
-    compared.
+    Its leaves are views of PyTorch's memory in JAX's shapes, so a comparison converts nothing.
 
     Args:
-      make: From params, what Adam remembers of them, and its count, to the step.
+      make: (params, Adam's means, Adam's squares, Adam's count) -> the step.
     """
     import torch
 
@@ -121,7 +123,7 @@ compiled_arguments = partial(arguments, make=by_compile)
 
 
 def in_jax_shapes(tree):
-    """Views of every tensor: (out, in, h, w) as (h, w, in, out), and (out, in) as (in, out)."""
+    """Return views of every tensor in JAX's shapes: (out, in, h, w) as (h, w, in, out), and (out, in) as (in, out)."""
     return {
         name: {
             "kernel": layer["weight"].detach().permute(*range(2, layer["weight"].ndim), 1, 0),

@@ -1,4 +1,4 @@
-"""What suites that train CNNs have in common: the error that a step is allowed, and what it costs at least."""
+"""Tolerance and minimum cost of a training step, shared by the suites that train CNNs."""
 
 import math
 
@@ -7,22 +7,23 @@ from jaxmeter.suites.models import CNN_IMAGE
 from jaxmeter.suites.networks_in_numpy import ADAM
 
 ROUTED = 2e-2
-"""Error allowed in a step. Whether a value is positive is a matter of rounding where it is nearly 0, and a slope passes
-or does not; slopes that nearly cancel, as those of the first convolution's bias, keep fewer digits. Measured at 8 and
-128 images, of the largest slope: 1.1e-3 and 2.6e-3, with batch normalisation 1.7e-3 and 2.2e-3. TF32 rounds coarser."""
+"""Error allowed in a step. Rounding decides whether a value near 0 is positive, and so whether a gradient passes.
+Gradients that nearly cancel, such as those of the first convolution's bias, keep fewer digits. Measured at 8 and 128
+images, relative to the largest gradient: 1.1e-3 and 2.6e-3; with batch normalisation 1.7e-3 and 2.2e-3. TF32 rounds
+more coarsely."""
 
 
 def kernel_pixels(side):
-    """How many pixels a 3x3 kernel sees, summed over its places on an image: those beyond the border do not count."""
-    return (3 * side - 2) ** 2  # along a side, the first and the last place miss one pixel each
+    """Return the number of pixels that a 3x3 kernel reads, summed over its positions; pixels outside do not count."""
+    return (3 * side - 2) ** 2  # along a side, the first and the last position miss one pixel each
 
 
 def layers(model):
-    """Of each layer (multiplications of its forward pass for one image, parameters)."""
+    """Return (multiplications of its forward pass for one image, parameters) of each layer."""
     side, _, inputs = CNN_IMAGE
     made = []
     for channels in model.channels:
-        # Batch normalisation has a scale and a bias, and its convolution none.
+        # Batch normalisation has a scale and a bias, and its convolution has no bias.
         beside = 2 if model.batch_norm else 1
         made.append((kernel_pixels(side) * inputs * channels, (9 * inputs + beside) * channels))
         side, inputs = side // 2, channels
@@ -34,20 +35,22 @@ def layers(model):
 
 
 def params_in(model):
-    """Numbers that are trained."""
+    """Return the number of trained parameters."""
     return sum(params for _, params in layers(model))
 
 
 def forward_flops(model, batch):
-    """Of the products of a forward pass, a product and a sum each."""
+    """Return the FLOPs of the products of a forward pass: a multiplication and an addition each."""
     return 2 * batch * sum(products for products, _ in layers(model))
 
 
 def step_cost(model, batch, dtype="uint8"):
-    """Of a step with Adam: products three times, but that for the slope of images; parameters and moments updated.
+    """Return the cost of a step with Adam: three times the forward products, without the gradient of the images.
+
+    Parameters and moments are updated.
 
     Args:
-      dtype: Of images and labels, which are read once.
+      dtype: Type of images and labels, which are read once.
     """
     first, _ = layers(model)[0]
     params = params_in(model)

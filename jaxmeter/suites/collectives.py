@@ -1,7 +1,7 @@
-"""Collectives: how fast devices exchange data, by operation and size, told as NCCL's tests tell it.
+"""Collectives: how fast devices exchange data, by operation and size, reported as in nccl-tests.
 
-On the CPU the devices are made of the same cores and share one memory: there this checks programs and measures
-overhead, not a network.
+On a CPU the devices share the same cores and one memory: there the suite checks programs and measures overhead, not a
+network.
 """
 
 import jax
@@ -13,13 +13,13 @@ from jaxmeter.suites.meshes import AXIS, SPLIT, WHOLE, mesh_of, placed
 
 
 def messages(key, *, operation, devices, n):
-    """A row for each device, (devices, n); of all_gather (devices, n / devices). Standard normal."""
+    """Return a standard normal row for each device, (devices, n); for all_gather (devices, n / devices)."""
     length = n // devices if operation == "all_gather" else n
     return placed(jax.random.normal(key, (devices, length)), devices, SPLIT)
 
 
 def in_numpy(x, *, operation, devices):
-    """What each operation gives, with NumPy on the whole array."""
+    """Return the result of each operation, with NumPy on the whole array."""
     if operation in ("all_reduce", "reduce_scatter"):
         return x.sum(axis=0)
     if operation == "all_gather":
@@ -30,9 +30,9 @@ def in_numpy(x, *, operation, devices):
 
 
 def traffic(*, operation, devices, n):
-    """Algorithm and bus bytes as NCCL's tests count them; memory that all devices together read and write.
+    """Return algorithm and bus bytes as nccl-tests counts them, and the memory traffic of all devices together.
 
-    n counts the larger of what a device sends and what it receives, and so does S in those tests.
+    n is the larger of the numbers that a device sends and receives; so is S in nccl-tests.
     Source: NVIDIA nccl-tests, doc/PERFORMANCE.md; for all_to_all and permute src/alltoall.cu and src/sendrecv.cu.
     """
     message = n * itemsize("float32")
@@ -64,9 +64,9 @@ def traffic(*, operation, devices, n):
     answer=Answer("How fast do devices exchange data?", "shard_map:jit", metric="bus_bandwidth"),
 )
 def collective(x, *, operation, devices):
-    """Devices' rows, summed, gathered, scattered, exchanged or passed on: (devices, n) -> (n,) or (devices, n).
+    """Sum, gather, scatter, exchange or shift of the devices' rows, (devices, n) -> (n,) or (devices, n).
 
-    By `jax.lax` in `jax.shard_map`. Source: NVIDIA nccl-tests, doc/PERFORMANCE.md.
+    Collectives of `jax.lax` in `jax.shard_map`. Source: NVIDIA nccl-tests, doc/PERFORMANCE.md.
     """
 
     def local(row):  # (1, length)
@@ -85,13 +85,13 @@ def collective(x, *, operation, devices):
         mesh=mesh_of(devices),
         in_specs=SPLIT,
         out_specs=result_spec(operation),
-        check_vma=False,  # it does not know that what is gathered is the same on all devices
+        check_vma=False,  # it cannot infer that gathered data are the same on all devices
     )(x)
 
 
 @collective.implementation
 def automatic(x, *, operation, devices):
-    """Sum, reshape, transpose or roll of the whole array, its result divided as asked: collectives by the compiler."""
+    """Sum, reshape, transpose or roll of the whole array with a sharding of its result: collectives by the compiler."""
     if operation in ("all_reduce", "reduce_scatter"):
         result = x.sum(axis=0)
     elif operation == "all_gather":
@@ -104,5 +104,5 @@ def automatic(x, *, operation, devices):
 
 
 def result_spec(operation):
-    """Whether each device gets the whole result or its part."""
+    """Return the sharding of the result: whole on each device, or a part on each."""
     return WHOLE if operation in ("all_reduce", "all_gather") else SPLIT

@@ -1,4 +1,4 @@
-"""Compilation: what the way from Python to a program costs, and what ahead-of-time programs save."""
+"""Compilation: what the stages from Python to a program cost, and what ahead-of-time programs save."""
 
 import contextlib
 from functools import partial
@@ -16,7 +16,7 @@ SGD_RATE = 0.1
 SGD = optax.sgd(SGD_RATE)
 
 CNN = models.CNN((16, 32), (CLASSES,))
-"""The smallest network that has every kind of layer that CNNs are made of."""
+"""The smallest network that has every kind of layer of a CNN."""
 
 mlp_step = models.train_step(MLP.model, SGD, models.mean_cross_entropy)
 cnn_step = models.train_step(CNN, models.CNN_OPTIMISER, models.mean_cross_entropy)
@@ -37,7 +37,7 @@ def selu_ahead_of_time(x):
 
 @selu_ahead_of_time.implementation(modes=("mixed",), raises=TypeError)
 def other_dtype(x):
-    """The program for float32, called with bfloat16: it neither converts nor compiles again, as jit would."""
+    """The program for float32, called with bfloat16: it does not convert, and unlike jit it does not compile again."""
     return jax.jit(selu.selu.function).lower(x).compile()(x.astype("bfloat16"))
 
 
@@ -49,45 +49,45 @@ def other_shape(x):
 
 @selu_ahead_of_time.implementation(modes=("mixed",), raises=TypeError)
 def under_vmap(x):
-    """The program for one number under `vmap`: it is compiled, and no transformation can look into it any more."""
+    """The program for one number under `vmap`: no transformation can be applied to a compiled program."""
     return jax.vmap(jax.jit(selu.selu.function).lower(x[0]).compile())(x)
 
 
 def exportable(kind):
-    """Has `jax.export` know a named tuple by its name: without it, no program that takes one can be serialised."""
-    with contextlib.suppress(ValueError):  # known already, where this file was imported before
+    """Register a named tuple with `jax.export`, which otherwise cannot serialise a program that takes one."""
+    with contextlib.suppress(ValueError):  # already registered, if this file was imported before
         jax.export.register_namedtuple_serialization(kind, serialized_name=f"{kind.__module__}.{kind.__name__}")
 
 
-exportable(optax.EmptyState)  # all that SGD remembers
+exportable(optax.EmptyState)  # the whole state of SGD
 exportable(optax.ScaleByAdamState)
 
 
 def mlp_batch(key, *, batch):
-    """The first state, standard normal images (batch, 784), and labels (batch,)."""
+    """Return the first state, standard normal images (batch, 784), and labels (batch,)."""
     images, labels = random_batch(key, (batch, PIXELS))
     return models.initial_state(MLP.model, SGD, key, images), images, labels
 
 
 def cnn_batch(key, *, batch):
-    """The first state, standard normal images (batch, 32, 32, 3), and labels (batch,)."""
+    """Return the first state, standard normal images (batch, 32, 32, 3), and labels (batch,)."""
     return models.cnn_state(key, CNN, "float32"), *random_batch(key, (batch, *models.CNN_IMAGE))
 
 
 def random_batch(key, shape):
-    """Standard normal images and labels from 0 to 9."""
+    """Return standard normal images and labels from 0 to 9."""
     of_images, of_labels = jax.random.split(key)
     return jax.random.normal(of_images, shape), jax.random.randint(of_labels, shape[:1], 0, CLASSES)
 
 
 def mlp_step_in_numpy(state, images, labels):
-    """A step of SGD on the mean loss."""
+    """Return the result of a step of SGD on the mean loss."""
     network, update = partial(reference.mlp, activation=reference.swish), partial(reference.sgd, rate=SGD_RATE)
     return reference.train_step(network, update, state, images, labels)
 
 
 def cnn_step_in_numpy(state, images, labels):
-    """A step of Adam on the mean loss."""
+    """Return the result of a step of Adam on the mean loss."""
     update = partial(reference.adam, rate=models.CNN_RATE)
     return reference.train_step(reference.cnn, update, state, images, labels)
 
@@ -133,6 +133,6 @@ def mlp_ahead_of_time(state, images, labels):
 def cnn_ahead_of_time(state, images, labels):
     """Training step of a small CNN with Adam: (state, (batch, 32, 32, 3), (batch,)) -> (state, loss).
 
-    Source: the documentation of JAX, "Ahead-of-time lowering and compilation" and "Exporting and serialization".
+    Source: JAX's documentation, "Ahead-of-time lowering and compilation" and "Exporting and serialization".
     """
     return cnn_step(state, images, labels)

@@ -1,4 +1,4 @@
-"""Compile time: what makes it grow in a decoder, and whether scan over layers helps; chains of single operations."""
+"""Compile time of a decoder by depth, width and shapes, with and without scan over layers; chains of operations."""
 
 import jax
 import jax.numpy as jnp
@@ -14,25 +14,25 @@ FLOAT_BYTES = itemsize("float32")
 
 WIDTH, HEADS = 64, 4
 BATCH, LENGTH = 2, 32
-"""Small, since compiling is what is asked about; `compile_width` says what more width costs."""
+"""Small sizes, because compile time is the subject; `compile_width` measures the cost of more width."""
 
 HIDDEN = 3
-"""Width of the gated MLP over that of attention: three such products cost about as much as the usual two of 4 times."""
+"""Ratio of the gated MLP's width to attention's: its three products cost about as much as the usual two of ratio 4."""
 
 KERNELS = 4 + 3 * HIDDEN
-"""Products of a layer, each of the size (width, inner): four of attention, three of the MLP."""
+"""Products of a layer in units of (width, inner): four of attention, and three of the MLP, each HIDDEN as wide."""
 
 RMS_EPSILON = 1e-6
 
 STRIDE = 16
-"""By how much the inner widths of layers with unlike shapes differ: a multiple of the number of heads."""
+"""Difference between the inner widths of layers of different shapes: a multiple of the number of heads."""
 
 
 def layers_of(key, inner):
-    """Parameters of layers with these inner widths, and standard normal inputs, (2, 32, width), in NumPy's arrays.
+    """Return NumPy parameters of layers with these inner widths, and standard normal inputs, (2, 32, width).
 
-    Layers take and give as many numbers as the first is wide inside. Kernels are normal with variance 1 / fan-in, drawn
-    by NumPy: JAX would compile a program for each shape.
+    The inputs and outputs of all layers have the first layer's inner width. Kernels are normal with variance
+    1 / fan-in. NumPy draws them, because JAX would compile a program for each shape.
     """
     generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     width = inner[0]
@@ -59,38 +59,44 @@ def layers_of(key, inner):
 
 
 def stack(layers):
-    """Parameters of equal layers as one layer's, with a new first axis."""
+    """Return parameters of equal layers, stacked along a new first axis."""
     return jax.tree.map(lambda *leaves: np.stack(leaves), *layers)
 
 
 def apart_and_stacked(key, *, depth, width):
-    """Parameters of the layers, one by one and stacked, and inputs."""
+    """Return parameters of the layers, separate and stacked, and inputs."""
     layers, x = layers_of(key, [width] * depth)
     return {"apart": layers, "stacked": stack(layers)}, x
 
 
 def equal_layers(key, *, depth, width):
-    """Parameters of the layers one by one, and inputs."""
+    """Return separate parameters of the layers, and inputs."""
     return layers_of(key, [width] * depth)
 
 
 def inner_widths(depth, shapes):
-    """Of each layer; as many different ones as `shapes` says, in turns."""
+    """Return the inner width of each layer: `shapes` different widths in turn."""
     return [WIDTH + STRIDE * (at % shapes) for at in range(depth)]
 
 
 def unlike_layers(key, *, depth, shapes):
-    """Parameters of layers of so many shapes, and inputs."""
+    """Return parameters of layers of `shapes` different shapes, and inputs."""
     return layers_of(key, inner_widths(depth, shapes))
 
 
 def rms_norm(x, scale):
-    """Each row divided by its root mean square. Source: Zhang & Sennrich 2019, equation 4."""
+    """Return each row divided by its root mean square, times `scale`.
+
+    Source: Zhang & Sennrich 2019, equation 4.
+    """
     return x * jax.lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + RMS_EPSILON) * scale
 
 
 def layer(x, params):
-    """A decoder layer, (b, l, width) -> the same: causal attention, then a gated MLP, each added to its input."""
+    """Return the output of a decoder layer, (b, l, width) -> (b, l, width).
+
+    The layer is causal attention, then a gated MLP; each is added to its input.
+    """
     *around, _ = x.shape
     normal = rms_norm(x, params["attention_norm"])
     heads = ((normal @ params[name]).reshape(*around, HEADS, -1) for name in ("query", "key", "value"))
@@ -104,14 +110,14 @@ jitted_layer = jax.jit(layer)
 
 
 def one_by_one(layers, x, apply=layer):
-    """The layers one after the other, in Python's loop."""
+    """Return the output of the layers, applied in a Python loop."""
     for params in layers:
         x = apply(x, params)
     return x
 
 
 def layer_in_numpy(x, params):
-    """The same layer."""
+    """Return the output of the layer with NumPy."""
     *around, _ = x.shape
 
     def norm(x, scale):
@@ -131,12 +137,12 @@ def layer_in_numpy(x, params):
 
 
 def layers_in_numpy(layers, x):
-    """The layers one after the other."""
+    """Return the output of the layers with NumPy."""
     return one_by_one(layers, x, layer_in_numpy)
 
 
 def forward_cost(inner):
-    """Products with kernels and of the pairs that see each other; parameters and inputs are read, outputs written."""
+    """Return the cost: products with kernels and of causal pairs; parameters and inputs are read, outputs written."""
     width, tokens, pairs = inner[0], BATCH * LENGTH, BATCH * LENGTH * (LENGTH + 1) // 2
     numbers = sum(KERNELS * width * each + 2 * width for each in inner) + 2 * tokens * width
     flops = sum(2 * tokens * KERNELS * width * each + 2 * 2 * pairs * each for each in inner)
@@ -165,17 +171,17 @@ def forward_cost(inner):
     ),
 )
 def compile_depth(params, x):
-    """Forward pass of a decoder, {depth layers}, (2, 32, width) -> (2, 32, width), its layers in Python's loop.
+    """Forward pass of a decoder, {depth layers}, (2, 32, width) -> (2, 32, width), with a Python loop over layers.
 
-    Source: Touvron et al., LLaMA, 2023, section 2.2, for the layer without rotation, and table 2 for 32 and 80 of them;
-    "linear (or worse)" in the number of layers by a comment in JAX's issue 1897, 2019.
+    Source: Touvron et al., LLaMA, 2023, section 2.2, for the layer (here without rotation), and table 2 for 32 and 80
+    layers; a comment in JAX's issue 1897, 2019, for "linear (or worse)" in the number of layers.
     """
     return one_by_one(params["apart"], x)
 
 
 @compile_depth.implementation
 def scan(params, x):
-    """One `lax.scan` over the stacked parameters of all layers: the program has one layer."""
+    """One `lax.scan` over the stacked parameters of all layers: the program contains one layer."""
     return jax.lax.scan(lambda x, params: (layer(x, params), None), x, params["stacked"])[0]
 
 
@@ -191,7 +197,7 @@ def scan(params, x):
     level="default",
 )
 def compile_width(layers, x):
-    """Forward pass of a decoder of two layers, {2 layers}, (2, 32, width) -> (2, 32, width), by its width.
+    """Forward pass of a decoder of two layers, {2 layers}, (2, 32, width) -> (2, 32, width), by width.
 
     Source: as `compile_depth`.
     """
@@ -210,55 +216,55 @@ def compile_width(layers, x):
     level="default",
 )
 def compile_shapes(layers, x):
-    """Forward pass of a decoder whose layers have so many shapes, {8 layers}, (2, 32, 64) -> (2, 32, 64).
+    """Forward pass of a decoder with layers of `shapes` shapes, {8 layers}, (2, 32, 64) -> (2, 32, 64).
 
-    Source: as `compile_depth`. A scan takes layers of one shape only.
+    Source: as `compile_depth`. A scan needs layers of one shape.
     """
     return one_by_one(layers, x)
 
 
 @compile_shapes.implementation(name="jitted_layer")
 def layers_jitted(layers, x):
-    """Each layer a call of one jitted function within the program: Python's code is traced once for each shape."""
+    """One jitted function for all layers within the program: its Python code is traced once for each shape."""
     return one_by_one(layers, x, jitted_layer)
 
 
 # Chains of single operations
 
 CHAINED = 1_000
-"""Entries of the arrays that they work on: small, since compiling is what is asked about."""
+"""Entries of the arrays in the chains: few, because compile time is the subject."""
 
 LONGEST_REDUCTIONS = 100
-"""The compile budget: 3 s for 100 of these steps on two cores, and 47 s for 300."""
+"""Longest chain within the compile budget: on two cores, 100 steps take 3 s and 300 steps take 47 s."""
 
 
 def short_array(key):
-    """Standard normal, shape (1000,) float32."""
+    """Return a standard normal array, shape (1000,) float32."""
     return jax.random.normal(key, (CHAINED,))
 
 
 def sines_in_numpy(x, *, n):
-    """The sine of the sine and so on, n times."""
+    """Return x after n applications of the sine."""
     for _ in range(n):
         x = np.sin(x)
     return x
 
 
 def centred_in_numpy(x, *, n):
-    """Each time what is left of the mean is taken away."""
+    """Return x after n subtractions of its mean."""
     for _ in range(n):
         x = x - x.mean()
     return x
 
 
 def square(figure):
-    """The claim that compile time grows with the square of the number of operations."""
+    """Return the published claim that compile time grows with the square of the number of operations."""
     return Published(
         source="Sapunov, JAX in Action (MEAP v3, 2022), chapter 5",
         device="not stated",
         timed='"roughly the square" of the number of operations, for XLA compile time',
         figure=Figure(figure, 2.0, metric="compile_exponent"),
-        differs="the source says of no operations in particular, and XLA has changed since; here trace and lower count",
+        differs="the source names no operations; XLA has changed since; here tracing and lowering count too",
     )
 
 
@@ -274,7 +280,7 @@ def square(figure):
     traps=("unrolled",),
 )
 def operations(x, *, n):
-    """Unrolled chain of n element-wise operations, (1000,) -> (1000,): XLA can make one loop of them.
+    """Unrolled chain of n element-wise operations, (1000,) -> (1000,): XLA can fuse them into one loop.
 
     Source: Sapunov, JAX in Action, 2022, chapter 5.
     """
@@ -285,12 +291,12 @@ def operations(x, *, n):
 
 @operations.implementation
 def loop(x, *, n):
-    """`lax.fori_loop` over the same operation: the program has one, whatever n is."""
+    """`lax.fori_loop` over the same operation: the program contains it once, for any n."""
     return jax.lax.fori_loop(0, n, lambda _, value: jnp.sin(value), x)
 
 
 def reductions_within_budget(n):
-    """Skips numbers of steps whose unrolled program takes longer than the compile budget."""
+    """Return a Skip where the unrolled program takes longer than the compile budget."""
     if n > LONGEST_REDUCTIONS:
         return Skip(f"compile budget: unrolled only up to n = {LONGEST_REDUCTIONS}")
     return None
@@ -309,9 +315,9 @@ def reductions_within_budget(n):
     level="full",
 )
 def reductions(x, *, n):
-    """Unrolled x - mean(x), n times, (1000,) -> (1000,): each needs all of the one before, so no one loop will do.
+    """Unrolled x - mean(x), n times, (1000,) -> (1000,): each needs the whole previous array, so XLA fuses none.
 
-    Source: Sapunov, JAX in Action, 2022, chapter 5, which does not say which operations it means.
+    Source: Sapunov, JAX in Action, 2022, chapter 5, which does not name the operations.
     """
     for _ in range(n):
         x = x - jnp.mean(x)

@@ -1,4 +1,4 @@
-"""Cumulative sum: an unrolled loop against loops that the compiler sees; what they cost to compile and to run."""
+"""Cumulative sum: an unrolled loop compared with loops that the compiler sees, by compile and execution time."""
 
 import jax
 import jax.numpy as jnp
@@ -8,23 +8,23 @@ from jaxmeter import Answer, Caching, Cost, Figure, Published, Skip, itemsize, l
 
 LONGEST_LIST_LOOP = 1_000
 LONGEST_STACKED_LOOP = 200
-"""The compile budget of this suite: at most 10 s a program on two cores. Both loops compile about linearly in n
-up to 100; beyond, the stacked one grows with about n ** 2 (python -m benchmarks.unrolled_loops)."""
+"""The compile budget of this suite: at most 10 s per program on two cores. Up to n = 100, the compile time of both
+loops is about linear in n. Beyond, the stacked loop's grows with about n ** 2 (python -m benchmarks.unrolled_loops)."""
 
 
 LONGEST_TRACED = 10_000
-"""The size of the listings, whose 30 000 equations take seconds to trace and minutes to compile."""
+"""The listings' n. Its 30 000 equations take seconds to trace and minutes to compile."""
 
 LISTINGS = {"source": "Sapunov, JAX in Action, MEAP v3, 2022, listings 5.21 and 5.22", "device": "not stated"}
 
 
 def values(key, *, n):
-    """Standard normal, shape (n,) float32."""
+    """Return a standard normal array, shape (n,) float32."""
     return jax.random.normal(key, (n,))
 
 
 def list_loop_within_budget(n):
-    """Skips lengths whose unrolled program takes longer than the compile budget; the listing's own is traced."""
+    """Return a Skip where the program takes longer than the compile budget; the listings' own n is still traced."""
     if n > LONGEST_LIST_LOOP:
         reason = f"compile budget: unrolled only up to n = {LONGEST_LIST_LOOP}"
         return Skip(reason, traced=n <= LONGEST_TRACED)
@@ -32,7 +32,7 @@ def list_loop_within_budget(n):
 
 
 def stacked_loop_within_budget(n):
-    """Skips lengths whose unrolled program takes longer than the compile budget."""
+    """Return a Skip where the unrolled program takes longer than the compile budget."""
     if n > LONGEST_STACKED_LOOP:
         return Skip(f"compile budget: unrolled and stacked only up to n = {LONGEST_STACKED_LOOP}")
     return None
@@ -52,13 +52,13 @@ def stacked_loop_within_budget(n):
     published=(
         Published(
             **LISTINGS,
-            timed="first call with compiling, n = 10 000, a loop that returns a list; wall time of one call",
+            timed="first call, compilation included, n = 10 000, a loop that returns a list; wall time of one call",
             figure=Figure("loop_list:jit", 143.0, metric="first_result_s"),
             against=Figure("scan:jit", 0.213, metric="first_result_s"),
             at={"n": LONGEST_LIST_LOOP},
-            differs="n = 1 000 here, a tenth of theirs: beyond, the unrolled loop takes minutes to compile; the "
+            differs="n = 1 000 here, a tenth of theirs, because a longer unrolled loop takes minutes to compile; the "
             "listing's scan begins at 1.0, so its sums are one too high; device, JAX of 2022",
-            undecided="the ratio grows with n, and ours is at a tenth of theirs",
+            undecided="the ratio grows with n, and our n is a tenth of theirs",
         ),
         Published(
             **LISTINGS,
@@ -84,7 +84,7 @@ def cumulative_sum(x):
 
 @cumulative_sum.implementation
 def scan(x):
-    """`lax.scan` with the running sum as carry, (n,) -> (n,): one equation whatever n is."""
+    """`lax.scan` with the running sum as carry, (n,) -> (n,): one equation for any n."""
 
     def step(total, value):
         total = total + value
@@ -111,7 +111,7 @@ def associative_scan(x):
 
 @cumulative_sum.implementation(limit=list_loop_within_budget, traps=("unrolled",))
 def loop_list(x):
-    """Python loop, unrolled, that returns a list: (n,) -> n scalars."""
+    """Unrolled Python loop that returns a list, (n,) -> n scalars."""
     total, sums = jnp.zeros((), x.dtype), []
     for i in range(x.shape[0]):
         total = total + x[i]
@@ -121,5 +121,5 @@ def loop_list(x):
 
 @cumulative_sum.implementation(limit=stacked_loop_within_budget, traps=("unrolled",))
 def loop_stacked(x):
-    """The same loop, its list stacked: (n,) -> (n,). The output's form decides what compiling costs."""
+    """Unrolled Python loop that stacks its list, (n,) -> (n,): the form of the output decides the compile time."""
     return jnp.stack(loop_list(x))

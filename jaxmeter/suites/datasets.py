@@ -1,8 +1,8 @@
 """Data sets: MNIST and CIFAR-10 from the folder of `run --data DIR`, else seeded data of the same shapes.
 
-The folder may be torchvision's, or hold the files as their authors give them away. One without any file of a data set
-leaves the made-up data in use, and `mnist_source()` says so. One with some of the files, or with broken ones, is a
-`DataError`: real and made-up data are never mixed.
+The folder has torchvision's layout, or contains the files as their authors distribute them. If it has no file of a data
+set, the suites use made-up data, and `mnist_source()` reports this. A folder with only some of the files, or with
+broken ones, raises a `DataError`: real and made-up data are never mixed.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ CIFAR10_ROWS = {"train": 50_000, "test": 10_000}
 _BATCHES = {"train": tuple(f"data_batch_{number}" for number in range(1, 6)), "test": ("test_batch",)}
 
 LARGEST_BATCH = 2**26
-"""Bytes of a batch in an archive: twice what one has."""
+"""Largest accepted batch in an archive, in bytes: twice the size of a CIFAR-10 batch."""
 
 
 @dataclass(frozen=True)
 class Cifar10Files:
-    """One of the forms in which CIFAR-10 is given away.
+    """One of the forms in which CIFAR-10 is distributed.
 
     Args:
-      folders: Where the files may lie, in the data folder.
-      archive: A file beside these folders that holds them, or None.
-      ending: Of a batch's name.
-      read: A batch's name and bytes to images and labels.
+      folders: Folders of the data folder in which the files can be.
+      archive: A file next to these folders that contains the files, or None.
+      ending: End of a batch's name.
+      read: (name, bytes) of a batch -> images and labels.
     """
 
     folders: tuple[str, ...]
@@ -63,7 +63,7 @@ class Cifar10Files:
     read: Callable[[str, bytes], tuple[Images, Labels]]
 
     def list_names(self, part: Part) -> list[str]:
-        """The files of a part, in order."""
+        """Return the file names of a part, in order."""
         return [name + self.ending for name in _BATCHES[part]]
 
 
@@ -74,15 +74,15 @@ CIFAR10_FORMS = (
 
 
 def mnist(part: Part, count: int | None = None) -> tuple[Images, Labels]:
-    """Handwritten digits, or made-up data of their shape.
+    """Return handwritten digits, or made-up data of their shape.
 
     Args:
       part: "train" or "test".
-      count: Rows wanted, the first ones; None for all.
+      count: Number of rows, counted from the first; None for all.
     Returns:
       (images (n, 28, 28), labels (n,)), both uint8, labels 0 to 9.
     Raises:
-      DataError: Files in the data folder that are missing beside others, broken, or too short for `count`.
+      DataError: Some of the data folder's files are missing, broken, or too short for `count`.
     """
     folder = _mnist_folder()
     if folder is None:
@@ -99,7 +99,7 @@ def mnist(part: Part, count: int | None = None) -> tuple[Images, Labels]:
 
 
 def mnist_source() -> DataSource:
-    """Which data `mnist` gives."""
+    """Return the source of the data that `mnist` returns."""
     if _mnist_folder() is not None:
         return DataSource("MNIST from --data")
     names = [name for part in MNIST_FILES.values() for name in part]
@@ -107,15 +107,15 @@ def mnist_source() -> DataSource:
 
 
 def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
-    """Small colour photographs, or made-up data of their shape.
+    """Return small colour photographs, or made-up data of their shape.
 
     Args:
       part: "train" or "test".
-      count: Rows wanted, the first ones; None for all.
+      count: Number of rows, counted from the first; None for all.
     Returns:
       (images (n, 32, 32, 3), labels (n,)), both uint8, labels 0 to 9.
     Raises:
-      DataError: Files in the data folder that are missing beside others, broken, or too short for `count`.
+      DataError: Some of the data folder's files are missing, broken, or too short for `count`.
     """
     found = _find_cifar10()
     if found is None:
@@ -136,7 +136,7 @@ def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
 
 
 def cifar10_source() -> DataSource:
-    """Which data `cifar10` gives."""
+    """Return the source of the data that `cifar10` returns."""
     if _find_cifar10() is not None:
         return DataSource("CIFAR-10 from --data")
     pickled = CIFAR10_FORMS[1]
@@ -148,13 +148,13 @@ def cifar10_source() -> DataSource:
 
 
 def _synthetic(name: str, files: str) -> DataSource:
-    """Made-up data in place of a data set, and what a folder that was given would have to hold."""
+    """Return the source of made-up data, and which files the given data folder lacks."""
     missing = None if data_folder() is None else f"{name}'s files ({files})"
     return DataSource(f"synthetic, seeded, of {name}'s shape", missing)
 
 
 def _mnist_folder() -> Path | None:
-    """The folder that holds at least one of MNIST's files, or None."""
+    """Return the folder that contains at least one of MNIST's files, or None."""
     folder = data_folder()
     if folder is None:
         return None
@@ -164,7 +164,7 @@ def _mnist_folder() -> Path | None:
 
 
 def _find_cifar10() -> tuple[Cifar10Files, Path] | None:
-    """The form that is there, with the folder that holds at least one of its files, or else with its archive."""
+    """Return the form that exists, with the folder that contains at least one of its files, or with its archive."""
     folder = data_folder()
     if folder is None:
         return None
@@ -181,13 +181,13 @@ def _is_there(folder: Path, name: str | None) -> bool:
 
 
 def _idx_file(folder: Path, name: str) -> Path:
-    """The file as it is or compressed; the first one that exists."""
+    """Return the plain or the compressed file, whichever exists first."""
     files = (folder / name, folder / f"{name}.gz")
     return next((file for file in files if file.exists()), files[1])
 
 
 def _content(file: Path) -> bytes:
-    """The file's bytes, decompressed where its name ends in .gz."""
+    """Return the file's bytes, decompressed if its name ends in .gz."""
     try:
         if file.suffix == ".gz":
             with gzip.open(file) as stream:
@@ -195,14 +195,14 @@ def _content(file: Path) -> bytes:
         return file.read_bytes()
     except FileNotFoundError:
         raise DataError(
-            f"{file.name} is missing in the --data folder, which has others of its data set; add it"
+            f"{file.name} is missing in the --data folder, which has other files of its data set; add it"
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         raise _unreadable(file, error) from error
 
 
 def _unpack(archive: Path, names: list[str]) -> Mapping[str, bytes]:
-    """The files of these names, whatever folder of the archive they lie in; nothing is written."""
+    """Return the contents of the named files, from any folder of the archive; nothing is written to disk."""
     found = {}
     try:
         with tarfile.open(archive, "r:gz") as members:

@@ -1,4 +1,4 @@
-"""Decoding: a transformer's prompt at once, then one token at a time; where its keys and values are kept."""
+"""Decoding: a transformer's prompt in one pass, then one token at a time, by the cache of keys and values."""
 
 from functools import partial
 
@@ -15,19 +15,20 @@ SIZES = {
     512: Size(width=512, depth=4, heads=8, vocabulary=2_048, length=128),
     1_024: Size(width=1_024, depth=8, heads=16, vocabulary=16_384, length=512, dtype="bfloat16"),
 }
-"""By width, `length` is what a cache has room for: more parameters than a processor's caches hold, and for a GPU."""
+"""Decoders by width: one with more parameters than fit a processor's caches, and one for a GPU. `length` is the number
+of positions in a cache."""
 
 WIDTHS = levels(quick=512, by_device={"gpu": 1_024, "tpu": 1_024})
 
 SMALL = Size(width=128, depth=1, heads=4, vocabulary=512, length=128, batch=4)
-"""Of which texts are generated: compiling is what is asked about."""
+"""The decoder that generates texts: small, because compile time is the subject."""
 
 PROMPT = 16
-"""Tokens of a text before those that are generated."""
+"""Tokens of a text before the generated ones."""
 
 
 def filled(size):
-    """How many positions of a cache a token finds filled: three quarters, so that what lies behind must not count."""
+    """Return the filled positions of a cache before a token: three quarters, so that later positions must not count."""
     return 3 * size.length // 4
 
 
@@ -35,11 +36,11 @@ def filled(size):
 
 
 def run(model, tokens, attends, first):
-    """Logits of the last position, (b, vocabulary), and what the layers keep.
+    """Return logits of the last position, (b, vocabulary), and what `attends` keep of each layer.
 
     Args:
       tokens: (b, l), at the positions from `first` on.
-      attends: Of each layer, as `transformer_networks.Block` takes it.
+      attends: One function per layer, as `transformer_networks.Block` takes it.
     """
     x, kept = model.embedding(tokens), []
     for block, attend in zip(model.blocks, attends, strict=True):
@@ -49,12 +50,12 @@ def run(model, tokens, attends, first):
 
 
 def attend_to_prompt(query, key, value):
-    """Causally, and keep keys and values as they are."""
+    """Return causal attention, and the unchanged keys and values."""
     return jax.nn.dot_product_attention(query, key, value, is_causal=True), (key, value)
 
 
 def attend_in_place(cache, position):
-    """To a cache of fixed size, into which the token's key and value are written."""
+    """Return attention to a cache of fixed size, into which it writes the token's key and value."""
 
     def attend(query, key, value):
         keys, values = (
@@ -68,7 +69,7 @@ def attend_in_place(cache, position):
 
 
 def attend_to_grown(cache):
-    """To a cache that is one position longer than before."""
+    """Return attention to a cache that it extends by one position."""
 
     def attend(query, key, value):
         keys, values = (jnp.concatenate(both, 1) for both in zip(cache, (key, value), strict=True))
@@ -78,25 +79,25 @@ def attend_to_grown(cache):
 
 
 def with_room(kept, length):
-    """A cache with room for as many positions as `length` says, zeros where there are none yet."""
+    """Return a cache with room for `length` positions, filled up with zeros."""
     return jax.tree.map(lambda part: jnp.pad(part, ((0, 0), (0, length - part.shape[1]), (0, 0), (0, 0))), kept)
 
 
 def run_prompt(graph, params, tokens, length=None):
-    """Logits of the prompt's last position, and the cache, with room for `length` positions."""
+    """Return logits of the prompt's last position, and the cache, with room for `length` positions."""
     model = nnx.merge(graph, params)
     logits, kept = run(model, tokens, [attend_to_prompt] * len(model.blocks), 0)
     return logits, kept if length is None else with_room(kept, length)
 
 
 def run_token(graph, params, cache, token, position):
-    """Logits after a token, (b,), at a position, and the cache with it."""
+    """Return logits after a token (b,) at a position, and the cache with this token."""
     attends = [attend_in_place(layer, position) for layer in cache]
     return run(nnx.merge(graph, params), token[:, None], attends, position)
 
 
 def run_token_and_grow(graph, params, cache, token):
-    """The same of a cache that has no room: the new one is longer."""
+    """Return logits after a token, and a cache that is one position longer."""
     return run(nnx.merge(graph, params), token[:, None], list(map(attend_to_grown, cache)), cache[0][0].shape[1])
 
 
@@ -104,32 +105,32 @@ def run_token_and_grow(graph, params, cache, token):
 
 
 def weights(key, size):
-    """A decoder's graph and parameters."""
+    """Return a decoder's graph and parameters."""
     graph, shapes = split(partial(Decoder, size, dtype=size.dtype, param_dtype=size.dtype))
     return graph, drawn(key, shapes)
 
 
 def random_tokens(key, size, batch, length):
-    """Tokens (batch, length) int32."""
+    """Return random tokens (batch, length) int32."""
     return jax.random.randint(key, (batch, length), 0, size.vocabulary)
 
 
 def prompt_length(size):
-    """Tokens of a prompt: a quarter of what a cache has room for."""
+    """Return the number of tokens of a prompt: a quarter of a cache's positions."""
     return size.length // 4
 
 
 def prompt(key, *, width, batch):
-    """Graph, parameters, and prompts (batch, length)."""
+    """Return graph, parameters, and prompts (batch, length)."""
     size = SIZES[width]
     first, second = jax.random.split(key)
     return *weights(first, size), random_tokens(second, size, batch, prompt_length(size))
 
 
 def cache_and_token(key, *, width, batch):
-    """Graph, parameters, keys and values of each layer, a token (batch,) of each text, and its position.
+    """Return graph, parameters, keys and values of each layer, one token per text (batch,), and its position.
 
-    All of the cache is standard normal, also what lies behind the position.
+    The whole cache is standard normal, including the positions after this one.
     """
     size = SIZES[width]
     of_weights, of_cache, of_token = jax.random.split(key, 3)
@@ -140,7 +141,7 @@ def cache_and_token(key, *, width, batch):
 
 
 def text(key, *, count):
-    """Graph, parameters, and tokens (4, 16 + count) of texts: a prompt of 16, and what comes after it."""
+    """Return graph, parameters, and tokens (4, 16 + count) of texts: a prompt of 16, then `count` more."""
     first, second = jax.random.split(key)
     return *weights(first, SMALL), random_tokens(second, SMALL, SMALL.batch, PROMPT + count)
 
@@ -149,14 +150,14 @@ def text(key, *, count):
 
 
 def prompt_in_numpy(graph, params, tokens, *, width):
-    """Logits of the last position, and keys and values of all."""
+    """Return logits of the last position, and keys and values of all positions."""
     blocks, _, head = reference.decoder(params, tokens, heads=SIZES[width].heads)
     logits = head.output.reshape(*tokens.shape, -1)
     return logits[:, -1], [(block.keys, block.values) for block in blocks]
 
 
 def token_in_numpy(graph, params, cache, token, position, *, width):
-    """Attention over the token and what the cache has of the positions before it; the cache with the token."""
+    """Return logits and the cache with the token, by attention to the token and the positions before it."""
     x, after = params["embedding"]["embedding"][token[:, None]], []
     for layers, kept in zip(params["blocks"].values(), cache, strict=True):
         past = tuple(part[:, :position] for part in kept)
@@ -168,12 +169,12 @@ def token_in_numpy(graph, params, cache, token, position, *, width):
 
 
 def written(part, new, position):
-    """A cache with one position written."""
+    """Return a cache with one position overwritten."""
     return np.concatenate([part[:, :position], new, part[:, position + 1 :]], 1)
 
 
 def text_in_numpy(graph, params, tokens):
-    """Logits after the prompt and after each token, (1 + count, 4, vocabulary): all positions at once, no cache."""
+    """Return logits after the prompt and each token, (1 + count, 4, vocabulary): all positions at once, no cache."""
     _, _, head = reference.decoder(params, tokens, heads=SMALL.heads)
     logits = head.output.reshape(*tokens.shape, -1)
     return np.swapaxes(logits[:, PROMPT - 1 :], 0, 1)
@@ -183,26 +184,26 @@ def text_in_numpy(graph, params, tokens):
 
 
 def params_read(size):
-    """Numbers of which each token reads all: blocks, the last scale and head; of the embedding it reads a row."""
+    """Return the number of parameters that each token reads: all but the embedding, of which it reads one row."""
     return size.params - size.vocabulary * size.width
 
 
 def cache_numbers(size, positions):
-    """Keys and values of one text."""
+    """Return how many numbers the keys and values of one text have."""
     return 2 * size.depth * positions * size.width
 
 
 def run_flops(size, batch, tokens, seen):
-    """Products of all blocks, and of the head for the last position.
+    """Return the FLOPs of the products of all blocks, and of the head for the last position.
 
     Args:
-      seen: Pairs of positions that see each other, of one text.
+      seen: Number of (query, key) pairs of one text in which the query attends to the key.
     """
     return size.depth * block_flops(size, batch * tokens, batch * seen) + 2 * batch * size.width * size.vocabulary
 
 
 def prompt_cost(*, width, batch):
-    """Parameters are read once, and the cache is written."""
+    """Return the cost of a prompt: parameters are read once, and the cache is written."""
     size = SIZES[width]
     length = prompt_length(size)
     numbers = params_read(size) + batch * cache_numbers(size, length)
@@ -210,7 +211,7 @@ def prompt_cost(*, width, batch):
 
 
 def token_cost(*, width, batch):
-    """Parameters are read once, what is filled of each text's cache is read, and one position of it is written."""
+    """Return the cost of a token: parameters and filled cache are read once, one cache position is written."""
     size = SIZES[width]
     seen = filled(size) + 1
     numbers = params_read(size) + batch * cache_numbers(size, seen + 1)
@@ -232,16 +233,17 @@ def token_cost(*, width, batch):
     level="default",
 )
 def prefill(graph, params, tokens):
-    """A prompt in one pass, (graph, params, tokens (b, l)) -> (logits (b, vocabulary), [(keys, values)]).
+    """Prompt in one pass, (graph, params, tokens (b, l)) -> (logits (b, vocabulary), [(keys, values)]).
 
-    Source: Pope et al., Efficiently Scaling Transformer Inference, 2022, section 2, which tells prefill from decoding.
+    Source: Pope et al., Efficiently Scaling Transformer Inference, 2022, section 2, which distinguishes prefill and
+    decoding.
     """
     return run_prompt(graph, params, tokens)
 
 
 @prefill.implementation
 def token_by_token(graph, params, tokens):
-    """The same by `lax.scan` over positions, as tokens are decoded: each of them reads all parameters."""
+    """Prompt by `lax.scan` over positions, as in decoding: each token reads all parameters."""
     batch, length = tokens.shape
     model = nnx.merge(graph, params)
     heads, width = model.blocks[0].heads, model.head.in_features
@@ -274,34 +276,34 @@ def token_by_token(graph, params, tokens):
     ),
 )
 def decode_token(graph, params, cache, token, position):
-    """One token of each text, (graph, params, cache, (b,), ()) -> (logits (b, vocabulary), cache), its cache donated.
+    """One token of each text, (graph, params, cache, (b,), ()) -> (logits (b, vocabulary), cache), cache donated.
 
-    Every call decodes the same position again. Source: as `prefill`; Shazeer, Fast Transformer Decoding, 2019.
+    Every call decodes the same position. Source: as `prefill`; Shazeer, Fast Transformer Decoding, 2019.
     """
     return run_token(graph, params, cache, token, position)
 
 
 @decode_token.implementation
 def copied(graph, params, cache, token, position):
-    """The same without donating the cache: all of it is copied to write one position."""
+    """One token of each text without donation: the whole cache is copied to write one position."""
     return run_token(graph, params, cache, token, position)
 
 
 @partial(jax.jit, static_argnames="length")
 def begin(graph, params, tokens, length=None):
-    """Logits and cache after the prompt of a text."""
+    """Return logits and cache after the prompt of a text."""
     return run_prompt(graph, params, tokens[:, :PROMPT], length)
 
 
 @partial(jax.jit, donate_argnames="cache")
 def go_on(graph, params, cache, tokens, position):
-    """Logits and cache after a position of a text, the cache's memory being used again."""
+    """Return logits and cache after a position of a text; the new cache reuses the old one's memory."""
     return run_token(graph, params, cache, jax.lax.dynamic_index_in_dim(tokens, position, 1, keepdims=False), position)
 
 
 @jax.jit
 def go_on_and_grow(graph, params, cache, tokens):
-    """The same with a longer cache, whose shape says which position is next."""
+    """Return logits and a longer cache; the shape of the old cache specifies the position."""
     return run_token_and_grow(graph, params, cache, tokens[:, cache[0][0].shape[1]])
 
 
@@ -318,9 +320,9 @@ def go_on_and_grow(graph, params, cache, tokens):
     level="default",
 )
 def generation(graph, params, tokens):
-    """Texts in one program, (graph, params, tokens (4, 16 + n)) -> (1 + n) logits (4, 512), `lax.scan` over positions.
+    """Texts in one program, (graph, params, tokens (4, 16 + n)) -> (1 + n) logits (4, 512), by `lax.scan`.
 
-    What comes next is given, as where a text is scored: where two logits are nearly equal, rounding would choose.
+    The next token is given, as when a text is scored: where two logits are nearly equal, rounding would choose it.
     Source: as `prefill`; JAX's documentation, "Just-in-time compilation", on shapes that change.
     """
     logits, cache = run_prompt(graph, params, tokens[:, :PROMPT], SMALL.length)
@@ -335,7 +337,7 @@ def generation(graph, params, tokens):
 
 @generation.implementation(modes=("mixed",), compiles=2)
 def static_cache(graph, params, tokens):
-    """A program for the prompt, and one for each token: the cache has a fixed size and is written in place."""
+    """One program for the prompt, and one for all tokens: the cache has a fixed size and is updated in place."""
     logits, cache = begin(graph, params, tokens, length=SMALL.length)
     every = [logits]
     for position in range(PROMPT, tokens.shape[1]):
@@ -346,7 +348,7 @@ def static_cache(graph, params, tokens):
 
 @generation.implementation(modes=("mixed",), compiles=lambda *, count: 1 + count)
 def growing_cache(graph, params, tokens):
-    """The cache grows by each token (`jnp.concatenate`): a shape, and so a program, for every length."""
+    """A cache that grows with each token (`jnp.concatenate`): each length is a new shape, and so a new program."""
     logits, cache = begin(graph, params, tokens)
     every = [logits]
     for _ in range(PROMPT, tokens.shape[1]):

@@ -11,18 +11,18 @@ FLOAT_BYTES = itemsize("float32")
 
 
 def layer_and_point(key, *, inputs, outputs):
-    """Weights of variance 1 / inputs, shape (outputs, inputs), and a standard normal point, shape (inputs,)."""
+    """Return weights of variance 1 / inputs, shape (outputs, inputs), and a standard normal point, shape (inputs,)."""
     weights, point = jax.random.split(key)
     return jax.random.normal(weights, (outputs, inputs)) / inputs**0.5, jax.random.normal(point, (inputs,))
 
 
 def layer(weights, x):
-    """A dense layer, tanh(W x): (outputs, inputs), (inputs,) -> (outputs,)."""
+    """Return the output of a dense layer, tanh(W x): (outputs, inputs), (inputs,) -> (outputs,)."""
     return jnp.tanh(weights @ x)
 
 
 def jacobian_in_numpy(weights, x):
-    """diag(1 - tanh²(W x)) W."""
+    """Return diag(1 - tanh²(W x)) W."""
     return (1 - np.tanh(weights @ x) ** 2)[:, None] * weights
 
 
@@ -30,7 +30,7 @@ def jacobian_in_numpy(weights, x):
     inputs=layer_and_point,
     params={"inputs": levels(quick=3, default=1_000, full=100), "outputs": levels(quick=2, full=(100, 1_000))},
     reference=jacobian_in_numpy,
-    # The product W x, and one scaling of each weight: neither mode comes near it.
+    # The product W x, and one scaling of each weight: neither mode comes near this lower bound.
     cost=lambda *, inputs, outputs: Cost(flops=3 * inputs * outputs, bytes=2 * inputs * outputs * FLOAT_BYTES),
     modes=("eager", "jit"),
     implementation="jacfwd",
@@ -41,11 +41,11 @@ def jacobian_in_numpy(weights, x):
         Published(
             source="Sapunov, JAX in Action (MEAP v3, 2022), chapter 4",
             device="not stated",
-            timed="wall time of transforming, making the input and calling, not blocked, mean ± standard deviation",
+            timed="wall time of transforming, making the input and calling, without waiting, mean ± standard deviation",
             figure=Figure("jacrev:eager", 29.9e-3, 2.5e-3),
             against=Figure("jacfwd:eager", 17.8e-3, 336e-6),
             differs="another function of 3 inputs and 2 outputs, polynomials that return a list; here the input is "
-            "made beforehand and the result is waited for; both transform in every call",
+            "made beforehand and jaxmeter waits for the result; both transform in every call",
             at={"inputs": 3, "outputs": 2},
         ),
     ),
@@ -66,7 +66,7 @@ def jacrev(weights, x):
 
 
 def examples_and_weights(key, *, examples, features):
-    """Examples times their labels (-1 or 1), standard normal, shape (examples, features); weights; a direction."""
+    """Return standard normal examples times labels (-1 or 1), (examples, features), weights and a direction."""
     rows, weights, direction = jax.random.split(key, 3)
     return (
         jax.random.normal(rows, (examples, features)),
@@ -76,12 +76,12 @@ def examples_and_weights(key, *, examples, features):
 
 
 def logistic_loss(weights, rows):
-    """Mean of log(1 + exp(-rows · weights)), (features,), (examples, features) -> ()."""
+    """Return the mean of log(1 + exp(-rows · weights)), (features,), (examples, features) -> ()."""
     return jnp.mean(jax.nn.softplus(-rows @ weights))
 
 
 def hessian_in_numpy(rows, weights, direction):
-    """rowsᵀ diag(s (1 - s)) rows / examples, where s = sigmoid(rows · weights)."""
+    """Return rowsᵀ diag(s (1 - s)) rows / examples, where s = sigmoid(rows · weights)."""
     probability = logistic(rows @ weights)
     return rows.T @ ((probability * (1 - probability))[:, None] * rows) / len(rows)
 
@@ -120,7 +120,7 @@ def reverse_over_forward(rows, weights, direction):
 
 
 def hessian_vector_product_in_numpy(rows, weights, direction):
-    """The Hessian's definition, multiplied from the right: no (n, n) matrix is needed."""
+    """Return the Hessian times the direction, multiplied from the right without an (n, n) matrix."""
     probability = logistic(rows @ weights)
     return rows.T @ (probability * (1 - probability) * (rows @ direction)) / len(rows)
 
@@ -153,12 +153,12 @@ def product_reverse_over_reverse(rows, weights, direction):
 
 @hessian_vector_product.implementation(name="full_hessian")
 def product_with_the_full_hessian(rows, weights, direction):
-    """The whole Hessian, then its product with the vector: n columns where one is needed."""
+    """The whole Hessian, then its product with the vector: n columns instead of one."""
     return jax.hessian(logistic_loss)(weights, rows) @ direction
 
 
 def network_and_examples(key, *, examples, features, hidden):
-    """Weights, examples and targets, all standard normal, weights scaled by the number of terms in their sums."""
+    """Return standard normal weights, examples and targets; weights are scaled by the number of terms in their sums."""
     first, second, third, fourth = jax.random.split(key, 4)
     network = {
         "hidden": jax.random.normal(first, (hidden, features)) / features**0.5,
@@ -168,7 +168,7 @@ def network_and_examples(key, *, examples, features, hidden):
 
 
 def squared_error(network, x, target):
-    """Half the squared error of readout · tanh(hidden x) for one example."""
+    """Return half the squared error of readout · tanh(hidden x) for one example."""
     return (network["readout"] @ jnp.tanh(network["hidden"] @ x) - target) ** 2 / 2
 
 
@@ -176,7 +176,7 @@ gradient_of_one_example = jax.jit(jax.grad(squared_error))
 
 
 def per_example_gradient_in_numpy(network, xs, targets):
-    """Backpropagation by hand for all examples at once."""
+    """Return the gradients of all examples at once, with backpropagation written by hand."""
     active = np.tanh(xs @ network["hidden"].T)
     error = active @ network["readout"] - targets
     back = error[:, None] * network["readout"] * (1 - active**2)
@@ -187,7 +187,7 @@ def per_example_gradient_in_numpy(network, xs, targets):
     inputs=network_and_examples,
     params={"examples": levels(default=16, full=64), "features": 32, "hidden": 64},
     reference=per_example_gradient_in_numpy,
-    # Of each weight: a product and a sum on the way to the error, and a product for its gradient, for each example.
+    # Per weight and example: a product and a sum on the way to the error, and a product for the gradient.
     cost=lambda *, examples, features, hidden: Cost(
         flops=3 * examples * hidden * (features + 1), bytes=(1 + examples) * hidden * (features + 1) * FLOAT_BYTES
     ),
@@ -199,7 +199,7 @@ def per_example_gradient_in_numpy(network, xs, targets):
     level="default",
 )
 def per_example_gradient(network, xs, targets):
-    """Gradient by a network's weights for each example, (examples, n), (examples,) -> examples of them, by `vmap`.
+    """Gradient by the weights for each example, (examples, n), (examples,) -> `examples` gradients, by `vmap`.
 
     Source: JAX's documentation, "Advanced automatic differentiation", per-example gradients.
     """
@@ -208,43 +208,45 @@ def per_example_gradient(network, xs, targets):
 
 @per_example_gradient.implementation(modes=("eager",))
 def loop(network, xs, targets):
-    """Python loop over examples, one `grad` each; taking the arrays apart and stacking the gradients are timed too."""
+    """Python loop over examples, one `grad` each; unstacking the arrays and stacking the gradients are timed too."""
     return stacked(jax.grad(squared_error)(network, x, target) for x, target in zip(xs, targets, strict=True))
 
 
 @per_example_gradient.implementation(modes=("mixed",))
 def jitted_loop(network, xs, targets):
-    """Python loop over examples that calls one jitted `grad`: dispatched once for each example.
+    """Python loop over examples that calls one jitted `grad`, with one dispatch per example.
 
-    Taking the arrays of examples and targets apart and stacking the gradients, neither of them jitted here, are timed
-    too.
+    Unstacking the arrays of examples and targets and stacking the gradients are timed too. Neither is jitted here.
     """
     return stacked(gradient_of_one_example(network, x, target) for x, target in zip(xs, targets, strict=True))
 
 
 def stacked(trees):
-    """Pytrees of equal structure as one, with a new first axis."""
+    """Return pytrees of equal structure, stacked along a new first axis."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
 SWISH_DERIVATIVES = 3
 SWISH_OPERATIONS = 22
-"""Per element, in the closed form: exp, sum and quotient of the sigmoid; s', s'' and s''' in 2, 3 and 5 operations; the
-function and its derivatives in 1, 2, 3 and 3."""
+"""Operations per element in the closed form. The sigmoid takes 3: exp, sum and quotient. Its derivatives s', s'' and
+s''' take 2, 3 and 5. The function and its derivatives take 1, 2, 3 and 3."""
 
 
 def points(key, *, n):
-    """Standard normal times 3, shape (n,) float32: both tails and the bend."""
+    """Return standard normal numbers times 3, shape (n,) float32: they cover both tails and the bend."""
     return 3 * jax.random.normal(key, (n,))
 
 
 def swish(x):
-    """Swish, x · sigmoid(x). Source: Ramachandran et al., Searching for Activation Functions, 2017."""
+    """Return swish, x · sigmoid(x).
+
+    Source: Ramachandran et al., Searching for Activation Functions, 2017.
+    """
     return x * jax.nn.sigmoid(x)
 
 
 def swish_derivatives_from(s, x):
-    """The function and its derivatives, in terms of the sigmoid's value s."""
+    """Return swish and its derivatives, in terms of the sigmoid's value s."""
     s1 = s * (1 - s)
     s2 = s1 * (1 - 2 * s)
     s3 = s1 * (1 - 6 * s + 6 * s * s)
@@ -252,7 +254,7 @@ def swish_derivatives_from(s, x):
 
 
 def swish_derivatives_in_numpy(x):
-    """The closed form with NumPy."""
+    """Return swish and its derivatives in closed form with NumPy."""
     return swish_derivatives_from(logistic(x), x)
 
 
@@ -269,7 +271,7 @@ def swish_derivatives_in_numpy(x):
     level="full",
 )
 def swish_derivatives(x):
-    """Swish and its first three derivatives, (n,) -> four of (n,), by `vmap` of `grad` of `grad` of `grad`.
+    """Swish and its first three derivatives, (n,) -> four arrays (n,), by `vmap` of `grad` of `grad` of `grad`.
 
     Source: Ramachandran et al., Searching for Activation Functions, 2017.
     """
@@ -282,7 +284,7 @@ def swish_derivatives(x):
 
 @swish_derivatives.implementation(modes=("jit",))
 def nested_jvp(x):
-    """Forward mode along ones, nested: an element-wise function needs no `vmap`."""
+    """Nested forward mode along a vector of ones: an element-wise function needs no `vmap`."""
     results, function = [], swish
     for _ in range(1 + SWISH_DERIVATIVES):
         results.append(function(x))
@@ -291,50 +293,50 @@ def nested_jvp(x):
 
 
 def along_ones(function):
-    """The derivative of an element-wise function."""
+    """Return the derivative of an element-wise function."""
     return lambda x: jax.jvp(function, (x,), (jnp.ones_like(x),))[1]
 
 
 @swish_derivatives.implementation(modes=("jit",))
 def closed_form(x):
-    """The derivatives written out by hand."""
+    """The derivatives in closed form, written by hand."""
     return swish_derivatives_from(jax.nn.sigmoid(x), x)
 
 
 EXPANSION = 4
-"""Hidden width of a block over its width, as in Vaswani et al., Attention Is All You Need, 2017, section 3.3."""
+"""Ratio of a block's hidden width to its width, as in Vaswani et al., Attention Is All You Need, 2017, section 3.3."""
 
 
 def chain_of_blocks(key, *, layers, width, batch):
-    """Weights of all blocks, (layers, width, hidden) and (layers, hidden, width), and a batch, (batch, width)."""
+    """Return all blocks' weights, (layers, width, hidden) and (layers, hidden, width), and a batch, (batch, width)."""
     into, out, x = jax.random.split(key, 3)
     hidden = EXPANSION * width
     weights = {
         "into": jax.random.normal(into, (layers, width, hidden)) / width**0.5,
-        # The sum of all blocks' outputs stays as large as one of them.
+        # This scale keeps the sum of all blocks' outputs as large as one of them.
         "out": jax.random.normal(out, (layers, hidden, width)) / (layers * hidden) ** 0.5,
     }
     return weights, jax.random.normal(x, (batch, width))
 
 
 def block(x, weights):
-    """A residual block, x + swish(x into) out, as `lax.scan` wants it."""
+    """Return a residual block's output, x + swish(x into) out, in the form that `lax.scan` needs."""
     return x + swish(x @ weights["into"]) @ weights["out"], None
 
 
 def chain_gradient(body, weights, x):
-    """Gradient by the weights of the mean square of what the chain gives; `body` is the block."""
+    """Return the gradient by the weights of the mean square of the chain's output; `body` is the block."""
     return jax.grad(lambda weights: jnp.mean(jax.lax.scan(body, x, weights)[0] ** 2))(weights)
 
 
 def recomputing(policy):
-    """The block with what its backward pass does not find saved computed again."""
-    # A scan's backward loop is another loop: the compiler cannot merge the two, so there is no need to forbid it.
+    """Return the block under `jax.checkpoint`: its backward pass recomputes what the policy does not save."""
+    # A scan's backward pass is a loop of its own: the compiler cannot merge the two, so nothing has to prevent it.
     return jax.checkpoint(block, policy=policy, prevent_cse=False)
 
 
 def chain_gradient_in_numpy(weights, x):
-    """Backpropagation by hand, block after block."""
+    """Return the gradient, with backpropagation written by hand, block after block."""
     saved = []
     for into, out in zip(weights["into"], weights["out"], strict=True):
         hidden = x @ into
@@ -353,7 +355,7 @@ def chain_gradient_in_numpy(weights, x):
 
 
 def cost_of_chain(*, layers, width, batch):
-    """Two products forward and four back, less one where the first block's input needs no gradient."""
+    """Return the cost: two products forward and four back per block, less one, as the input needs no gradient."""
     product = 2 * batch * width * EXPANSION * width
     weights = 2 * layers * width * EXPANSION * width
     return Cost(flops=(6 * layers - 1) * product, bytes=(2 * weights + batch * width) * FLOAT_BYTES)
@@ -378,7 +380,7 @@ def cost_of_chain(*, layers, width, batch):
     level="default",
 )
 def rematerialization(weights, x):
-    """Gradient of a chain of residual blocks by its weights, (layers, n, 4 n), (layers, 4 n, n) -> the same, by `grad`.
+    """Gradient of a chain of residual blocks by weights, (layers, n, 4 n), (layers, 4 n, n) -> the same, by `grad`.
 
     Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016.
     """
@@ -387,17 +389,17 @@ def rematerialization(weights, x):
 
 @rematerialization.implementation
 def everything_saveable(weights, x):
-    """`jax.checkpoint` around each block that may save all: nothing is computed again."""
+    """`jax.checkpoint` around each block, which saves all values: nothing is computed again."""
     return chain_gradient(recomputing(jax.checkpoint_policies.everything_saveable), weights, x)
 
 
 @rematerialization.implementation
 def dots_saveable(weights, x):
-    """`jax.checkpoint` around each block that saves matrix products: the rest is cheap to compute again."""
+    """`jax.checkpoint` around each block, which saves matrix products: the rest is cheap to compute again."""
     return chain_gradient(recomputing(jax.checkpoint_policies.dots_saveable), weights, x)
 
 
 @rematerialization.implementation
 def nothing_saveable(weights, x):
-    """`jax.checkpoint` around each block that saves nothing but its input: the forward pass happens twice."""
+    """`jax.checkpoint` around each block, which saves only its input: the forward pass runs twice."""
     return chain_gradient(recomputing(jax.checkpoint_policies.nothing_saveable), weights, x)

@@ -1,4 +1,4 @@
-"""Dispatch: what a call costs before any arithmetic; calls one by one, queued, chained, and how large hides it."""
+"""Dispatch: cost of a call before any arithmetic, one by one, queued and chained, and the size that hides it."""
 
 import jax
 import jax.numpy as jnp
@@ -7,22 +7,22 @@ import numpy as np
 from jaxmeter import Answer, Caching, Cost, itemsize, levels, workload
 
 SMALL = 100
-"""Elements of an array whose arithmetic takes less than its call; with 1000 XLA on a CPU would hand it to a thread."""
+"""Elements of an array whose arithmetic takes less time than its call. XLA on a CPU hands 1000 elements to a thread."""
 
 
 def values(key, *, n):
-    """Standard normal, shape (n,) float32."""
+    """Return a standard normal array, shape (n,) float32."""
     return jax.random.normal(key, (n,))
 
 
 def positive_parts(x, *, queued):
-    """What every call gives: the positive part of a positive part is itself."""
+    """Return the results of all calls, which are equal: the positive part of a positive part is itself."""
     return np.stack([np.maximum(x, 0)] * queued)
 
 
 @jax.jit
 def positive_part(x):
-    """The small call, (n,) -> (n,)."""
+    """Return the positive part, (n,) -> (n,), by a small program."""
     return jnp.maximum(x, 0)
 
 
@@ -39,7 +39,7 @@ def positive_part(x):
     level="default",
 )
 def queued_calls(x, *, queued):
-    """Small jitted calls that know nothing of each other, issued in a row, (n,) -> queued x (n,); then one wait.
+    """Small independent jitted calls, issued in a row, (n,) -> queued x (n,); then one wait.
 
     Source: JAX's documentation, "Asynchronous dispatch".
     """
@@ -48,7 +48,7 @@ def queued_calls(x, *, queued):
 
 @queued_calls.implementation
 def chained(x, *, queued):
-    """The same number of calls, each of what the one before gave, (n,) -> queued x (n,); then one wait."""
+    """The same number of calls, each on the previous result, (n,) -> queued x (n,); then one wait."""
     results = []
     for _ in range(queued):
         x = positive_part(x)
@@ -58,19 +58,19 @@ def chained(x, *, queued):
 
 @queued_calls.implementation
 def waited_for(x, *, queued):
-    """The same calls, each waited for before the next is issued, (n,) -> queued x (n,)."""
+    """The same calls, with a wait for each before the next is issued, (n,) -> queued x (n,)."""
     return [positive_part(x).block_until_ready() for _ in range(queued)]
 
 
 @queued_calls.implementation
 def not_jitted(x, *, queued):
-    """The same operation without `jax.jit` around it, (n,) -> queued x (n,): `jnp.maximum` finds its program itself."""
+    """The same operation without `jax.jit` around it, (n,) -> queued x (n,): `jnp.maximum` looks up its program."""
     return [jnp.maximum(x, 0) for _ in range(queued)]
 
 
 @queued_calls.implementation(modes=("jit",))
 def one_program(x, *, queued):
-    """One call of a program that has the loop in it (`lax.scan`), (n,) -> (queued, n): dispatched once."""
+    """One call of a program that contains the loop (`lax.scan`), (n,) -> (queued, n): one dispatch."""
 
     def step(x, _):
         x = jnp.maximum(x, 0)
@@ -99,12 +99,12 @@ def one_program(x, *, queued):
     level="default",
 )
 def hidden_return(x, *, operation):
-    """Square or tanh, (n,) -> (n,): how large hides its dispatch, the call returning before its end.
+    """Square or tanh, (n,) -> (n,): the size that hides dispatch, because the call returns before the work ends.
 
-    Dispatch is hidden from the n on where `return_s` is a small part of `execution_s`; what that is worth to a loop
-    that waits only at its end is `pipelined_s` beside `execution_s`. On a CPU the program decides, too: what XLA counts
-    as fewer than 1000 floating-point operations runs inside the call, and tanh (the hyperbolic tangent) counts as none,
-    whatever n: its `return_s` is all of its `execution_s`.
+    Dispatch is hidden from the n on where `return_s` is a small part of `execution_s`. `pipelined_s` compared with
+    `execution_s` shows what this gains in a loop that waits only at its end. On a CPU the program matters too: XLA runs
+    what it counts as fewer than 1000 floating-point operations inside the call. It counts tanh (the hyperbolic tangent)
+    as none for any n, so `return_s` of tanh is all of its `execution_s`.
     Source: JAX's documentation, "Asynchronous dispatch"; XLA, `pjrt/cpu/cpu_client.cc`, `cheap_computation_`.
     """
     return {"square": jnp.square, "tanh": jnp.tanh}[operation](x)

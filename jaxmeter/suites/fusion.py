@@ -1,4 +1,4 @@
-"""Fusion and gradients of small functions: what is saved by one program in place of one operation at a time?"""
+"""Fusion and gradients of small functions: what does one program save compared with one operation at a time?"""
 
 from functools import partial
 
@@ -11,10 +11,10 @@ from jaxmeter import Answer, Caching, Cost, Figure, Published, Skip, itemsize, l
 FLOAT_BYTES = itemsize("float32")
 
 OPERATIONS = 6
-"""Of f(x), per element: products x·x and x·xᵀ, three sums, and the product of both halves; x·x is needed once."""
+"""Operations of f(x) per element: x·x, which counts once, x·xᵀ, three sums, and the product of both halves."""
 
 MEAN_SQUARE_OPERATIONS = 4
-"""Per element: add 2, square, add 3, and add to the sum."""
+"""Operations per element: add 2, square, add 3, and add to the sum."""
 
 figure_1_3 = partial(
     Published,
@@ -25,17 +25,17 @@ figure_1_3 = partial(
 
 
 def matrix(key, *, n):
-    """Standard normal, shape (n, n) float32."""
+    """Return a standard normal matrix, shape (n, n) float32."""
     return jax.random.normal(key, (n, n))
 
 
 def vector(key, *, n):
-    """Standard normal, shape (n,) float32."""
+    """Return a standard normal vector, shape (n,) float32."""
     return jax.random.normal(key, (n,))
 
 
 def f_in_numpy(x):
-    """The definition with NumPy, (n, n) -> (n, n)."""
+    """(x + x·x + 3) · (x·x + x·xᵀ) with NumPy, element by element, (n, n) -> (n, n)."""
     return (x + x * x + 3) * (x * x + x * x.T)
 
 
@@ -85,30 +85,30 @@ def f_in_numpy(x):
     level="default",
 )
 def fusion(x):
-    """(x + x·x + 3) · (x·x + x·xᵀ), all products by element, (n, n) -> (n, n). Source: JAX in Action, figure 1.3."""
+    """(x + x·x + 3) · (x·x + x·xᵀ), with element-wise products, (n, n) -> (n, n). Source: JAX in Action, figure 1.3."""
     return (x + x * x + 3) * (x * x + x * x.T)
 
 
 def not_fused_here(n, backend):
-    """XLA's passes are others on a GPU; a small matrix stays in the processor's caches, fused or not."""
+    """Return a Skip on other backends, and for small matrices, which stay in the processor's caches, fused or not."""
     if backend != "cpu":
-        return Skip("the pass that fuses has this name on a CPU only")
+        return Skip("XLA's fusion pass has this name on a CPU only")
     return Skip("measured at n = 3,000") if n < 3_000 else None
 
 
 @fusion.implementation(modes=("jit",), limit=not_fused_here, compiler_options={"xla_disable_hlo_passes": "fusion"})
 def not_fused(x):
-    """The same in one program, each operation a loop of its own: one dispatch, and every result goes through memory."""
+    """One program in which each operation is a separate loop: one dispatch, and each result goes through memory."""
     return (x + x * x + 3) * (x * x + x * x.T)
 
 
 def mean_square_of(x):
-    """Mean of (x + 2)² + 3, (n,) -> ()."""
+    """Return the mean of (x + 2)² + 3, (n,) -> ()."""
     return jnp.mean((x + 2) ** 2 + 3)
 
 
 def mean_square_in_numpy(x):
-    """The same with NumPy."""
+    """Return the mean of (x + 2)² + 3 with NumPy."""
     return np.mean((x + 2) ** 2 + 3)
 
 
@@ -128,7 +128,7 @@ def mean_square_in_numpy(x):
             timed="wall time of a call until its result is ready, mean ± standard deviation",
             figure=Figure("mean_square:eager", 598e-6, 104e-6),
             against=Figure("mean_square:jit", 19.5e-6, 52.8e-9),
-            differs="the text beside these figures says 10 to 15 times faster; the figures themselves give 31",
+            differs="the text next to these figures says 10 to 15 times faster; the figures give 31 times",
             at={"n": 1_000},
         ),
     ),
@@ -144,7 +144,7 @@ gradient_program = jax.jit(jax.grad(mean_square_of))
 
 
 def value_and_gradient_in_numpy(x):
-    """Its value, and its gradient 2 (x + 2) / n: (n,) -> (), (n,)."""
+    """Return the value, and the gradient 2 (x + 2) / n: (n,) -> (), (n,)."""
     return mean_square_in_numpy(x), 2 * (x + 2) / x.size
 
 
@@ -152,7 +152,7 @@ def value_and_gradient_in_numpy(x):
     inputs=vector,
     params={"n": 1_000},
     reference=value_and_gradient_in_numpy,
-    # Beyond the value, one scaling of x + 2.
+    # In addition to the value, one scaling of x + 2.
     cost=lambda *, n: Cost(flops=(MEAN_SQUARE_OPERATIONS + 1) * n, bytes=2 * n * FLOAT_BYTES),
     modes=("eager", "jit"),
     implementation="value_and_grad",
@@ -171,13 +171,13 @@ def mean_square_gradient(x):
 
 @mean_square_gradient.implementation
 def two_calls(x):
-    """The function, then its `grad`, which computes it again; inside one program the compiler merges the two."""
+    """The function, then its `grad`, which computes it again; within one program the compiler merges both."""
     return mean_square_of(x), jax.grad(mean_square_of)(x)
 
 
 @mean_square_gradient.implementation(modes=("mixed",), compiles=2)
 def two_programs(x):
-    """The function and its `grad`, each jitted by itself: two dispatches, and x is read twice."""
+    """The function and its `grad`, jitted separately: two dispatches, and x is read twice."""
     return value_program(x), gradient_program(x)
 
 

@@ -1,4 +1,4 @@
-"""Files of labelled images, as MNIST and CIFAR-10 are given away: their bytes to arrays, or an error that helps."""
+"""Files of labelled images in MNIST's and CIFAR-10's formats: bytes to arrays, or an error with a remedy."""
 
 from __future__ import annotations
 
@@ -19,37 +19,39 @@ CIFAR10_SHAPE = (32, 32, 3)
 
 IDX_IMAGES = 0x803
 IDX_LABELS = 0x801
-"""LeCun, Cortes & Burges, The MNIST database: the idx format; unsigned bytes in 3 dimensions and in 1."""
+"""Magic numbers of the idx format for unsigned bytes, in 3 dimensions and in 1.
+
+Source: LeCun, Cortes & Burges, The MNIST database."""
 
 CIFAR10_PIXELS = 3 * 32 * 32
 CIFAR10_ROW_BYTES = 1 + CIFAR10_PIXELS
-"""Krizhevsky, The CIFAR-10 dataset, binary version: a label, then the red, green and blue planes. The version for
-Python has the same planes, one row an image, and the labels as a list."""
+"""A row of CIFAR-10's binary version: a label, then the red, green and blue planes. The Python version has the same
+planes, one row per image, and the labels as a list. Source: Krizhevsky, The CIFAR-10 dataset."""
 
 AGAIN = "download it again"
 
 
 class DataError(Exception):
-    """A file of a data set is not what its format promises; the message says which, what is there and what to do."""
+    """A data set's file that violates its format; the message names the file, its content and what to do."""
 
 
 def read_idx_images(name: str, content: bytes) -> Images:
-    """Images of MNIST's shape, (n, 28, 28)."""
+    """Return images of MNIST's shape, (n, 28, 28)."""
     return _read_idx(name, content, IDX_IMAGES, MNIST_SHAPE)
 
 
 def read_idx_labels(name: str, content: bytes) -> Labels:
-    """Labels 0 to 9, (n,)."""
+    """Return labels 0 to 9, (n,)."""
     labels = _read_idx(name, content, IDX_LABELS, ())
     _check_labels(name, labels)
     return labels
 
 
 def read_binary_batch(name: str, content: bytes) -> tuple[Images, Labels]:
-    """A batch of CIFAR-10's binary version: images (n, 32, 32, 3) and labels (n,)."""
+    """Return a batch of CIFAR-10's binary version: images (n, 32, 32, 3) and labels (n,)."""
     if not content or len(content) % CIFAR10_ROW_BYTES:
         raise DataError(
-            f"{name} has {len(content)} bytes, CIFAR-10's binary version a multiple of {CIFAR10_ROW_BYTES}; {AGAIN}"
+            f"{name} has {len(content)} bytes, but CIFAR-10's rows have {CIFAR10_ROW_BYTES} bytes each; {AGAIN}"
         )
     rows = np.frombuffer(content, np.uint8).reshape(-1, CIFAR10_ROW_BYTES)
     labels = rows[:, 0].copy()
@@ -58,9 +60,10 @@ def read_binary_batch(name: str, content: bytes) -> tuple[Images, Labels]:
 
 
 def read_pickled_batch(name: str, content: bytes) -> tuple[Images, Labels]:
-    """A batch of CIFAR-10's version for Python, a pickled dict: images (n, 32, 32, 3) and labels (n,).
+    """Return a batch of CIFAR-10's version for Python, a pickled dict: images (n, 32, 32, 3) and labels (n,).
 
-    No code of the file is run: what asks for any other function or class than a plain array's is refused by its name.
+    No code of the file is run. A file that requests any function or class other than those of a plain array is
+    rejected, and the error names the request.
     """
     try:
         batch = read_pickle(content)
@@ -68,38 +71,38 @@ def read_pickled_batch(name: str, content: bytes) -> tuple[Images, Labels]:
         raise DataError(f"{name} {error}; {AGAIN}") from error
     if not isinstance(batch, dict) or not {b"data", b"labels"} <= set(batch):
         found = f"the entries {_list_keys(batch)}" if isinstance(batch, dict) else f"a {type(batch).__name__}"
-        raise DataError(f"{name} holds {found}, a batch of CIFAR-10 'data' and 'labels'; get CIFAR-10, not another set")
+        raise DataError(f"{name} has {found}, but a CIFAR-10 batch has 'data' and 'labels'; download CIFAR-10")
     planes, labels = batch[b"data"], batch[b"labels"]
     if not isinstance(planes, np.ndarray) or planes.shape[1:] != (CIFAR10_PIXELS,) or len(planes) == 0:
         found = f"of shape {planes.shape}" if isinstance(planes, np.ndarray) else f"in a {type(planes).__name__}"
-        raise DataError(f"{name} has images {found}, CIFAR-10's are of shape (rows, {CIFAR10_PIXELS}); {AGAIN}")
+        raise DataError(f"{name} has images {found}, but CIFAR-10's are of shape (rows, {CIFAR10_PIXELS}); {AGAIN}")
     if not isinstance(labels, list) or not all(type(label) is int and 0 <= label < CLASSES for label in labels):
-        raise DataError(f"{name} has labels that are no list of numbers from 0 to {CLASSES - 1}; {AGAIN}")
+        raise DataError(f"{name} has labels that are not a list of integers from 0 to {CLASSES - 1}; {AGAIN}")
     if len(labels) != len(planes):
         raise DataError(f"{name} has {len(planes)} images and {len(labels)} labels; {AGAIN}")
     return _with_channels_last(planes), np.array(labels, np.uint8)
 
 
 def _read_idx(name: str, content: bytes, magic: int, entry: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Unsigned bytes with entries of one shape, (n, *entry)."""
+    """Return unsigned bytes with entries of one shape, (n, *entry)."""
     header = 4 * (2 + len(entry))
     if len(content) < header:
-        raise DataError(f"{name} has {len(content)} bytes, its header alone {header}; {AGAIN}")
+        raise DataError(f"{name} has {len(content)} bytes, but its header alone has {header}; {AGAIN}")
     found, rows, *shape = np.frombuffer(content, ">u4", count=header // 4).tolist()
     if found != magic:
-        raise DataError(f"{name} begins with the number {found:#x}, an idx file of this kind with {magic:#x}; {AGAIN}")
+        raise DataError(f"{name} begins with {found:#x}, but an idx file of this kind begins with {magic:#x}; {AGAIN}")
     if tuple(shape) != entry:
-        raise DataError(f"{name} holds images of {_by(shape)} pixels, MNIST's are of {_by(entry)}; {AGAIN}")
+        raise DataError(f"{name} has images of {_by(shape)} pixels, but MNIST's have {_by(entry)}; {AGAIN}")
     expected = header + rows * int(np.prod(entry, dtype=np.int64))
     if len(content) != expected:
-        raise DataError(f"{name} has {len(content)} bytes, {rows} rows would be {expected}; {AGAIN}")
+        raise DataError(f"{name} has {len(content)} bytes, but {rows} rows need {expected}; {AGAIN}")
     if rows == 0:
-        raise DataError(f"{name} says that it holds 0 rows, at least 1 is needed; {AGAIN}")
+        raise DataError(f"{name} declares 0 rows, but at least 1 is needed; {AGAIN}")
     return np.frombuffer(content, np.uint8, offset=header).reshape(rows, *entry).copy()
 
 
 def _with_channels_last(planes: NDArray[np.uint8]) -> Images:
-    """(n, 3072) to (n, 32, 32, 3)."""
+    """Return planes (n, 3072) as images (n, 32, 32, 3)."""
     height, width, channels = CIFAR10_SHAPE
     return np.ascontiguousarray(planes.reshape(-1, channels, height, width).transpose(0, 2, 3, 1))
 
@@ -107,7 +110,7 @@ def _with_channels_last(planes: NDArray[np.uint8]) -> Images:
 def _check_labels(name: str, labels: Labels) -> None:
     if labels.max() >= CLASSES:
         row = int((labels >= CLASSES).argmax())
-        raise DataError(f"{name} has label {labels[row]} in row {row}, labels are 0 to {CLASSES - 1}; {AGAIN}")
+        raise DataError(f"{name} has label {labels[row]} in row {row}, but labels are 0 to {CLASSES - 1}; {AGAIN}")
 
 
 def _list_keys(batch: dict[object, object]) -> str:

@@ -1,4 +1,4 @@
-"""In place: arrays that never change, changed in a few places; is it a copy? Eager, jitted, donated; NumPy changes."""
+"""In place: is an update of a few entries of an immutable array a copy? Eager, jitted and donated, and NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -14,16 +14,16 @@ IN_PLACE = Published(
     source="JAX's documentation of `jax.numpy.ndarray.at`, jax 0.10",
     device="any",
     timed='"inside a jit compiled function, expressions like x = x.at[idx].set(y) are guaranteed to be applied '
-    'in-place": jit over jit with x donated is then 1',
+    'in-place": the ratio of jit to jit with donated x is then 1',
     figure=Figure("at_set:jit", 1.0),
     against=Figure("donated:jit", 1.0),
-    differs="x comes from outside the function here, and stays the caller's unless it is donated",
+    differs="here x comes from outside the function, and remains the caller's unless it is donated",
     at={"n": 1_000_000, "updates": 1},
 )
 
 
 def distinct(key, *, n, updates):
-    """An array (n,), indices (updates,), one in each of as many equal parts of it, and values (updates,); float32."""
+    """Return an array (n,), one index in each of `updates` equal parts of it, and values (updates,); float32."""
     array, places, new = jax.random.split(key, 3)
     part = n // updates
     indices = part * jnp.arange(updates) + jax.random.randint(places, (updates,), 0, part)
@@ -31,20 +31,20 @@ def distinct(key, *, n, updates):
 
 
 def repeated(key, *, n, updates):
-    """An array (n,), indices (updates,) of which the second half repeats the first, and values (updates,); float32."""
+    """Return an array (n,), indices (updates,) whose second half repeats the first, and values (updates,); float32."""
     array, places, new = jax.random.split(key, 3)
     half = jax.random.randint(places, ((updates + 1) // 2,), 0, n)
     return jax.random.normal(array, (n,)), jnp.tile(half, 2)[:updates], jax.random.normal(new, (updates,))
 
 
 def set_in_numpy(x, indices, values):
-    """NumPy's assignment, (n,), (updates,), (updates,) -> (n,): x itself, changed."""
+    """NumPy's assignment, (n,), (updates,), (updates,) -> (n,): x is changed in place."""
     x[indices] = values
     return x
 
 
 def add_in_numpy(x, indices, values):
-    """NumPy's `add.at`, (n,), (updates,), (updates,) -> (n,): x itself, changed; `x[i] += v` adds once."""
+    """NumPy's `add.at`, (n,), (updates,), (updates,) -> (n,), in place; `x[i] += v` would add only once."""
     np.add.at(x, indices, values)
     return x
 
@@ -70,14 +70,14 @@ def add_in_numpy(x, indices, values):
 def at_set(x, indices, values):
     """`x.at[indices].set(values)`, (n,), (updates,), (updates,) -> (n,): a new array, so n elements are copied.
 
-    Source: JAX's documentation, `jax.numpy.ndarray.at`, and "Buffer donation" for the next.
+    Source: JAX's documentation, `jax.numpy.ndarray.at`, and "Buffer donation" for `donated`.
     """
     return x.at[indices].set(values)
 
 
 @at_set.implementation(name="donated", modes=("jit",), donate=("x",))
 def donated_set(x, indices, values):
-    """The same with x donated, (n,), (updates,), (updates,) -> (n,): its memory becomes the result's."""
+    """`x.at[indices].set(values)`, x donated, (n,), (updates,), (updates,) -> (n,): the result reuses its memory."""
     return x.at[indices].set(values)
 
 
@@ -97,14 +97,14 @@ def donated_set(x, indices, values):
     level="full",
 )
 def at_add(x, indices, values):
-    """`x.at[indices].add(values)`, (n,), (updates,), (updates,) -> (n,): repeated indices add up; n are copied.
+    """`x.at[indices].add(values)`, (n,), (updates,), (updates,) -> (n,): a copy in which repeated indices add up.
 
-    Source: JAX's documentation, `jax.numpy.ndarray.at`, and "Buffer donation" for the next.
+    Source: JAX's documentation, `jax.numpy.ndarray.at`, and "Buffer donation" for `donated`.
     """
     return x.at[indices].add(values)
 
 
 @at_add.implementation(name="donated", modes=("jit",), donate=("x",))
 def donated_add(x, indices, values):
-    """The same with x donated, (n,), (updates,), (updates,) -> (n,): its memory becomes the result's."""
+    """`x.at[indices].add(values)`, x donated, (n,), (updates,), (updates,) -> (n,): the result reuses its memory."""
     return x.at[indices].add(values)

@@ -1,4 +1,4 @@
-"""Input pipeline: a short epoch by loaders that run in the loop, in a thread and in Grain, next to no loader at all."""
+"""Input pipeline: a short epoch with loaders in the loop, in a thread and in Grain, compared with no loader."""
 
 import importlib.util
 from functools import partial
@@ -13,19 +13,19 @@ from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.cnn_networks import ROUTED
 
 NETWORK = models.CNN(channels=(8, 16), widths=(32, models.CNN_CLASSES))
-"""Small, so that a step on two cores takes about as long as loading its batch."""
+"""A small network, so that a step on two cores takes about as long as loading its batch."""
 
 RATE = 0.05
-"""Chosen: of stochastic gradient descent on the mean loss."""
+"""Learning rate of stochastic gradient descent on the mean loss; our own choice."""
 
 BATCHES = 8
-"""Of an epoch: enough that the first one, which nothing can load ahead, counts little."""
+"""Batches of an epoch: enough that the first batch, which nothing can load ahead, counts little."""
 
 AHEAD = 2
-"""Batches that a loader has ready or in work while a step runs."""
+"""Batches that a loader has ready or in progress while a step runs."""
 
 MIDDLE = np.float32(127.5)
-"""Images of bytes become numbers from -1 to 1."""
+"""Scale of bytes: images become numbers from -1 to 1."""
 
 step = jax.jit(models.train_step(NETWORK, optax.sgd(RATE), models.mean_cross_entropy))
 
@@ -34,21 +34,21 @@ step = jax.jit(models.train_step(NETWORK, optax.sgd(RATE), models.mean_cross_ent
 
 
 def load_example(images, labels, index):
-    """One image of bytes, cropped, flipped and normalised at random, and its label: the same for the same index."""
+    """Return an image, randomly cropped and flipped, then normalised, and its label; the index determines both."""
     image = augmentation.augment(images[index], np.random.default_rng((1, index)))
     return image / MIDDLE - 1, labels[index]
 
 
 def load_batch(images, labels, indices):
-    """Examples as a batch: images (batch, 32, 32, 3) float32, labels (batch,)."""
+    """Return examples as a batch: images (batch, 32, 32, 3) float32, labels (batch,)."""
     pictures, classes = zip(*(load_example(images, labels, index) for index in indices), strict=True)
     return np.stack(pictures), np.stack(classes)
 
 
 def inputs(key, *, batch):
-    """State; images (n, 32, 32, 3) uint8, labels (n,), and their order, (batches, batch), on the host.
+    """Return the state, images (n, 32, 32, 3) uint8, labels (n,), their order (batches, batch), and the batches.
 
-    The batches that loaders make of them come last, on the device.
+    Images, labels and order are on the host. The batches, as loaders make them, are on the device.
     """
     images, labels = datasets.cifar10("train", BATCHES * batch)
     labels = labels.astype(np.int32)
@@ -61,7 +61,7 @@ def inputs(key, *, batch):
 
 
 def epoch_in_numpy(state, images, labels, order, batches):
-    """Steps over the batches that loaders make: (state, losses)."""
+    """Return (state, losses) of steps over the batches that loaders make."""
     update = partial(reference.sgd, rate=RATE)
     return models.follow(partial(reference.train_step, reference.cnn, update), state, batches)
 
@@ -92,16 +92,16 @@ def epoch_in_numpy(state, images, labels, order, batches):
 def input_pipeline(state, images, labels, order, batches):
     """Epoch whose loop makes each batch before its step, (n, 32, 32, 3) uint8 -> state, loss of each step.
 
-    No loss is read, so that a call returns before its step has run, and the loop makes the next batch meanwhile.
+    No loss is read, so a call returns before its step has run, and the loop makes the next batch meanwhile.
     Source: JAX's documentation, "Asynchronous dispatch"; Mohan et al., Analyzing and Mitigating Data Stalls in DNN
-    Training, 2021, who also tell a stall by the rate that a program reaches without it.
+    Training, 2021, who also measure stalls by the rate that a program reaches without them.
     """
     return models.follow(step, state, (load_batch(images, labels, indices) for indices in order))
 
 
 @input_pipeline.implementation
 def loss_read(state, images, labels, order, batches):
-    """The same, with `float(loss)` after each step: loader and device take turns."""
+    """Epoch as in `in_loop`, with `float(loss)` after each step: loader and device take turns."""
     losses = []
     for indices in order:
         state, loss = step(state, *load_batch(images, labels, indices))
@@ -111,13 +111,13 @@ def loss_read(state, images, labels, order, batches):
 
 @input_pipeline.implementation
 def thread(state, images, labels, order, batches):
-    """Batches are made by a thread, up to two ahead."""
+    """Epoch with batches made by a thread, up to two ahead."""
     make = partial(load_batch, images, labels)
     return models.follow(step, state, augmentation.make_ahead(make, order, workers=1, ahead=AHEAD))
 
 
 def needs_a_transfer(backend):
-    """Skips a CPU."""
+    """Return a Skip on a CPU."""
     if backend == "cpu":
         return Skip("a CPU computes in the host's memory: there is no transfer to begin early")
     return None
@@ -125,7 +125,7 @@ def needs_a_transfer(backend):
 
 @input_pipeline.implementation(limit=needs_a_transfer)
 def put_by_thread(state, images, labels, order, batches):
-    """The same, and the thread begins to copy each batch to the device (`jax.device_put`) before the loop takes it."""
+    """Epoch with a thread that makes batches and starts to copy them (`jax.device_put`), up to two ahead."""
 
     def make(indices):
         return jax.device_put(load_batch(images, labels, indices))
@@ -134,15 +134,15 @@ def put_by_thread(state, images, labels, order, batches):
 
 
 def needs_grain():
-    """Skips where Grain is not installed."""
+    """Return a Skip where Grain is not installed."""
     if importlib.util.find_spec("grain") is None:
-        return Skip("Grain is not installed: it comes with the extra 'grain'")
+        return Skip("Grain is not installed; it is part of the extra 'grain'")
     return None
 
 
 @input_pipeline.implementation(limit=needs_grain)
 def grain(state, images, labels, order, batches):
-    """Batches are made by one thread of Grain (`grain.MapDataset`), up to two ahead."""
+    """Epoch with batches made by one thread of Grain (`grain.MapDataset`), up to two ahead."""
     import grain
 
     examples = grain.MapDataset.source(order.ravel()).map(partial(load_example, images, labels))
@@ -152,5 +152,5 @@ def grain(state, images, labels, order, batches):
 
 @input_pipeline.implementation
 def no_loader(state, images, labels, order, batches):
-    """All batches are on the device before the time begins: what the steps take by themselves."""
+    """Epoch whose batches are all on the device before timing starts: the time of the steps alone."""
     return models.follow(step, state, batches)

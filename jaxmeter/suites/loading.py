@@ -1,4 +1,4 @@
-"""Loading: epochs as they were published, loader and host's work within the time, beside the program alone."""
+"""Loading: epochs as published, with loader and host work in the measured time, compared with the program alone."""
 
 from functools import partial
 from itertools import cycle, islice
@@ -21,11 +21,11 @@ SHORT_TOY = 1_000
 TOY_CLASSES = 2
 
 LONGEST_EPOCH_S = 600.0
-"""Of one pass: chosen, as 1875 eager steps of 20 ms take 38 s."""
+"""Time limit of one pass: our own choice, as 1875 eager steps of 20 ms take 38 s."""
 
 
 def toy_predict(params, points):
-    """The toy network ends with log_softmax, which the loss takes once more: by mathematics that changes nothing."""
+    """Return the toy network's log_softmax; the loss applies it again, which mathematically changes nothing."""
     return nn.log_softmax(TOY.model.apply({"params": params}, points))
 
 
@@ -37,24 +37,24 @@ TOY_PROGRAMS = TOY_FUNCTIONS.jitted()
 
 
 def places(n):
-    """Where the batches of n points begin and end; the last one may be smaller."""
+    """Return where the batches of n points begin and end; the last batch can be smaller."""
     return [(at, min(at + TOY.batch, n)) for at in range(0, n, TOY.batch)]
 
 
 def toy_inputs(key, *, n):
-    """State; points (n, 2) and classes (n,) on the host; and the same as batches on the device."""
+    """Return the state, points (n, 2) and classes (n,) on the host, and both as batches on the device."""
     cut = mlp.toy_batches(key, n=n)
     points, classes = (np.concatenate(each) for each in list(zip(*cut, strict=True))[1:])
     return cut[0][0], points, classes, [(some, one_hot(of, TOY_CLASSES)) for _, some, of in cut]
 
 
 def toy_in_numpy(state, points, classes, batches):
-    """Steps over all batches."""
+    """Return the result of steps over all batches."""
     return train_in_numpy(state, batches, step=mlp.toy_step_in_numpy, network=reference.mlp)
 
 
 def stacked_rows(points, classes):
-    """Batches of rows that are picked one by one, as a PyTorch loader's collate function in one process does."""
+    """Yield batches of rows picked one by one, as a PyTorch loader's collate function in one process does."""
     for begin, end in places(len(points)):
         rows = [(points[row], classes[row]) for row in range(begin, end)]
         yield np.stack([row for row, _ in rows]), one_hot(np.stack([of for _, of in rows]), TOY_CLASSES)
@@ -68,7 +68,7 @@ def stacked_rows(points, classes):
     implementation="rows_stacked",
     state=State(carry={"state": 0}),
     needs=Needs(host=("points", "classes"), config={"jax_default_matmul_precision": "highest"}),
-    # Adam divides each gradient by its own size, and of a point on the border the last bit decides: five of 8000.
+    # Adam divides each gradient by its own size, and the last bit decides for points on the border: five of 8000.
     tolerance=1e-3,
     published=at_both_sizes(
         Published(
@@ -77,8 +77,8 @@ def stacked_rows(points, classes):
             timed="one epoch, data loading included",
             figure=Figure("eager_step:mixed", 2.36, 24.5e-3),
             against=Figure("rows_stacked:mixed", 65.7e-3, 1.73e-3),
-            differs="one cloud of points cut by a circle, float32; there blobs and circles, float64; the loader is "
-            "ours, after PyTorch's in one process; products in full float32",
+            differs="our data are one cloud of points cut by a circle, in float32; theirs are blobs and circles, in "
+            "float64; our loader imitates PyTorch's in one process; products in full float32",
         ),
         whole={"n": mlp.TOY_POINTS},
         short={"n": SHORT_TOY},
@@ -88,7 +88,7 @@ def stacked_rows(points, classes):
     answer=Answer("How much of an epoch is loading?", "program_alone:mixed", against="rows_stacked:mixed"),
 )
 def toy_epoch(state, points, classes, batches):
-    """Epoch of a 2-10-2 MLP, rows picked one by one and stacked, (n, 2), (n,) -> state, losses, mean loss and accuracy.
+    """Epoch of a 2-10-2 MLP, rows picked and stacked singly, (n, 2), (n,) -> state, losses, mean loss and accuracy.
 
     Source: notebook "JAX Speed Test".
     """
@@ -97,20 +97,20 @@ def toy_epoch(state, points, classes, batches):
 
 @toy_epoch.implementation
 def eager_step(state, points, classes, batches):
-    """The same without jit: every operation is called by itself."""
+    """Epoch without jit: every operation is a separate call."""
     return train(TOY_FUNCTIONS, state, stacked_rows(points, classes))
 
 
 @toy_epoch.implementation
 def sliced(state, points, classes, batches):
-    """Each batch a slice of the host's arrays: no row is touched by Python."""
+    """Epoch with batches that are slices of the host's arrays: Python touches no single row."""
     cut = ((points[begin:end], one_hot(classes[begin:end], TOY_CLASSES)) for begin, end in places(len(points)))
     return train(TOY_PROGRAMS, state, cut)
 
 
 @toy_epoch.implementation
 def program_alone(state, points, classes, batches):
-    """Its batches cut and on the device before the time begins: what the steps take by themselves."""
+    """Epoch whose batches are cut and on the device before timing starts: the time of the steps alone."""
     return train(TOY_PROGRAMS, state, batches)
 
 
@@ -118,7 +118,7 @@ def program_alone(state, points, classes, batches):
 
 
 def mnist_inputs(key, *, network, batches):
-    """Params; images (n, 28, 28) float32 and labels (n,) on the host; and the first batches on the device."""
+    """Return params, images (n, 28, 28) float32 and labels (n,) on the host, and the first batches on the device."""
     batch, count = NETWORKS[network].batch, mlp.number_of(batches, "train", network)
     images, labels = datasets.mnist("train", batch * count)
     images = images.astype(np.float32) / 255
@@ -128,14 +128,14 @@ def mnist_inputs(key, *, network, batches):
 
 
 def encoded_batches(images, labels, batch):
-    """Batches of the host's arrays, reshaped and one-hot encoded by JAX, each in a call of its own."""
+    """Yield batches of the host's arrays, which JAX reshapes and one-hot encodes, each in a separate call."""
     for at in range(0, len(labels), batch):
         pixels = jnp.reshape(images[at : at + batch], (batch, PIXELS))
         yield pixels, jax.nn.one_hot(labels[at : at + batch], CLASSES)
 
 
 def how_far(params, begun):
-    """What of params is compared: themselves, and how far the epoch moved them."""
+    """Return what is compared of params: the params, and how far the epoch moved them."""
     return params, reference.lengths(({"params": params}, ()), ({"params": begun}, ()))
 
 
@@ -143,7 +143,10 @@ mnist_told = partial(reference.first_losses, told=how_far, checked=mlp.AGREEING_
 
 
 def mnist_in_numpy(params, images, labels, encoded, *, network):
-    """The first steps: what follows from rounding grows from one to the next, see `mlp.first_step_in_numpy`."""
+    """Return what is compared after the first steps, because the effect of rounding grows with each step.
+
+    See `mlp.first_step_in_numpy`.
+    """
     after, losses = params, []
     for pixels, targets in encoded:
         after, loss = mnist_by_hand.update_in_numpy(after, pixels, targets.argmax(1), network=network)
@@ -153,7 +156,7 @@ def mnist_in_numpy(params, images, labels, encoded, *, network):
 
 
 def published_without_jit(network):
-    """Skips the source that published no epoch without it."""
+    """Return a Skip for the network whose source published no epoch without jit."""
     return None if network == "784-512-10" else Skip("its source runs every step jitted")
 
 
@@ -163,7 +166,7 @@ MNIST_SIZES = {
 }
 
 
-NO_LOADER = "no loader's prefetching: batches are slices of arrays that are float32 before the epoch begins"
+NO_LOADER = "no prefetching by a loader: batches are slices of arrays that are float32 before the epoch starts"
 
 
 @workload(
@@ -200,7 +203,7 @@ NO_LOADER = "no loader's prefetching: batches are slices of arrays that are floa
                 source=mlp.JAX_IN_ACTION,
                 device="GPU, not stated",
                 backend="gpu",
-                timed="the first epoch, which compiles, over later ones",
+                timed="the first epoch, which compiles, divided by later ones",
                 figure=Figure("encoded_in_loop:mixed", 2.15, metric="first_call_s"),
                 against=Figure("encoded_in_loop:mixed", 1.69),
                 differs=NO_LOADER,
@@ -214,7 +217,7 @@ NO_LOADER = "no loader's prefetching: batches are slices of arrays that are floa
             Published(
                 source=mlp.CHAVDAROVA,
                 device="not stated",
-                timed="the first epoch, which compiles, over the median of later ones",
+                timed="the first epoch, which compiles, divided by the median of later ones",
                 figure=Figure("encoded_in_loop:mixed", 5.99, metric="first_call_s"),
                 against=Figure("encoded_in_loop:mixed", 2.97),
                 differs=NO_LOADER,
@@ -230,7 +233,7 @@ NO_LOADER = "no loader's prefetching: batches are slices of arrays that are floa
 def loaded_mnist_epoch(params, images, labels, encoded, *, network):
     """Epoch on MNIST, reshaped and encoded in the loop, (n, 28, 28), (n,) -> params, loss of each step.
 
-    Source: JAX in Action, chapter 2 (784-512-10); Chavdarova 2020 (the other): both networks are written by hand.
+    Both networks are written by hand. Source: JAX in Action, chapter 2 (784-512-10); Chavdarova 2020 (the other).
     """
     loop = encoded_batches(images, labels, NETWORKS[network].batch)
     return models.follow(mnist_by_hand.jitted_update(network), params, loop)
@@ -238,13 +241,13 @@ def loaded_mnist_epoch(params, images, labels, encoded, *, network):
 
 @loaded_mnist_epoch.implementation(name="eager_step", limit=published_without_jit)
 def mnist_eager_step(params, images, labels, encoded, *, network):
-    """The same without jit: every operation is called by itself."""
+    """Epoch without jit: every operation is a separate call."""
     loop = encoded_batches(images, labels, NETWORKS[network].batch)
     return models.follow(mnist_by_hand.PROGRAMS[network].update, params, loop)
 
 
 @loaded_mnist_epoch.implementation(name="program_alone")
 def mnist_program_alone(params, images, labels, encoded, *, network):
-    """As many steps, over the first seven batches again and again, on the device before the time begins."""
+    """As many steps over the first seven batches in turn, which are on the device before timing starts."""
     steps = len(labels) // NETWORKS[network].batch
     return models.follow(mnist_by_hand.jitted_update(network), params, islice(cycle(encoded), steps))

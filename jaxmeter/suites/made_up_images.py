@@ -1,4 +1,4 @@
-"""Seeded images in place of a data set that is not there: of its shape, and such that a model can learn the classes."""
+"""Seeded images in place of a missing data set: images have its shape, and a model can learn their classes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from numpy.typing import NDArray
 from jaxmeter.suites.image_files import CLASSES, Images, Labels, Part
 
 CONTRAST = 128
-"""A class's pattern and the noise take half of a byte's range each, so that their sum fits."""
+"""The pattern of a class and the noise each use half of the range of a byte, so their sum fits into a byte."""
 
 BLOCK = 4
-"""Pixels of a pattern's squares: coarse, so that a convolution and a dense layer both see them."""
+"""Side of a pattern's squares in pixels: coarse, so a convolution and a dense layer can both learn the pattern."""
 
 NOISE_ROWS = 1024
-"""Rows of noise drawn; later rows take them again, each round shifted by a byte: drawing all of it
-takes several times as long."""
+"""Rows of noise that are drawn. Later rows reuse them, shifted by one more byte each time.
+Drawing noise for all rows takes several times as long."""
 
 
 def make_up(part: Part, rows: int, shape: tuple[int, ...]) -> tuple[Images, Labels]:
-    """A coarse pattern by class plus noise: fewer rows are the first of more.
+    """Return images, each the coarse pattern of its class plus noise, and labels.
 
-    Bit generators give the same numbers in every version of NumPy, its distributions do not promise to.
+    A call with fewer rows returns the first rows of a call with more. Bit generators return the same numbers in every
+    version of NumPy; NumPy's distributions do not promise this.
     """
     size = int(np.prod(shape))
     seed = (size, ("train", "test").index(part))
@@ -39,7 +40,7 @@ def make_up(part: Part, rows: int, shape: tuple[int, ...]) -> tuple[Images, Labe
 
 
 def _patterns(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Random squares, one pattern a class, the same in both parts: (10, *shape)."""
+    """Return one pattern of random squares for each class, the same in both parts: (10, *shape)."""
     height, width, *channels = shape
     coarse = (CLASSES, height // BLOCK, width // BLOCK, *channels)
     squares = _random_bytes((2, *shape), int(np.prod(coarse))).reshape(coarse) % CONTRAST

@@ -1,4 +1,4 @@
-"""Devices in a row: the mesh that suites of several devices divide arrays over."""
+"""One-dimensional device mesh: suites that use several devices shard their arrays over it."""
 
 import jax
 import numpy as np
@@ -8,14 +8,14 @@ AXIS = "devices"
 """Name of the only mesh axis."""
 
 SPLIT, WHOLE = PartitionSpec(AXIS), PartitionSpec()
-"""The first axis divided among the devices; a copy on each."""
+"""SPLIT shards the first axis over the devices; WHOLE replicates an array on each device."""
 
 
 def mesh_of(devices):
-    """The first devices in a row."""
+    """Return a one-dimensional mesh of the first `devices` devices."""
     return Mesh(np.array(jax.devices()[:devices]), (AXIS,))
 
 
 def placed(tree, devices, spec):
-    """The same arrays, divided among devices; inside `jit` a demand on the compiler."""
+    """Return the arrays with a sharding over the devices; inside `jit`, constrain the compiler to this sharding."""
     return jax.tree.map(lambda x: jax.lax.with_sharding_constraint(x, NamedSharding(mesh_of(devices), spec)), tree)

@@ -1,4 +1,4 @@
-"""MLP: training dense layers; what one compiled step, a loop over steps on the device and donated state are worth."""
+"""MLP: training dense layers; speedups of one compiled step, of a loop over steps on the device and of donation."""
 
 import math
 from functools import cache, partial
@@ -31,29 +31,29 @@ from jaxmeter.suites.published import at_both_sizes
 from jaxmeter.suites.speed_test import SPEED_TEST
 
 TOY_POINTS = 8_000
-"""62 batches of 128 and one of 64, as in the notebook "JAX Speed Test"."""
+"""62 batches of 128 and 1 batch of 64, as in the notebook "JAX Speed Test"."""
 
 TOY_RADIUS = math.sqrt(2 * math.log(2))
-"""Half of all standard normal points in the plane are nearer to the origin."""
+"""Half of all standard normal points in the plane are closer to the origin than this radius."""
 
 AGREEING_STEPS = 7
-"""Steps after which Chavdarova compares the losses of JAX and PyTorch; here also the length of a short epoch."""
+"""Steps after which Chavdarova compares the losses of JAX and PyTorch. A short epoch here has as many steps."""
 
 PASSED = 1e-2
-"""Error allowed after some steps. Whether relu passes a value that is nearly 0 is a matter of rounding, and with one
-thread XLA sums in another order than with two: after 7 steps an entry of a bias then was 3.3e-3 of the largest off."""
+"""Error allowed after some steps. Rounding decides whether relu passes a value that is nearly 0, and XLA sums in
+another order with one thread than with two. After 7 steps the error of a bias entry was 3.3e-3 of the largest entry."""
 
-MOSTLY_COMPILING = "of so few steps compiling is the most, whatever a step takes, so the direction is sure"
+MOSTLY_COMPILING = "compilation dominates so few steps, whatever a step takes, so the direction is certain"
 
 EPOCH = "epoch"
-"""In place of a number of batches: as many as the images of a part fill."""
+"""Replaces a number of batches: as many batches as the images of a part fill."""
 
 JAX_IN_ACTION = "Sapunov, JAX in Action (MEAP v3, 2022), chapter 2"
 CHAVDAROVA = "Chavdarova, An Introduction to JAX, 2020"
 
 
 ADAM_RATE = 1e-2
-"""Ten times the step of Kingma & Ba, Adam, 2015, algorithm 1: the network is tiny."""
+"""Ten times the step size of Kingma & Ba, Adam, 2015, algorithm 1, because the network is tiny."""
 
 ADAM = optax.adam(ADAM_RATE)
 SGD = optax.sgd(RATE)
@@ -65,7 +65,7 @@ jitted_toy_update = jax.jit(models.update_step(ADAM))
 
 @cache
 def step_of(network):
-    """The training step of a network: SGD on the summed loss."""
+    """Return the training step of a network: SGD on the summed loss."""
     return models.train_step(NETWORKS[network].model, SGD, models.summed_cross_entropy)
 
 
@@ -73,7 +73,7 @@ def step_of(network):
 
 
 def toy_batches(key, *, n):
-    """State, and n points in the plane with their classes, inside or outside a circle, in batches on the host."""
+    """Return the state and host batches of n points in the plane, classified as inside or outside a circle."""
     of_params, of_points = jax.random.split(key)
     points = np.asarray(jax.random.normal(of_points, (n, 2)))
     classes = (np.hypot(*points.T) > TOY_RADIUS).astype(np.int32)
@@ -83,12 +83,12 @@ def toy_batches(key, *, n):
 
 
 def number_of(batches, part, network):
-    """Of batches, of which an epoch has another number for each network and part."""
+    """Return the number of batches; for EPOCH it depends on the network and the part."""
     return datasets.MNIST_ROWS[part] // NETWORKS[network].batch if batches == EPOCH else batches
 
 
 def mnist_batches(part, network, batches):
-    """The first batches of a part, images (batches, batch, 784) float32 from 0 to 1 and labels (batches, batch)."""
+    """Return the first batches of a part: images (batches, batch, 784) float32 in [0, 1], labels (batches, batch)."""
     batch, batches = NETWORKS[network].batch, number_of(batches, part, network)
     images, labels = datasets.mnist(part, batches * batch)
     images = images.reshape(batches, batch, PIXELS).astype(np.float32) / 255
@@ -96,34 +96,34 @@ def mnist_batches(part, network, batches):
 
 
 def mnist_state(key, network):
-    """Initial state of a network."""
+    """Return the initial state of a network."""
     return models.initial_state(NETWORKS[network].model, SGD, key, np.zeros((1, PIXELS), np.float32))
 
 
 def one_batch(key, *, network):
-    """State and the first batch, on the device."""
+    """Return the state and the first batch, on the device."""
     images, labels = mnist_batches("train", network, 1)
     return mnist_state(key, network), images[0], labels[0]
 
 
 def host_fed_epoch(key, *, network, batches):
-    """State and batches, on the host."""
+    """Return the state and the batches, on the host."""
     state = mnist_state(key, network)
     return [(state, *batch) for batch in zip(*mnist_batches("train", network, batches), strict=True)]
 
 
 def epoch_on_device(key, *, network, batches):
-    """State and all batches of an epoch, on the device."""
+    """Return the state and all batches of an epoch, on the device."""
     return mnist_state(key, network), *mnist_batches("train", network, batches)
 
 
 def evaluated_parts(batches):
-    """A whole evaluation is one of the training set, then of the test set."""
+    """Return the parts to evaluate: the training set, then the test set, for EPOCH; else the test set alone."""
     return ("train", "test") if batches == EPOCH else ("test",)
 
 
 def evaluation_batches(key, *, network, batches):
-    """Params and batches, on the host."""
+    """Return the params and the batches, on the host."""
     variables, _ = mnist_state(key, network)
     pairs = [
         pair for part in evaluated_parts(batches) for pair in zip(*mnist_batches(part, network, batches), strict=True)
@@ -135,18 +135,18 @@ def evaluation_batches(key, *, network, batches):
 
 
 def toy_step_in_numpy(state, points, classes):
-    """A step with Adam on the mean loss: (state, loss)."""
+    """Compute a step of Adam on the mean loss: (state, loss)."""
     update = partial(reference.adam, rate=ADAM_RATE)
     return reference.train_step(reference.mlp, update, state, points, classes)
 
 
 def network_in_numpy(params, *, network):
-    """Its layers."""
+    """Return the layers of a network."""
     return reference.mlp(params, reference.ACTIVATIONS[NETWORKS[network].activation])
 
 
 def step_in_numpy(state, images, labels, *, network):
-    """A step with SGD on the summed loss, which is the mean times the batch: (state, loss)."""
+    """Compute a step of SGD on the summed loss, which is the mean times the batch size: (state, loss)."""
     batch = len(labels)
     update = partial(reference.sgd, rate=RATE * batch)
     state, loss = reference.train_step(partial(network_in_numpy, network=network), update, state, images, labels)
@@ -154,27 +154,27 @@ def step_in_numpy(state, images, labels, *, network):
 
 
 def state_and_lengths(after, before):
-    """What of a state is compared after an epoch: itself, and how far the epoch moved it."""
+    """Return what is compared after an epoch: the state, and the lengths of its changes."""
     return after, reference.lengths(after, before)
 
 
 def first_step_in_numpy(state, images, labels, *, network):
-    """The same of an epoch's first steps; of later ones loss and state are NaN, as nobody can tell what is right.
+    """Compute the first steps of an epoch; return NaN for loss and state of later steps, which nothing can check.
 
-    Whether relu passes a value that is nearly 0 is a matter of rounding, and what follows from it grows: measured 2e-7
-    after 7 steps, 3.5e-5 of a loss after 29, and 2e-2 of a bias after 468.
+    Rounding decides whether relu passes a value that is nearly 0, and the resulting error grows. Measured: 2e-7 after 7
+    steps, 3.5e-5 of a loss after 29, and 2e-2 of a bias after 468.
     """
     step = partial(step_in_numpy, network=network)
     return reference.epoch_step(state, images, labels, step=step, told=state_and_lengths, checked=AGREEING_STEPS)
 
 
 def first_steps(result, *, inputs):
-    """What is compared with that, of a result ([[loss], …], [state])."""
+    """Return the values of a result ([[loss], …], [state]) that match the reference `first_step_in_numpy`."""
     return reference.epoch_result(result, inputs, told=state_and_lengths, checked=AGREEING_STEPS)
 
 
 def epoch_in_numpy(state, images, labels, *, network):
-    """Steps over all batches: (state, summed loss)."""
+    """Run steps over all batches: (state, summed loss)."""
     total = 0.0
     for batch in zip(images, labels, strict=True):
         state, loss = step_in_numpy(state, *batch, network=network)
@@ -183,7 +183,7 @@ def epoch_in_numpy(state, images, labels, *, network):
 
 
 def evaluation_in_numpy(params, images, labels, *, network):
-    """(correct answers, summed loss) of a batch."""
+    """Return (correct answers, summed loss) of a batch."""
     logits = reference.output_of(reference.forward(network_in_numpy(params, network=network), images))
     return (logits.argmax(1) == labels).sum(), reference.cross_entropy(logits, labels).sum()
 
@@ -192,24 +192,24 @@ def evaluation_in_numpy(params, images, labels, *, network):
 
 
 def examples_in(*, network, batches):
-    """Images of an epoch, a count."""
+    """Return the number of images in an epoch."""
     return number_of(batches, "train", network) * NETWORKS[network].batch
 
 
 def batches_cost(*, network, batches):
-    """Of an epoch that is fed batch by batch."""
+    """Return the cost of an epoch that is fed batch by batch."""
     of, steps = NETWORKS[network], number_of(batches, "train", network)
     return steps_cost(of.widths, steps * of.batch, steps)
 
 
 def epoch_cost(*, network, batches):
-    """Of an epoch in one program: the state may stay in a cache between its steps."""
+    """Return the cost of an epoch in one program, whose state can stay in a processor cache between steps."""
     of, steps = NETWORKS[network], number_of(batches, "train", network)
     return steps_cost(of.widths, steps * of.batch, steps, moves=1)
 
 
 def evaluation_cost(*, network, batches):
-    """Of forward passes, each of which reads the params."""
+    """Return the cost of the forward passes, each of which reads the params."""
     widths = NETWORKS[network].widths
     passes = sum(number_of(batches, part, network) for part in evaluated_parts(batches))
     examples = passes * NETWORKS[network].batch
@@ -231,17 +231,17 @@ def evaluation_cost(*, network, batches):
     stream=True,
     state=State(carry={"state": 0}),
     compiles=2,
-    # Adam divides each gradient by its own size, so that rounding counts most where a gradient is nearly zero.
+    # Adam divides each gradient by its own size, so rounding matters most where a gradient is nearly zero.
     tolerance=1e-4,
     needs=Needs(host=("points", "classes"), config={"jax_default_matmul_precision": "highest"}),
     published=(
         Published(
             source=SPEED_TEST,
             device="not stated",
-            timed="size of the compile cache: 1 after the first batch, 2 after the last, smaller one",
+            timed="size of the compile cache: 1 after the first batch, 2 after the last, smaller batch",
             figure=Figure("step:jit", 2, metric="compiles"),
-            differs="programs that XLA compiled for one jitted step are counted; there entries of the cache of a "
-            "jitted gradient and of an update, beside which two_programs stands",
+            differs="jaxmeter counts the programs that XLA compiled for one jitted step; the source counts cache "
+            "entries of a jitted gradient and of an update, as in the variant two_programs",
             at={"n": TOY_POINTS},
         ),
     ),
@@ -250,14 +250,14 @@ def evaluation_cost(*, network, batches):
 def mlp_toy_epoch(state, points, classes):
     """Epoch of a 2-10-2 MLP with Adam, fed from the host, batches of (128, 2) -> state, loss of each step.
 
-    The last batch is smaller: a second program. Source: notebook "JAX Speed Test".
+    The last batch is smaller and needs a second program. Source: notebook "JAX Speed Test".
     """
     return toy_step(state, points, classes)
 
 
 @mlp_toy_epoch.implementation(modes=("mixed",), compiles=3)
 def two_programs(state, points, classes):
-    """Gradient and update as two jitted functions; the update has one type of arguments, the gradient two."""
+    """Gradient and update as two jitted functions: one compiled program for the update, two for the gradient."""
     (loss, changed), slopes = jitted_toy_gradient(state[0], points, classes)
     return jitted_toy_update(state, slopes, changed), loss
 
@@ -288,7 +288,7 @@ def mlp_step(state, images, labels, *, network):
 
 @mlp_step.implementation(modes=("jit",), donate=("state",))
 def donated(state, images, labels, *, network):
-    """The same step, which may write the new state over the old one."""
+    """The step with donated state: the new state can overwrite the old one."""
     return step_of(network)(state, images, labels)
 
 
@@ -321,12 +321,13 @@ def donated(state, images, labels, *, network):
             Published(
                 source=CHAVDAROVA,
                 device="PyTorch on CUDA; JAX's device not stated",
-                timed="one epoch: median of epochs 1 to 7 (PyTorch's first took 3.66 s); losses of 7 steps agreed to "
-                "1e-7",
+                timed="one epoch: median of epochs 1 to 7 (the first of PyTorch took 3.66 s); losses of 7 steps agreed "
+                "to 1e-7",
                 figure=Figure("torch:native", 3.29),
                 against=Figure("step:jit", 2.97),
-                differs="PyTorch's loop there held JAX's one-hot labels and copies to the host; ours of JAX is one "
-                "step in Flax with integer labels, there a network by hand, one-hot in the loop",
+                differs="the source's PyTorch loop includes JAX's one-hot labels and copies to the host; the source's "
+                "JAX network is written by hand, with one-hot labels in the loop; ours is a step in Flax with integer "
+                "labels",
                 at={"network": "784-512-512-10"},
             ),
             whole={"batches": EPOCH},
@@ -339,17 +340,17 @@ def donated(state, images, labels, *, network):
 def mlp_epoch(state, images, labels, *, network):
     """Epoch fed from the host, batches of (batch, 784) -> state, loss of each step.
 
-    The losses of the first 7 steps, and the state after them, are those of PyTorch from the same initial params;
-    of a longer epoch these losses alone are checked. Source: Chavdarova 2020.
+    From the same initial params, JAX and PyTorch agree in the losses of the first 7 steps and in the state after them.
+    In a longer epoch only these losses are checked. Source: Chavdarova 2020.
     """
     return step_of(network)(state, images, labels)
 
 
 def few_enough_to_check(network, batches):
-    """Skips steps beyond those that a reference can follow, see `first_step_in_numpy`: here only the last is seen."""
+    """Return a Skip for epochs that no reference can follow to their last step, see `first_step_in_numpy`."""
     if NETWORKS[network].activation == "relu" and batches != AGREEING_STEPS:
         return Skip(
-            f"after more than {AGREEING_STEPS} steps what relu passes is a matter of rounding: nothing to check by"
+            f"after more than {AGREEING_STEPS} steps rounding decides what relu passes: no reference can check that"
         )
     return None
 
@@ -375,7 +376,7 @@ def few_enough_to_check(network, batches):
     level="default",
 )
 def mlp_epoch_on_device(state, images, labels, *, network):
-    """Epoch whose batches are on the device, all steps in one `lax.scan`, (batches, batch, 784) -> state, total loss.
+    """Epoch with batches on the device, all steps in one `lax.scan`, (batches, batch, 784) -> state, total loss.
 
     Source: the networks and batches of JAX in Action, chapter 2, and of Chavdarova 2020.
     """
@@ -385,7 +386,7 @@ def mlp_epoch_on_device(state, images, labels, *, network):
 
 @cache
 def jitted_step_at(network):
-    """A step of an epoch on the device: (state, total loss, images, labels, which batch) -> (state, total loss)."""
+    """Return a jitted step of an epoch: (state, total loss, images, labels, batch index) -> (state, total loss)."""
 
     def step_at(state, total, images, labels, index):
         state, loss = step_of(network)(state, images[index], labels[index])
@@ -396,7 +397,7 @@ def jitted_step_at(network):
 
 @mlp_epoch_on_device.implementation(modes=("mixed",), limit=few_enough_to_check, compiles=1)
 def step_by_step(state, images, labels, *, network):
-    """A Python loop over one jitted step, which takes its batch from those on the device."""
+    """A Python loop over one jitted step, which indexes its batch on the device."""
     total = np.float32(0)
     for index in range(len(images)):
         state, total = jitted_step_at(network)(state, total, images, labels, index)
@@ -415,7 +416,7 @@ def step_by_step(state, images, labels, *, network):
     implementation="evaluate",
     stream=True,
     compiles=1,
-    # Which class is the largest may hang on the last bits, and an answer is right or wrong.
+    # The last bits can decide which class has the largest logit, and an answer is either right or wrong.
     needs=Needs(host=("images", "labels"), config={"jax_default_matmul_precision": "highest"}),
     data=datasets.mnist_source,
     published=(
@@ -427,9 +428,9 @@ def step_by_step(state, images, labels, *, network):
                 timed="evaluation on training set and test set",
                 figure=Figure("evaluate:eager", 6.3),
                 against=Figure("evaluate:jit", 2.06),
-                differs="in Flax, with the loss and integer labels, batches of NumPy; there a network by hand with "
-                "`vmap`, tfds's loader, a mean of a list of accuracies, and the test set's last 16 images; products in "
-                "full float32",
+                differs="ours: Flax, with the loss, integer labels, NumPy batches and products in full float32; "
+                "source: a network by hand with `vmap`, the loader of tfds, a mean of a list of accuracies, and the "
+                "last 16 images of the test set",
                 at={"network": "784-512-10"},
             ),
             whole={"batches": EPOCH},
@@ -440,7 +441,7 @@ def step_by_step(state, images, labels, *, network):
     level="default",
 )
 def mlp_evaluation(params, images, labels, *, network):
-    """Evaluation fed from the host, batches of (batch, 784) -> correct answers and summed loss of each.
+    """Evaluation fed from the host, batches of (batch, 784) -> correct answers and summed loss of each batch.
 
     Source: JAX in Action, chapter 2.
     """

@@ -1,6 +1,6 @@
-"""MLPs in PyTorch, beside which `mlp_epoch` is timed.
+"""MLPs in PyTorch, with which `mlp_epoch` is compared.
 
-As in JAX, the state is PyTorch's before the time begins, and each step gets its batch in NumPy's arrays.
+As in JAX, the state is converted before timing begins, and each step receives its batch as NumPy arrays.
 """
 
 from functools import cache
@@ -12,21 +12,21 @@ from jaxmeter.suites.peers import leaves_of
 
 
 def arguments(state, images, labels):
-    """A step's arguments: the state as tensors in memory of their own, a batch as it is."""
+    """Return the arguments of a step: the state as tensors with their own memory, and the unchanged batch."""
     import torch
 
     return jax.tree.map(torch.tensor, state), images, labels
 
 
 def batch_in_torch(images, labels):
-    """Images without a copy, and labels as PyTorch's losses want them (int64)."""
+    """Convert images without a copy, and labels to int64, which PyTorch's losses require."""
     import torch
 
     return torch.from_numpy(images), torch.from_numpy(labels).long()
 
 
 def summed_loss(params, images, labels, activation):
-    """The summed loss of a batch in PyTorch."""
+    """Return the summed loss of a batch in PyTorch."""
     from torch.nn import functional
 
     function = {"relu": functional.relu, "swish": functional.silu}[activation]
@@ -48,13 +48,13 @@ def step(state, images, labels, *, network):
     value = summed_loss(params, *batch_in_torch(images, labels), NETWORKS[network].activation)
     slopes = torch.autograd.grad(value, leaves)
     for param, slope in zip(leaves, slopes, strict=True):
-        # Followed no longer: NumPy's arrays are made of it where results are compared.
+        # Without autograd from here on: the comparison of results converts params to NumPy arrays.
         param.requires_grad_(False).sub_(slope, alpha=RATE)
     return state, value.detach()
 
 
 def whole_step(params, images, labels, activation):
-    """The loss before a step, which changes params in place."""
+    """Change params in place by one step, and return the loss before the step."""
     import torch
 
     slopes, value = torch.func.grad_and_value(summed_loss)(params, images, labels, activation)
@@ -65,7 +65,7 @@ def whole_step(params, images, labels, activation):
 
 @cache
 def compiled():
-    """The whole step as `torch.compile` makes it, without a break: forward and backward pass, and update."""
+    """Return the whole step compiled by `torch.compile` without graph breaks: forward, backward and update."""
     import torch
 
     return torch.compile(whole_step, fullgraph=True, dynamic=False)

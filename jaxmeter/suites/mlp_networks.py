@@ -1,4 +1,4 @@
-"""The MLPs of the sources, and what training them costs at least."""
+"""The MLPs of the sources, and the minimum cost of training them."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,18 +11,18 @@ from jaxmeter.suites.networks_in_numpy import SGD
 
 PIXELS = 28 * 28
 CLASSES = 10
-"""Of MNIST."""
+"""Sizes of MNIST."""
 
 RATE = 1e-4
-"""Learning rate in Chavdarova, An Introduction to JAX, 2020: of a loss that is summed over the batch."""
+"""Learning rate in Chavdarova, An Introduction to JAX, 2020, for a loss that is summed over the batch."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network of the sources, with the batch that they train it with.
+    """A network of a source, and the batch size that the source trains it with.
 
     Args:
-      widths: Of its layers, the inputs first.
+      widths: Widths of the layers, starting with the inputs.
     """
 
     widths: tuple[int, ...]
@@ -43,28 +43,28 @@ TOY = Network((2, 10, 2), "relu", 128)  # JAX Speed Test
 
 
 def params_in(widths):
-    """Numbers in kernels and biases."""
+    """Return the number of entries in kernels and biases."""
     return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
 
 
 def products(widths):
-    """Multiplications of the forward pass for one example, those of the first layer apart."""
+    """Return the multiplications of a forward pass for one example: (in the first layer, in all layers)."""
     each = [inputs * outputs for inputs, outputs in pairwise(widths)]
     return each[0], sum(each)
 
 
 def step_flops(widths, examples):
-    """Products of a step: forward, gradient by kernels, and gradient by inputs in all layers but the first."""
+    """Return the FLOPs of a step: forward, gradient by kernels, and gradient by inputs except in the first layer."""
     first, every = products(widths)
     return 2 * examples * (3 * every - first)
 
 
 def steps_cost(widths, examples, steps, *, update=SGD, moves=None):
-    """Of steps that read each example once.
+    """Return the cost of steps that read each example once.
 
     Args:
-      update: What the optimiser holds and does for each param.
-      moves: How often the state is read and written, by default in each step.
+      update: Numbers that the optimiser stores, and its operations, for each param.
+      moves: Number of times that the state is read and written; by default once per step.
     """
     params = params_in(widths)
     numbers = 2 * (moves or steps) * update.numbers * params + examples * (widths[0] + 1)

@@ -1,4 +1,4 @@
-"""MNIST as two sources train it: networks, losses and updates written by hand, and the same steps with NumPy."""
+"""MNIST as two sources train it: networks, losses and updates written by hand, and the same steps in NumPy."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,37 +13,37 @@ from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.mlp_networks import NETWORKS, RATE
 
 FIRST_RATE, DECAY, DECAYS_IN = 1.0, 0.95, 5
-"""JAX in Action, chapter 2: the rate falls by the factor DECAY in so many epochs."""
+"""JAX in Action, chapter 2: the rate falls by the factor DECAY every DECAYS_IN epochs."""
 
 
 # JAX in Action, chapter 2: 784-512-10, one example at a time, vectorised by `vmap`
 
 
 def logits_of_one(params, image):
-    """(784,) -> (10,), swish between the layers."""
+    """Return the logits of one image, (784,) -> (10,), with swish between the layers."""
     first, last = params["Dense_0"], params["Dense_1"]
     hidden = image @ first["kernel"] + first["bias"]
     return (hidden * jax.nn.sigmoid(hidden)) @ last["kernel"] + last["bias"]
 
 
 def mean_loss(params, images, targets):
-    """The mean over batch and classes. Its logsumexp has no axis and so runs over the whole batch, as the book's does.
+    """Return the mean loss over batch and classes, with a logsumexp over the whole batch, as in the book.
 
-    That is another loss than cross-entropy, whose gradient still descends.
+    This loss is not cross-entropy, because its logsumexp has no axis. Its gradient still descends.
     """
     logits = jax.vmap(logits_of_one, (None, 0))(params, images)
     return -jnp.mean(targets * (logits - logsumexp(logits)))
 
 
 def decayed_update(params, images, targets, epoch=0):
-    """One step, (params, (32, 784), (32, 10) one-hot) -> (params, loss), at the rate of the first epoch."""
+    """Run one step, (params, (32, 784), (32, 10) one-hot) -> (params, loss), at the rate of the first epoch."""
     loss, slopes = jax.value_and_grad(mean_loss)(params, images, targets)
     rate = FIRST_RATE * DECAY ** (epoch / DECAYS_IN)
     return jax.tree.map(lambda param, slope: param - rate * slope, params, slopes), loss
 
 
 def mean_loss_in_numpy(logits, labels):
-    """That loss, and its slope by the logits."""
+    """Return the loss of `mean_loss`, and its gradient by the logits."""
     largest = logits.max()
     shares = np.exp(logits - largest)
     total = shares.sum()
@@ -57,13 +57,13 @@ def mean_loss_in_numpy(logits, labels):
 
 @jax.jit
 def relu(x):
-    """A jitted function of its own, as there."""
+    """Compute relu in a separate jitted function, as in the source."""
     return jnp.maximum(0, x)
 
 
 @jax.jit
 def summed_loss(params, images, targets):
-    """Cross-entropy, summed over the batch."""
+    """Return the cross-entropy, summed over the batch."""
     for number in range(len(params) - 1):
         layer = params[f"Dense_{number}"]
         images = relu(images @ layer["kernel"] + layer["bias"])
@@ -73,24 +73,24 @@ def summed_loss(params, images, targets):
 
 
 def plain_update(params, images, targets):
-    """One step, (params, (128, 784), (128, 10) one-hot) -> (params, loss)."""
+    """Run one step, (params, (128, 784), (128, 10) one-hot) -> (params, loss)."""
     loss, slopes = jax.value_and_grad(summed_loss)(params, images, targets)
     return jax.tree.map(lambda param, slope: param - RATE * slope, params, slopes), loss
 
 
 def summed_loss_in_numpy(logits, labels):
-    """That loss, and its slope by the logits."""
+    """Return the loss of `summed_loss`, and its gradient by the logits."""
     targets = np.eye(logits.shape[1])[labels]
     return reference.cross_entropy(logits, labels).sum(), reference.softmax(logits) - targets
 
 
 class Program(NamedTuple):
-    """A source's step.
+    """The training step of a source.
 
     Args:
       update: (params, images, one-hot targets) -> (params, loss).
-      loss_in_numpy: (logits, labels) -> (loss, its slope by the logits).
-      rate: Of the first epoch.
+      loss_in_numpy: (logits, labels) -> (loss, its gradient by the logits).
+      rate: Learning rate of the first epoch.
     """
 
     update: Callable[..., Any]
@@ -106,12 +106,12 @@ PROGRAMS = {
 
 @cache
 def jitted_update(network):
-    """The step as one program, which both sources jit."""
+    """Return the step as one jitted program, as in both sources."""
     return jax.jit(PROGRAMS[network].update)
 
 
 def update_in_numpy(params, images, labels, *, network):
-    """A step with NumPy: (params, the loss before it)."""
+    """Compute a step in NumPy: (params, the loss before the step)."""
     activation = reference.ACTIVATIONS[NETWORKS[network].activation]
     passed = reference.forward(reference.mlp(params, activation), images)
     loss, slope = PROGRAMS[network].loss_in_numpy(reference.output_of(passed), labels)

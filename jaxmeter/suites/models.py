@@ -1,4 +1,4 @@
-"""Models that suites train: networks, initial states, losses, and the training steps that are made of them."""
+"""Models that suites train: networks, initial states, losses, and training steps."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ class MLP(nn.Module):
 
     @nn.compact
     def __call__(self, inputs):
-        """Logits of a batch."""
+        """Return the logits of a batch."""
         hidden = inputs
         for width in self.widths[:-1]:
             hidden = self.activation(nn.Dense(width)(hidden))
@@ -29,28 +29,28 @@ CNN_IMAGE = (32, 32, 3)
 CNN_CHANNELS = (32, 64)
 CNN_HIDDEN = 256
 CNN_CLASSES = 10
-"""Of CIFAR-10's images, and of the network in the notebook "JAX Speed Test"."""
+"""Sizes of CIFAR-10 images and of the network in the notebook "JAX Speed Test"."""
 
 CNN_RATE = 1e-4
-"""That notebook's learning rate."""
+"""Learning rate of the notebook "JAX Speed Test"."""
 
 CNN_OPTIMISER = optax.adam(CNN_RATE)
 
 CNN_SECOND_MOMENT = 1e-5
-"""What Adam remembers of squared gradients before the first step, instead of 0: from 0, its first step is g / |g|, and
-where the gradient g is nearly 0 its sign is a matter of rounding, so that no reference could tell right from wrong."""
+"""Initial value of Adam's second moment, instead of 0. From 0, Adam's first step is g / |g|. Where the gradient g is
+nearly 0, rounding decides its sign, so no reference could distinguish right from wrong."""
 
 
 class CNN(nn.Module):
-    """Convolutions with average pooling, then dense layers, as they are trained: images (b, h, w, 3) -> logits.
+    """Convolutions with average pooling, then dense layers, in training mode: images (b, h, w, 3) -> logits.
 
-    Images of bytes are divided by 255.
+    Images of uint8 are divided by 255.
 
     Args:
-      channels: Of each convolution.
-      widths: Of the dense layers.
-      dtype: What is computed in; parameters are float32.
-      dropout: Rate at which hidden values of the dense layers are left out.
+      channels: Output channels of each convolution.
+      widths: Widths of the dense layers.
+      dtype: Format of the computation; parameters are float32.
+      dropout: Dropout rate of the hidden values of the dense layers.
       batch_norm: Whether batch normalisation follows each convolution, which then has no bias.
     """
 
@@ -62,7 +62,7 @@ class CNN(nn.Module):
 
     @nn.compact
     def __call__(self, images):
-        """Logits of a batch."""
+        """Return the logits of a batch."""
         x = images.astype(self.dtype)
         if images.dtype == jnp.uint8:
             x = x / 255
@@ -79,24 +79,24 @@ class CNN(nn.Module):
 
 
 def cross_entropy(logits, labels):
-    """Softmax cross-entropy of each example in float32, logits (batch, classes), labels (batch,) -> (batch,)."""
+    """Return the softmax cross-entropy of each example in float32, (batch, classes), (batch,) -> (batch,)."""
     return optax.losses.softmax_cross_entropy_with_integer_labels(logits.astype(jnp.float32), labels)
 
 
 def mean_cross_entropy(logits, labels):
-    """Its mean over a batch, a scalar."""
+    """Return the mean cross-entropy of a batch, a scalar."""
     return jnp.mean(cross_entropy(logits, labels))
 
 
 def summed_cross_entropy(logits, labels):
-    """Its sum over a batch, a scalar: the gradient grows with the batch, so learning rates are small."""
+    """Return the summed cross-entropy of a batch; its gradient grows with the batch, so learning rates are small."""
     return jnp.sum(cross_entropy(logits, labels))
 
 
 def initial_state(model, optimiser, key, example):
-    """What a training step carries, in NumPy's arrays: (Flax's variables, what the optimiser remembers).
+    """Return the state that a training step carries, as NumPy arrays: (Flax variables, optimiser state).
 
-    Kernels are normal with variance 1 / fan-in, drawn by NumPy: compiling Flax's own initialisers takes seconds.
+    NumPy draws normal kernels with variance 1 / fan-in, because compiling Flax's own initialisers takes seconds.
 
     Args:
       example: Shape and dtype of a batch, or of one example with a batch axis.
@@ -116,7 +116,7 @@ def initial_state(model, optimiser, key, example):
 
 
 def cnn_state(key, model, dtype="uint8"):
-    """The state before a CNN's first step, from which a reference can tell right from wrong."""
+    """Return the state before the first step of a CNN, chosen so that a reference can check the step."""
     example = jax.ShapeDtypeStruct((1, *CNN_IMAGE), dtype)
     variables, (adam, *rest) = initial_state(model, CNN_OPTIMISER, key, example)
     nu = jax.tree.map(lambda leaf: np.full_like(leaf, CNN_SECOND_MOMENT), adam.nu)
@@ -124,7 +124,7 @@ def cnn_state(key, model, dtype="uint8"):
 
 
 def gradient_step(model, loss):
-    """A function (variables, inputs, labels) -> ((loss, variables that the model changed), gradient of params)."""
+    """Return a function (variables, inputs, labels) -> ((loss, changed variables), gradient by params)."""
 
     def gradient(variables, inputs, labels, rngs=None):
         def loss_of(params):
@@ -138,7 +138,7 @@ def gradient_step(model, loss):
 
 
 def update_step(optimiser):
-    """A function (state, gradient, variables that the model changed) -> state."""
+    """Return a function (state, gradient, variables that the model changed) -> state."""
 
     def update(state, gradient, changed):
         variables, memory = state
@@ -150,7 +150,7 @@ def update_step(optimiser):
 
 
 def train_step(model, optimiser, loss):
-    """A training step (state, inputs, labels) -> (state, the loss before it); `rngs` are Flax's random keys."""
+    """Return a training step (state, inputs, labels) -> (state, loss before the step); `rngs` are Flax random keys."""
     gradient, update = gradient_step(model, loss), update_step(optimiser)
 
     def step(state, inputs, labels, rngs=None):
@@ -161,7 +161,7 @@ def train_step(model, optimiser, loss):
 
 
 def follow(step, state, batches):
-    """Steps over batches, (state, losses); nothing waits."""
+    """Run steps over batches without waiting for results: (state, losses)."""
     losses = []
     for inputs, labels in batches:
         state, loss = step(state, inputs, labels)

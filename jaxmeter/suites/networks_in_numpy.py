@@ -1,7 +1,7 @@
-"""Networks in NumPy: layers with their slopes written out, back-propagation, and updates of their parameters.
+"""Networks in NumPy: layers with explicit gradients, back-propagation, and updates of the parameters.
 
-What suites that train have as their reference, in float64. A layer is a function of its inputs that gives a `Passed`;
-a network is its layers by name, first to last, those with parameters named as Flax names them.
+Suites that train use these networks in float64 as their reference. A layer is a function from inputs to a `Passed`.
+A network is a dictionary of layers by name, first to last. Layers with parameters have the names that Flax uses.
 """
 
 from collections.abc import Callable
@@ -12,32 +12,32 @@ import jax
 import numpy as np
 
 NORM_EPSILON, NORM_MOMENTUM = 1e-5, 0.99
-"""Of Flax's batch normalisation."""
+"""Constants of Flax's batch normalisation."""
 
 DECAY, SQUARE_DECAY, EPSILON = 0.9, 0.999, 1e-8
-"""Kingma & Ba, Adam, 2015, algorithm 1."""
+"""Constants of Kingma & Ba, Adam, 2015, algorithm 1."""
 
 
 class Update(NamedTuple):
-    """What an optimiser has for each parameter: numbers, the parameter among them, and operations of a step."""
+    """Cost of an optimiser for each parameter: stored numbers, with the parameter itself, and operations of a step."""
 
     numbers: int
     operations: int
 
 
 SGD = Update(numbers=1, operations=2)
-"""A product and a difference."""
+"""2 operations: a product and a difference."""
 
 ADAM = Update(numbers=3, operations=14)
-"""3 for the mean, 4 for the mean square, 2 for their bias, root, sum, quotient, and 2 for the update."""
+"""14 operations: mean 3, mean square 4, bias corrections 2, root, sum and quotient 1 each, update 2."""
 
 
 class Passed(NamedTuple):
-    """What a layer makes of its inputs.
+    """Result of a layer's forward pass.
 
     Args:
-      to_inputs: From the loss's slope by the output to its slope by the inputs.
-      to_params: The same by the layer's parameters; None where it has none.
+      to_inputs: Function from the gradient at the output to the gradient by the inputs.
+      to_params: Function from the gradient at the output to the gradients by the parameters; None without any.
     """
 
     output: Any
@@ -49,7 +49,7 @@ class Passed(NamedTuple):
 
 
 def dense(layer, x):
-    """Its bias may be left out, (b, n) -> (b, m)."""
+    """Apply a dense layer, (b, n) -> (b, m); the bias is optional."""
 
     def to_params(slope):
         every = {"kernel": x.T @ slope, "bias": slope.sum(0)}
@@ -59,14 +59,14 @@ def dense(layer, x):
 
 
 def windows(x):
-    """What a 3x3 kernel sees with zeros beyond the border, (b, h, w, c) -> (b, h, w, 9 c)."""
+    """Return the zero-padded 3x3 window of each pixel, (b, h, w, c) -> (b, h, w, 9 c)."""
     padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     seen = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
     return np.moveaxis(seen, 3, -1).reshape(*x.shape[:3], -1)
 
 
 def convolution(layer, x):
-    """By a 3x3 kernel, the dense layer of what it sees; its bias may be left out, (b, h, w, c) -> (b, h, w, d)."""
+    """Apply a 3x3 convolution as a dense layer over windows, (b, h, w, c) -> (b, h, w, d); the bias is optional."""
     kernel, seen = layer["kernel"], windows(x)
     channels = kernel.shape[-1]
     rows = dense({**layer, "kernel": kernel.reshape(-1, channels)}, seen.reshape(-1, seen.shape[-1]))
@@ -82,12 +82,15 @@ def convolution(layer, x):
 
 
 def moments(x):
-    """Mean and variance of each channel."""
+    """Return mean and variance of each channel."""
     return x.mean((0, 1, 2)), x.var((0, 1, 2))
 
 
 def normalisation(layer, x):
-    """(b, h, w, c) -> the same, normal in each channel. Source: Ioffe & Szegedy 2015, algorithm 1 and section 3."""
+    """Normalise each channel over a batch, (b, h, w, c) -> (b, h, w, c).
+
+    Source: Ioffe & Szegedy 2015, algorithm 1 and section 3.
+    """
     mean, variance = moments(x)
     deviation = np.sqrt(variance + NORM_EPSILON)
     normal = (x - mean) / deviation
@@ -103,29 +106,29 @@ def normalisation(layer, x):
 
 
 def average_pool(x):
-    """The mean of each 2x2, (b, h, w, c) -> (b, h/2, w/2, c)."""
+    """Average each 2x2 window, (b, h, w, c) -> (b, h/2, w/2, c)."""
     batch, height, width, channels = x.shape
     squares = x.reshape(batch, height // 2, 2, width // 2, 2, channels)
     return Passed(squares.mean((2, 4)), lambda slope: (slope / 4).repeat(2, axis=1).repeat(2, axis=2))
 
 
 def flat(x):
-    """(b, h, w, c) -> (b, h w c)."""
+    """Flatten each image, (b, h, w, c) -> (b, h w c)."""
     return Passed(x.reshape(len(x), -1), lambda slope: slope.reshape(x.shape))
 
 
 def relu(x, factors=1.0):
-    """Rectified; with dropout, `factors` are 0 where a value is left out and what the others grow by."""
+    """Apply relu; with dropout, `factors` are 0 for dropped values and scale the other values."""
     return Passed(np.maximum(x, 0) * factors, lambda slope: slope * factors * (x > 0))
 
 
 def logistic(x):
-    """1 / (1 + exp(-x)), which does not overflow."""
+    """Compute 1 / (1 + exp(-x)) without overflow."""
     return 0.5 * (1 + np.tanh(x / 2))
 
 
 def swish(x):
-    """Its argument times its logistic. Source: Ramachandran et al., Searching for Activation Functions, 2017."""
+    """Multiply x by its logistic. Source: Ramachandran et al., Searching for Activation Functions, 2017."""
     gate = logistic(x)
     return Passed(x * gate, lambda slope: slope * gate * (1 + x * (1 - gate)))
 
@@ -137,7 +140,7 @@ ACTIVATIONS = {"relu": relu, "swish": swish}
 
 
 def mlp(params, activation=relu):
-    """As `models.MLP`: dense layers with an activation between them."""
+    """Return the network of `models.MLP`: dense layers with an activation between them."""
     network = {}
     for number in range(sum(name.startswith("Dense") for name in params)):
         if number:
@@ -147,7 +150,7 @@ def mlp(params, activation=relu):
 
 
 def cnn(params, factors=1.0):
-    """As `models.CNN`, whose dropout multiplies hidden values by `factors`."""
+    """Return the network of `models.CNN`; its dropout multiplies hidden values by `factors`."""
     network = {}
     for number in range(sum(name.startswith("Conv") for name in params)):
         for kind, layer in (("Conv", convolution), ("BatchNorm", normalisation)):
@@ -159,7 +162,7 @@ def cnn(params, factors=1.0):
 
 
 def forward(network, inputs):
-    """What each layer passes on, by name."""
+    """Return the `Passed` of each layer, by name."""
     passed = {}
     for name, layer in network.items():
         passed[name] = layer(inputs)
@@ -168,17 +171,20 @@ def forward(network, inputs):
 
 
 def output_of(passed):
-    """What the last layer gave."""
+    """Return the output of the last layer."""
     return list(passed.values())[-1].output
 
 
 def backward(passed, slope):
-    """The gradient by all parameters, from the slope by the output. Source: Rumelhart, Hinton & Williams, 1986."""
+    """Return the gradient by all parameters, from the gradient at the output.
+
+    Source: Rumelhart, Hinton & Williams, 1986.
+    """
     gradient = {}
     for name, layer in reversed(passed.items()):
         if layer.to_params is not None:
             gradient[name] = layer.to_params(slope)
-        if name != next(iter(passed)):  # nobody asks for the slope by the inputs
+        if name != next(iter(passed)):  # the gradient by the inputs is not needed
             slope = layer.to_inputs(slope)
     return gradient
 
@@ -187,26 +193,26 @@ def backward(passed, slope):
 
 
 def softmax(logits):
-    """Probabilities along the last axis."""
+    """Return probabilities along the last axis."""
     shares = np.exp(logits - logits.max(-1, keepdims=True))
     return shares / shares.sum(-1, keepdims=True)
 
 
 def cross_entropy(logits, labels):
-    """Loss of each example, (b, classes), (b,) -> (b,)."""
+    """Return the loss of each example, (b, classes), (b,) -> (b,)."""
     logits = logits - logits.max(-1, keepdims=True)
     return np.log(np.exp(logits).sum(-1)) - logits[np.arange(len(labels)), labels]
 
 
 def mean_cross_entropy(logits, labels):
-    """Of a batch, (b, classes), (b,): (the mean, its slope by the logits)."""
+    """Return (mean loss of a batch, its gradient by the logits), from (b, classes) and (b,)."""
     slope = softmax(logits)
     slope[np.arange(len(labels)), labels] -= 1
     return cross_entropy(logits, labels).mean(), slope / len(labels)
 
 
 def gradient(passed, labels):
-    """Mean cross-entropy of a batch, and its gradient by all parameters."""
+    """Return the mean cross-entropy of a batch, and its gradient by all parameters."""
     loss, slope = mean_cross_entropy(output_of(passed), labels)
     return loss, backward(passed, slope)
 
@@ -215,12 +221,12 @@ def gradient(passed, labels):
 
 
 def sgd(params, memory, slopes, *, rate):
-    """Parameters and memory after a step of stochastic gradient descent, which remembers nothing."""
+    """Return parameters and optimiser state after a step of stochastic gradient descent, which keeps no state."""
     return jax.tree.map(lambda param, slope: param - rate * slope, params, slopes), memory
 
 
 def adam(params, memory, slopes, *, rate):
-    """Parameters, and what Optax's Adam remembers, after a step. Source: Kingma & Ba 2015, algorithm 1."""
+    """Return parameters and optimiser state after a step of Optax's Adam. Source: Kingma & Ba 2015, algorithm 1."""
     before, *rest = memory
     count = before.count + 1
     mean = jax.tree.map(lambda old, slope: DECAY * old + (1 - DECAY) * slope, before.mu, slopes)
@@ -234,13 +240,16 @@ def adam(params, memory, slopes, *, rate):
 
 
 def adamw(params, memory, slopes, *, rate, decay):
-    """The same of Optax's AdamW. Source: Loshchilov & Hutter, Decoupled Weight Decay Regularization, 2019."""
+    """Return parameters and optimiser state after a step of Optax's AdamW.
+
+    Source: Loshchilov & Hutter, Decoupled Weight Decay Regularization, 2019.
+    """
     after, memory = adam(params, memory, slopes, rate=rate)
     return jax.tree.map(lambda new, old: new - rate * decay * old, after, params), memory
 
 
 def running_moments(before, passed):
-    """Batch normalisation's running means and variances after a step."""
+    """Return the running means and variances of batch normalisation after a step."""
     after = {}
     for name, old in before.items():
         mean, variance = moments(passed[name.replace("BatchNorm", "Conv")].output)
@@ -250,10 +259,10 @@ def running_moments(before, passed):
 
 
 def train_step(network, update, state, inputs, labels):
-    """As `models.train_step` on the mean loss: (state, the loss before it).
+    """Compute a step like `models.train_step` on the mean loss: (state, loss before the step).
 
     Args:
-      network: From parameters to layers.
+      network: Function from parameters to layers.
       update: `sgd` or `adam` with a rate.
     """
     variables, memory = state
@@ -270,20 +279,20 @@ def train_step(network, update, state, inputs, labels):
 
 
 def changes(after, before):
-    """What training changed of each parameter, from the states before and after it.
+    """Return the change of each parameter, from the states before and after training.
 
-    A step moves most parameters by so little that its errors, and no step at all, lie within the tolerance of what
-    they are after it.
+    A step changes most parameters very little. In the parameters themselves, the tolerance would hide errors of the
+    step, and even a missing step.
     """
-    # A peer's state may be an object of its own.
+    # The state of a peer can be an object of another type.
     after, _ = jax.tree.unflatten(jax.tree.structure(before), jax.tree.leaves(after))
     return jax.tree.map(np.subtract, after["params"], before[0]["params"])
 
 
 def lengths(after, before):
-    """Root mean square of each change, in which what float32 rounds of the parameter weighs less than in an entry.
+    """Return the root mean square of each change, which float32 rounding affects less than single entries.
 
-    In the change's format, whose tolerance is that of the result; the sum is in float64.
+    The values have the format of the change, so they get the tolerance of the result. The sum is in float64.
     """
 
     def length(change):
@@ -293,15 +302,16 @@ def lengths(after, before):
 
 
 GROUPS = 64
-"""Of a direction's numbers: enough that two updates which differ are not equal in all by chance."""
+"""Numbers that describe a direction: enough that two different updates do not agree in all of them by chance."""
 
 
 def length_and_direction(tree):
-    """Root mean square of all entries, and their direction, in which no single one decides.
+    """Return the root mean square of all entries and a sketch of their direction, which no single entry dominates.
 
-    The direction is the sums of as many groups of entries as GROUPS says, each entry with a random sign, over their
-    length. They differ by about as much as the directions themselves. Source: Charikar, Chen & Farach-Colton, Finding
-    Frequent Items in Data Streams, 2002.
+    The sketch sums GROUPS groups of entries, each entry with a random sign, and divides the sums by their length. Two
+    sketches differ by about as much as the directions themselves.
+
+    Source: Charikar, Chen & Farach-Colton, Finding Frequent Items in Data Streams, 2002.
     """
     entries = np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in jax.tree.leaves(tree)])
     signs = 2 * np.random.default_rng(0).integers(0, 2, entries.size) - 1
@@ -310,16 +320,16 @@ def length_and_direction(tree):
 
 
 def told_of_adam(after, before):
-    """What a format with few digits leaves comparable of a step with Adam, from the states before and after it.
+    """Return what is comparable after a step of Adam in a low-precision format, from the states before and after it.
 
-    Length and direction of the update and of the mean slope; the count and the mean squares as they are.
+    These are the count, the mean squares, and the length and direction of the update and of the mean gradient.
     """
     _, (adam, *_) = after
     return adam.count, adam.nu, length_and_direction(changes(after, before)), length_and_direction(adam.mu)
 
 
 def with_changes(step, changed=changes):
-    """A reference step that gives (its result, what it changed)."""
+    """Return a reference step that returns (its result, its changes of the state)."""
 
     @wraps(step)
     def both(state, *batch, **params):
@@ -330,17 +340,17 @@ def with_changes(step, changed=changes):
 
 
 def result_and_changes(result, *, inputs):
-    """What is compared with that, of a result (state, loss)."""
+    """Return the values of a result (state, loss) that match the reference of `with_changes`."""
     return result, changes(result[0], inputs[0])
 
 
 def result_and_lengths(result, *, inputs):
-    """The same where `lengths` are compared."""
+    """Return the values of a result that match the reference of `with_changes` with `lengths`."""
     return result, lengths(result[0], inputs[0])
 
 
 def loss_and_update(step):
-    """A reference step that gives its loss, and what `told_of_adam` leaves of its state, alone."""
+    """Return a reference step that returns its loss and the result of `told_of_adam`, without its state."""
 
     @wraps(step)
     def told(state, *batch, **params):
@@ -351,7 +361,7 @@ def loss_and_update(step):
 
 
 def told_of_step(result, *, inputs):
-    """What is compared with that, of a result (state, loss)."""
+    """Return the values of a result (state, loss) that match the reference of `loss_and_update`."""
     after, loss = result
     return loss, told_of_adam(after, inputs[0])
 
@@ -360,20 +370,20 @@ def told_of_step(result, *, inputs):
 
 
 def unknown(tree):
-    """NaN in place of every number."""
+    """Return the tree with NaN in place of every number."""
     return jax.tree.map(lambda leaf: np.full(np.shape(leaf), np.nan), tree)
 
 
 def epoch_step(state, *batch, step, told, checked):
-    """A reference's step in an epoch, of which it knows the first ones alone: (state for the next call, loss).
+    """Run a reference step of an epoch whose first steps alone can be checked: (state for the next call, loss).
 
-    The leaves of that state are what of it is compared; the state itself is inside a function, where the check does not
-    look. Of later steps all is NaN.
+    The leaves of the returned state are the compared values. The state itself is inside a function, which the check
+    does not inspect. All values of later steps are NaN.
 
     Args:
       step: (state, *batch) -> (state, loss).
-      told: (state, the one before the epoch) -> what is compared.
-      checked: How many steps.
+      told: (state, state before the epoch) -> what is compared.
+      checked: Number of steps that are checked.
     """
     done, begun, state_now = state.func() if isinstance(state, jax.tree_util.Partial) else (0, state, state)
     if done == checked:
@@ -383,7 +393,7 @@ def epoch_step(state, *batch, step, told, checked):
 
 
 def epoch_result(result, inputs, *, told, checked):
-    """What is compared with that, of a result ([[loss], …], [state])."""
+    """Return the values of a result ([[loss], …], [state]) that match the reference `epoch_step`."""
     losses, (state,) = result
     compared = told(state, inputs[0][0])
     if len(losses) <= checked:
@@ -392,7 +402,7 @@ def epoch_result(result, inputs, *, told, checked):
 
 
 def first_losses(state, losses, means, begun, *, told, checked):
-    """What of an epoch is compared: all of a short one, the first losses of one that the reference does not follow."""
+    """Return what is compared: all of a short epoch, or the first losses of an epoch that is too long to check."""
     compared = told(state, begun)
     if len(losses) <= checked:
         return compared, list(losses), means

@@ -1,4 +1,4 @@
-"""Placement: data here, function there; what moves, when, and what a transfer costs by its size."""
+"""Placement: data on one device, function on another; what moves, when, and the cost of a transfer by size."""
 
 from functools import cache, partial
 
@@ -12,18 +12,18 @@ from jaxmeter import Answer, Cost, Figure, Needs, Published, Skip, itemsize, lev
 from jaxmeter.suites.selu import OPERATIONS, activations, selu, selu_in_numpy
 
 TWO_PROCESSORS = {"jax_num_cpu_devices": 2}
-"""Without an accelerator cpu:0 and cpu:1 stand for A and B: another device of the same kind, in the same memory. Beside
-an accelerator (A) the host's processor is B, and cpu:1 is not used."""
+"""Without an accelerator, cpu:0 is device A and cpu:1 is device B: two devices of one kind in one memory. With an
+accelerator, the accelerator is A, the host's processor is B, and cpu:1 is not used."""
 
 ALIGNMENT = 64
-"""Bytes. XLA on the CPU takes a NumPy array that begins at a multiple of it as it is (`cpu::MinAlign`)."""
+"""Bytes. XLA on the CPU uses a NumPy array without a copy if it begins at a multiple of this (`cpu::MinAlign`)."""
 
 AS_ALLOCATED = 16
-"""Bytes beyond a multiple of ALIGNMENT, where the C library begins a large array: behind its own header."""
+"""Bytes beyond a multiple of ALIGNMENT at which the C library places a large array, after the allocator's header."""
 
-PLATFORMS = "There the default device is a GPU and the other its host's processor, as in a run here on a GPU only."
-BY_BACKEND = f"There by jit(backend='cpu'), which is deprecated; here by in_shardings. {PLATFORMS}"
-ONE_PROCESSOR = "both devices here are one processor with one memory, and a move is a copy in it"
+PLATFORMS = "The source's default device is a GPU, the other its host's processor; here only in runs on a GPU."
+BY_BACKEND = f"The source uses jit(backend='cpu'), which is deprecated; jaxmeter uses in_shardings. {PLATFORMS}"
+ONE_PROCESSOR = "both devices here are one processor with one memory, so a move is a copy within this memory"
 
 in_book = partial(Published, device="A100-SXM4-40GB and its host", backend="gpu", differs=PLATFORMS)
 listing_5_4 = partial(in_book, source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.4")
@@ -38,7 +38,7 @@ in_notebook = partial(
 
 
 def between_devices(*claims):
-    """Claims on each backend; on a processor alone there is no way between devices to judge."""
+    """Return the claims for each backend, undecided on a CPU alone, which has no transfer between devices."""
     return tuple(
         replace(claim, at={**claim.at, "backend": name}, undecided=ONE_PROCESSOR if name == "cpu" else "")
         for claim in claims
@@ -48,24 +48,24 @@ def between_devices(*claims):
 
 @cache
 def device(place):
-    """The default device, or the other: the host's processor beside an accelerator, else the second one made of it."""
+    """Return the default device or the other one: the host's CPU next to an accelerator, else the second CPU device."""
     default = jax.devices()[0]
     return default if place == "default" else next(one for one in jax.devices("cpu") if one != default)
 
 
 def elsewhere(data_on):
-    """The device that data are not on; uncommitted data are on the default one."""
+    """Return the device without the data; uncommitted data are on the default device."""
     return device("default" if data_on == "other" else "other")
 
 
 def placed(key, *, n, data_on):
-    """Standard normal, shape (n,) float32, committed to a device; or uncommitted, on the default one."""
+    """Return standard normal numbers, shape (n,) float32, committed to a device or uncommitted on the default one."""
     x = activations(key, n=n, dtype="float32")
     return x if data_on == "uncommitted" else jax.device_put(x, device(data_on))
 
 
 def only_uncommitted(data_on):
-    """What a program commits to stays where it is, whatever the default device."""
+    """Return a Skip for committed data, which stay on their device whatever the default device is."""
     return None if data_on == "uncommitted" else Skip("a default device does not move committed data")
 
 
@@ -74,7 +74,7 @@ jitted_selu = jax.jit(selu.function)
 
 @cache
 def selu_on(where):
-    """SELU compiled for one device, to which jit itself moves what is elsewhere."""
+    """Return SELU compiled for one device; jit itself moves data from other devices to it."""
     return jax.jit(selu.function, in_shardings=SingleDeviceSharding(where))
 
 
@@ -156,7 +156,7 @@ def selu_on(where):
     answer=Answer("What does moving data cost?", "beside:jit", against="moved_then_jit:mixed"),
 )
 def placement(x):
-    """SELU on the device that its data are on, (n,) -> (n,): nothing moves.
+    """SELU on the device of its data, (n,) -> (n,): nothing moves.
 
     Source: Sapunov, JAX in Action, listings 5.4 and 5.5; JAX's documentation, "Transfer guard".
     """
@@ -171,39 +171,39 @@ def moved(x, *, data_on):
 
 @placement.implementation(modes=("mixed",), compiles=1)
 def moved_then_jit(x, *, data_on):
-    """The same move, n x 4 bytes in one transfer; then SELU there, jitted: it follows its data."""
+    """Data moved by `device_put`, n x 4 bytes in one transfer; then jitted SELU on the device of the moved data."""
     return jitted_selu(jax.device_put(x, elsewhere(data_on)))
 
 
 @placement.implementation(modes=("mixed",), compiles=1)
 def in_shardings(x, *, data_on):
-    """SELU compiled for the other device by `in_shardings`: jit makes the same move, and no guard is asked."""
+    """SELU compiled for the other device by `in_shardings`: jit moves the data, and no transfer guard sees the move."""
     return selu_on(elsewhere(data_on))(x)
 
 
 @placement.implementation(modes=("eager",), limit=only_uncommitted)
 def default_device(x):
-    """`jax.default_device` of the other: uncommitted data follow it, moved anew for every operation that reads them."""
+    """`jax.default_device` set to the other device: each operation that reads uncommitted data moves them again."""
     with jax.default_device(device("other")):
         return selu(x)
 
 
 @placement.implementation(modes=("mixed",), compiles=1)
 def nothing_moves(x):
-    """Jitted SELU beside its data under a guard against transfers: that it raises nothing proves that none is made."""
+    """Jitted SELU on the device of its data under a transfer guard; the absence of errors proves that nothing moves."""
     with jax.transfer_guard("disallow_explicit"):
         return jitted_selu(x)
 
 
 @placement.implementation(modes=("mixed",), raises=jax.errors.JaxRuntimeError)
 def one_array_moves(x, *, data_on):
-    """`moved_then_jit` under the same guard: its error names the array that would move, and where to."""
+    """`moved_then_jit` under the same guard: the error names the array that would move, and its destination."""
     with jax.transfer_guard("disallow_explicit"):
         return moved_then_jit(x, data_on=data_on)
 
 
 def in_host_memory(values, *, beyond):
-    """A copy of a NumPy array that begins so many bytes beyond a multiple of ALIGNMENT."""
+    """Return a copy of a NumPy array that begins `beyond` bytes after a multiple of ALIGNMENT."""
     memory = np.empty(values.nbytes + ALIGNMENT + beyond, np.uint8)
     begin = -memory.ctypes.data % ALIGNMENT + beyond
     copy = memory[begin : begin + values.nbytes].view(values.dtype)
@@ -212,48 +212,48 @@ def in_host_memory(values, *, beyond):
 
 
 def unread(x):
-    """The same buffer as a new array: an array remembers its NumPy value, and is copied to the host only once.
+    """Return the same buffer as a new array, because an array caches its NumPy value after its first copy.
 
-    Making that array is part of the timed call: at n = 10 000 it may decide.
+    The timed call includes the creation of this array. At n = 10 000 the creation can dominate the time.
     """
     return jax.make_array_from_single_device_arrays(x.shape, x.sharding, [x])
 
 
 def on_device(key, *, n):
-    """Standard normal, shape (n,) float32, on the device."""
+    """Return standard normal numbers, shape (n,) float32, on the device."""
     return activations(key, n=n, dtype="float32")
 
 
 def on_host(key, *, n):
-    """Standard normal, shape (n,) float32: a NumPy array that lies where the C library puts a large one."""
+    """Return standard normal numbers, shape (n,) float32: a NumPy array where the C library places large arrays."""
     return in_host_memory(np.asarray(on_device(key, n=n)), beyond=AS_ALLOCATED)
 
 
 def on_both(key, *, n):
-    """The same values three times, shapes (n,) float32: NumPy arrays aligned and not, and one on the device."""
+    """Return the same values, shapes (n,) float32, as an aligned and an unaligned NumPy array and as a device array."""
     x = on_device(key, n=n)
     values = np.asarray(x)
     return in_host_memory(values, beyond=0), in_host_memory(values, beyond=AS_ALLOCATED), x
 
 
 def itself(x):
-    """What a transfer must give."""
+    """Return the input, which is the result of a correct transfer."""
     return x
 
 
 def transferred(*, n):
-    """Every byte crosses once."""
+    """Return the cost of a transfer, which moves every byte once."""
     return Cost(bytes=n * itemsize("float32"))
 
 
 def only_where_it_copies(backend):
-    """On a CPU nothing crosses."""
-    return Skip("on a CPU it is a view, no copy: see zero_copy") if backend == "cpu" else None
+    """Return a Skip on a CPU, where no data move."""
+    return Skip("on a CPU this is a view, not a copy: see zero_copy") if backend == "cpu" else None
 
 
 def only_in_shared_memory(backend):
-    """An accelerator has a memory of its own."""
-    return None if backend == "cpu" else Skip("the device has a memory of its own: see host_to_device, device_to_host")
+    """Return a Skip on accelerators, which have their own memory."""
+    return None if backend == "cpu" else Skip("the device has its own memory: see host_to_device, device_to_host")
 
 
 TRANSFERRED = levels(default=1_000_000, full=(10_000, 10_000_000), by_device={"gpu": 100_000_000, "tpu": 100_000_000})
@@ -272,7 +272,7 @@ TRANSFERRED = levels(default=1_000_000, full=(10_000, 10_000_000), by_device={"g
     level="default",
 )
 def host_to_device(x):
-    """`jax.device_put` of a NumPy array, (n,) -> (n,). It is not aligned for XLA, so that it is copied on a CPU too.
+    """`jax.device_put` of a NumPy array, (n,) -> (n,); not aligned for XLA, so that a CPU copies it too.
 
     Source: JAX's documentation, `jax.device_put`.
     """
@@ -281,7 +281,7 @@ def host_to_device(x):
 
 @host_to_device.implementation(name="jnp.array")
 def jnp_array(x):
-    """`jnp.array` of the same, (n,) -> (n,): a copy by its contract, made on the host before the transfer."""
+    """`jnp.array` of a NumPy array, (n,) -> (n,): a copy by contract, made on the host before the transfer."""
     return jnp.array(x)
 
 
@@ -297,7 +297,7 @@ def jnp_array(x):
     level="default",
 )
 def device_to_host(x):
-    """`np.array` of an array not read before, (n,) -> (n,): a NumPy array in memory of its own, everywhere.
+    """`np.array` of an array not read before, (n,) -> (n,): on every backend a NumPy array with its own memory.
 
     Source: JAX's documentation, `jax.device_get`.
     """
@@ -306,7 +306,7 @@ def device_to_host(x):
 
 @device_to_host.implementation(name="np.asarray", limit=only_where_it_copies)
 def np_asarray(x):
-    """`np.asarray` of the same, (n,) -> (n,): the transfer alone."""
+    """`np.asarray` of an array not read before, (n,) -> (n,): only the transfer."""
     return np.asarray(unread(x))
 
 
@@ -315,7 +315,7 @@ def np_asarray(x):
     needs=Needs(host=("aligned", "unaligned")),
     params={"n": levels(default=1_000_000, full=(10_000, 10_000_000))},
     reference=lambda aligned, unaligned, x: x,
-    # Nothing need move.
+    # No copy is necessary.
     modes=("eager",),
     implementation="aligned",
     limit=only_in_shared_memory,
@@ -323,7 +323,7 @@ def np_asarray(x):
     level="default",
 )
 def zero_copy(aligned, unaligned, x):
-    """On a CPU, `jax.device_put` of a NumPy array aligned to 64 bytes, (n,) -> (n,): no copy; the time knows no n.
+    """`jax.device_put` on a CPU of an array aligned to 64 bytes, (n,) -> (n,): no copy, a time independent of n.
 
     Source: JAX's documentation, `jax.device_put` and its `may_alias`.
     """
@@ -332,17 +332,17 @@ def zero_copy(aligned, unaligned, x):
 
 @zero_copy.implementation(limit=only_in_shared_memory)
 def not_aligned(aligned, unaligned, x):
-    """The same values 16 bytes further, (n,) -> (n,): copied."""
+    """`jax.device_put` of an array 16 bytes beyond an aligned address, (n,) -> (n,): a copy."""
     return jax.device_put(unaligned)
 
 
 @zero_copy.implementation(limit=only_in_shared_memory)
 def asked_to_copy(aligned, unaligned, x):
-    """`may_alias=False` of the aligned array, (n,) -> (n,): by its documentation a copy; its time tells."""
+    """`may_alias=False` with the aligned array, (n,) -> (n,): documented as a copy, which the time can confirm."""
     return jax.device_put(aligned, may_alias=False)
 
 
 @zero_copy.implementation(modes=("mixed",), limit=only_in_shared_memory)
 def view(aligned, unaligned, x):
-    """`np.asarray` of an array on the device, not read before, (n,) -> (n,): NumPy looks into its memory."""
+    """`np.asarray` of a device array, not read before, (n,) -> (n,): a NumPy view of the array's memory."""
     return np.asarray(unread(x))

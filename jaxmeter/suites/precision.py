@@ -1,4 +1,4 @@
-"""Precision: number formats and product precisions, the time and the error of each, side by side in one case."""
+"""Precision: number formats and product precisions, with time and error of each next to each other in one case."""
 
 import math
 
@@ -12,48 +12,48 @@ from jaxmeter.suites.cnn_networks import kernel_pixels
 FORMATS = ("float64", "float32", "bfloat16", "float16")
 
 WIDE = Needs(config={"jax_enable_x64": True})
-"""float64 exists only with JAX's 64-bit mode. Every array of these programs names its format, so the others stay what
-they are."""
+"""float64 needs JAX's 64-bit mode. Every array of these programs names its format, so the other formats do not
+change."""
 
 ALLOWED = {"float64": 1e-12, "bfloat16": 3e-2, "float16": 5e-3}
-"""Error of each format, some tens of its rounding unit: by default that of float32, the baseline, is allowed."""
+"""Error allowed in each format, some tens of its rounding unit. The default is the error of float32, the baseline."""
 
 BATCH = 8
 CHANNELS = 32
 KERNEL = 3
 
 TERMS = 16
-"""Of the exponential's Taylor series: at the largest x the next one, 2**16 / 16!, is 4e-10 of their sum."""
+"""Terms of the exponential's Taylor series. At the largest x the next term, 2**16 / 16!, is 4e-10 of their sum."""
 
 LARGEST = 2.0
-"""Inputs of the series lie between minus and plus this."""
+"""Inputs of the series lie between -LARGEST and LARGEST."""
 
 
 def in_every_format(key, shape):
-    """The same normal numbers, drawn in float32 and rounded to each format: {format: array}."""
+    """Return the same normal numbers in each format, drawn in float32 and rounded: {format: array}."""
     numbers = jax.random.normal(key, shape, "float32")
     return {name: numbers.astype(name) for name in FORMATS}
 
 
 def matrices(key, *, n):
-    """Two normal matrices, shapes (n, n), each in every format."""
+    """Return two normal matrices, shapes (n, n), each in every format."""
     return tuple(in_every_format(half, (n, n)) for half in jax.random.split(key))
 
 
 def images_and_kernels(key, *, side):
-    """Normal images (8, side, side, 32) and kernels (3, 3, 32, 32), each in every format."""
+    """Return normal images (8, side, side, 32) and kernels (3, 3, 32, 32), each in every format."""
     first, second = jax.random.split(key)
     images = in_every_format(first, (BATCH, side, side, CHANNELS))
     return images, in_every_format(second, (KERNEL, KERNEL, CHANNELS, CHANNELS))
 
 
 def values(key, *, n, dtype):
-    """Uniform between -2 and 2, shape (n,)."""
+    """Return uniform numbers between -2 and 2, shape (n,)."""
     return jax.random.uniform(key, (n,), dtype, -LARGEST, LARGEST)
 
 
 def convolution_in_numpy(images, kernels):
-    """The sum over the kernel's places of a product of shifted images, (8, side, side, 32) -> (8, side, side, 32)."""
+    """Sum the products of shifted images and kernel entries, (8, side, side, 32) -> (8, side, side, 32)."""
     side, margin = images.shape[1], KERNEL // 2
     padded = np.pad(images, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
     return sum(
@@ -64,12 +64,12 @@ def convolution_in_numpy(images, kernels):
 
 
 def convolution_cost(*, side):
-    """A product and a sum where a kernel's place falls inside the image; each format moves its own bytes."""
+    """Count a product and a sum for each kernel entry inside the image, but no bytes, which depend on the format."""
     return Cost(flops=2 * BATCH * kernel_pixels(side) * CHANNELS**2)
 
 
 def series_in_numpy(x):
-    """Horner's scheme for the first 16 terms, (n,) -> (n,)."""
+    """Evaluate the first 16 terms by Horner's scheme, (n,) -> (n,)."""
     total = np.zeros_like(x)
     for k in reversed(range(TERMS)):
         total = total * x + 1 / math.factorial(k)
@@ -87,8 +87,8 @@ def wide_product_in_numpy(a, b):
 
 
 def only_where_products_differ(*, backend):
-    """On a CPU every precision of float32 is plain float32; a GPU has TF32, a TPU products of bfloat16 parts."""
-    return Skip("on a CPU float32 has one precision, that of 'float32'") if backend == "cpu" else None
+    """Return a Skip on a CPU, where every precision is float32; a GPU has TF32, a TPU products of bfloat16 parts."""
+    return Skip("on a CPU every precision of float32 is the same as 'float32'") if backend == "cpu" else None
 
 
 @workload(
@@ -113,7 +113,7 @@ def only_where_products_differ(*, backend):
     ),
 )
 def precision_matmul(a, b):
-    """Matrix product by format, (n, n) @ (n, n) -> (n, n), float32 at its highest precision. Rounding inputs counts.
+    """Matrix product by format, (n, n) @ (n, n) -> (n, n), float32 at `highest`; errors include input rounding.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.5; JAX's `lax.Precision`.
     """
@@ -151,7 +151,7 @@ def default_product(a, b):
 
 
 def convolve(images, kernels, precision=None):
-    """Images with kernels, zeros around, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32)."""
+    """Convolve images with kernels, padded with zeros, (8, side, side, 32), (3, 3, 32, 32) -> (8, side, side, 32)."""
     return jax.lax.conv_general_dilated(
         images,
         kernels,
@@ -175,7 +175,7 @@ def convolve(images, kernels, precision=None):
     level="full",
 )
 def precision_convolution(images, kernels):
-    """Convolution by format, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32), float32 at its highest.
+    """Convolution by format, (8, side, side, 32) and (3, 3, 32, 32) -> (8, side, side, 32), float32 at `highest`.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1; JAX's `lax.Precision`.
     """
@@ -220,7 +220,7 @@ def default_convolution(images, kernels):
     level="full",
 )
 def precision_fused(x):
-    """Sixteen terms of the exponential's series, (n,) -> (n,): fused, a product and a sum may round once, not twice.
+    """Sixteen terms of the exponential's series, (n,) -> (n,); fused, a product and a sum can round once.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 2.6.
     """

@@ -1,17 +1,17 @@
-"""Published figures beside two sizes of ours: their own, and the smaller one that a default run has time for."""
+"""Published figures compared with ours at two sizes: the source's size, and a smaller size for default runs."""
 
 from msgspec.structs import replace
 
 
 def at_both_sizes(claim, *, whole, short, has, undecided=""):
-    """A claim beside the source's own size, and beside a shorter case, which says what it has of that.
+    """Return a claim for two cases: a shorter case, which states its size, and a case of the source's size.
 
     Args:
-      claim: Its `at` and `differs` hold for both.
-      whole: Params of the size that was published.
+      claim: The published claim; its `at` and `differs` apply to both cases.
+      whole: Params of the published size.
       short: Params of the shorter case.
-      has: What that has, in words: `7 of its 468 steps`.
-      undecided: Why it decides nothing; empty where it does.
+      has: Size of the shorter case relative to the source, in words: `7 of its 468 steps`.
+      undecided: Why the shorter case decides nothing; empty if it decides.
     """
     lacking = "; ".join(filter(None, (has, claim.differs)))
     return (

@@ -1,4 +1,4 @@
-"""Random numbers: JAX's generators, which any core can run from any place, against NumPy's, which run in sequence."""
+"""Random numbers: JAX's generators, which can start at any position, compared with NumPy's sequential ones."""
 
 from statistics import NormalDist
 
@@ -8,34 +8,36 @@ import numpy as np
 from jaxmeter import Answer, Caching, Cost, itemsize, levels, workload
 
 BINS = 10
-"""Equally likely ranges in which the numbers are counted."""
+"""Number of equally likely ranges for the counts of random numbers."""
 
 SAMPLING_ERROR = 0.016
-"""Every statistic is compared relative to its expected value. With n numbers, the share of a range of probability
-1/10 has the largest standard error, sqrt((1 - 1/10) / (n / 10)) = 0.30 % at the smallest n, 1 000 000; the neighbours'
-correlation has 0.10 %, the mean of fourth powers of normal numbers sqrt(96 / n) / 3 = 0.33 %. So a right generator
-stays within five standard errors, and the seed is fixed: what passes once, passes always."""
+"""Every statistic is compared relative to its expected value. Standard errors at the smallest n, 1 000 000:
+- share of a range of probability 1/10: sqrt((1 - 1/10) / (n / 10)) = 0.30 %
+- correlation of neighbours: 0.10 %
+- mean of fourth powers of normal numbers: sqrt(96 / n) / 3 = 0.33 %
+
+A correct generator stays within five standard errors. The seed is fixed, so a check that passes once always passes."""
 
 SAMPLING_ERROR_OF_KEYS = 0.022
-"""A bit's share of ones has the standard error 1 / sqrt(n), relative to 1/2: 0.32 % at the smallest n, 100 000. The
-worst of 128 bits is beyond three of them in three cases of ten, and beyond seven in none."""
+"""The share of ones in a bit has the standard error 1 / sqrt(n), relative to 1/2: 0.32 % at the smallest n, 100 000.
+The worst of 128 bits exceeds three standard errors in three cases of ten, and seven in none."""
 
 
 def words(key):
-    """What a generator starts from: four random words, shape (4,) uint32."""
+    """Return the seed of a generator: four random words, shape (4,) uint32."""
     return jax.random.bits(key, (4,), "uint32")
 
 
 def key_of(words, generator):
-    """A key of one of JAX's generators; Threefry's has two words, RBG's four."""
+    """Return a key of one of JAX's generators: two words for Threefry, four for RBG."""
     return jax.random.wrap_key_data(words[:2] if generator == "threefry2x32" else words, impl=generator)
 
 
 def statistics_of(numbers, edges):
-    """What is known of random numbers, (n,) -> means of powers, shares by range, correlation of neighbours."""
+    """Return statistics of random numbers, (n,) -> means of powers, shares by range, correlation of neighbours."""
     numbers = numbers.astype(np.float64)
     ranges = np.bincount(np.searchsorted(edges, numbers, side="right"), minlength=BINS)
-    with np.errstate(invalid="ignore", divide="ignore"):  # equal or infinite numbers: not a number, which is an error
+    with np.errstate(invalid="ignore", divide="ignore"):  # equal or infinite numbers give NaN, which fails the check
         centred = numbers - numbers.mean()
         return {
             "mean": numbers.mean(),
@@ -47,7 +49,7 @@ def statistics_of(numbers, edges):
 
 
 def expected(mean, squares, fourth_powers):
-    """The same of independent numbers of a distribution whose ranges are equally likely."""
+    """Return the expected statistics of independent numbers from a distribution with equally likely ranges."""
     return {
         "mean": np.float64(mean),
         "squares": np.float64(squares),
@@ -58,29 +60,29 @@ def expected(mean, squares, fourth_powers):
 
 
 def uniform_statistics(numbers):
-    """Statistics of numbers that should be uniform, and whether all are from 0 to below 1."""
+    """Return the statistics of numbers that should be uniform, and whether all are in [0, 1)."""
     edges = np.arange(1, BINS) / BINS
     return statistics_of(numbers, edges) | {"inside": np.bool_(numbers.min() >= 0 and numbers.max() < 1)}
 
 
 def uniform_expected(words):
-    """Moments of the uniform distribution: the mean of x**k is 1 / (k + 1)."""
+    """Return the expected statistics of the uniform distribution: the mean of x**k is 1 / (k + 1)."""
     return expected(1 / 2, 1 / 3, 1 / 5) | {"inside": np.bool_(True)}
 
 
 def normal_statistics(numbers):
-    """Statistics of numbers that should be standard normal."""
+    """Return the statistics of numbers that should be standard normal."""
     edges = np.array([NormalDist().inv_cdf(place / BINS) for place in range(1, BINS)])
     return statistics_of(numbers, edges)
 
 
 def normal_expected(words):
-    """Moments of the standard normal distribution."""
+    """Return the expected statistics of the standard normal distribution."""
     return expected(0, 1, 3)
 
 
 def key_statistics(keys):
-    """Of keys (n, words): the rarest and the commonest bit, how many bits neighbours share, whether all differ."""
+    """Return statistics of keys (n, words): extreme shares of ones, bits that neighbours share, whether all differ."""
     bits = np.unpackbits(np.ascontiguousarray(keys).view(np.uint8), axis=1)
     shares = bits.mean(axis=0)
     return {
@@ -91,12 +93,12 @@ def key_statistics(keys):
 
 
 def keys_expected(words):
-    """The same of independent random words."""
+    """Return the expected statistics of independent random words."""
     return {"ones": np.full(2, 1 / 2), "shared": np.float64(1 / 2), "different": np.bool_(True)}
 
 
 def drawn(*, n):
-    """The numbers are written once. Operations are not declared: each generator has its own."""
+    """Return the bytes, which are written once; operations depend on the generator and are not declared."""
     return Cost(bytes=n * itemsize("float32"))
 
 
@@ -106,7 +108,7 @@ def uniform_pcg64(words, *, n):
 
 
 def uniform_philox(words, *, n):
-    """`numpy.random.Generator(Philox)`, counter-based as JAX's are, (4,) -> (n,)."""
+    """`numpy.random.Generator(Philox)`, counter-based like JAX's generators, (4,) -> (n,)."""
     return np.random.Generator(np.random.Philox(words)).random(n, np.float32)
 
 
@@ -138,7 +140,7 @@ LENGTHS = levels(default=1_000_000, full=10_000_000, by_device={"gpu": 100_000_0
     level="full",
 )
 def random_uniform(words, *, n):
-    """Uniform numbers from 0 to below 1 by JAX's default generator, (4,) -> (n,).
+    """Uniform numbers in [0, 1) by JAX's default generator, (4,) -> (n,).
 
     Source: Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011.
     """
@@ -147,7 +149,7 @@ def random_uniform(words, *, n):
 
 @random_uniform.implementation(name="rbg")
 def uniform_rbg(words, *, n):
-    """By XLA's own generator, whose numbers differ between backends, (4,) -> (n,)."""
+    """Uniform numbers by XLA's own generator, whose numbers differ between backends, (4,) -> (n,)."""
     return jax.random.uniform(key_of(words, "rbg"), (n,))
 
 
@@ -180,7 +182,7 @@ def random_normal(words, *, n):
 
 @random_normal.implementation(name="rbg")
 def normal_rbg(words, *, n):
-    """By XLA's own generator and the inverse error function, (4,) -> (n,)."""
+    """Normal numbers by XLA's own generator and the inverse error function, (4,) -> (n,)."""
     return jax.random.normal(key_of(words, "rbg"), (n,))
 
 
@@ -199,7 +201,7 @@ def normal_rbg(words, *, n):
 def random_split(words, *, n):
     """A key split into n, by JAX's default generator, (4,) -> (n, 2).
 
-    No cost is declared: RBG's keys are twice as long, so that the implementations write different numbers of bytes.
+    No cost is declared: RBG's keys are twice as long, so implementations write different numbers of bytes.
 
     Source: Salmon et al. 2011; JAX's documentation, "JAX PRNG Design".
     """
@@ -214,5 +216,5 @@ def split_rbg(words, *, n):
 
 @random_split.implementation(name="unsafe_rbg")
 def split_unsafe_rbg(words, *, n):
-    """The same keys, split by XLA's own generator: of no known quality, (4,) -> (n, 4). Drawing is as with RBG."""
+    """RBG's keys, split by XLA's own generator, (4,) -> (n, 4): quality unknown; numbers are drawn as with RBG."""
     return jax.random.key_data(jax.random.split(key_of(words, "unsafe_rbg"), n))

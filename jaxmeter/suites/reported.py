@@ -1,4 +1,4 @@
-"""Reported: programs that became slower or faster with a release of jax, as people reported them, in small."""
+"""Reported: small versions of programs that users reported as slower or faster with a release of jax."""
 
 from functools import partial
 
@@ -12,22 +12,22 @@ WIDE = Needs(config={"jax_enable_x64": True})
 """Most of these programs were slower in float64."""
 
 IN_FLOAT64 = 1e-9
-"""Error allowed there: thousands of steps follow from each other."""
+"""Error allowed in float64: errors accumulate over thousands of dependent steps."""
 
 SLOPE_STEP = 1e-30
-"""Of a slope by a complex step, which no difference spoils. Source: Squire and Trapp, SIAM Review 40, 1998."""
+"""Size of the complex step, whose derivatives need no subtraction. Source: Squire and Trapp, SIAM Review 40, 1998."""
 
 THUNKS = {"before": "0.4.31", "after": "0.4.33"}
-"""Releases around XLA's new runtime for CPUs; there is no 0.4.32."""
+"""Releases before and after XLA's new runtime for CPUs; there is no 0.4.32."""
 
 
 def slope_in_numpy(function, x):
-    """The gradient of an analytic function of x, (k,) -> (k,); the function takes (k, k), a row for each slope."""
+    """Return the gradient of an analytic function, (k,) -> (k,); the function takes (k, k), a row for each entry."""
     return function(x + 1j * SLOPE_STEP * np.eye(len(x))).imag / SLOPE_STEP
 
 
 def reported(issue, factor, **options):
-    """A workload's report, with the releases around the new runtime by default."""
+    """Return the report of a workload; the default releases are before and after the new runtime."""
     return (Reported(source=issue, factor=factor, **(THUNKS | options)),)
 
 
@@ -35,7 +35,7 @@ def reported(issue, factor, **options):
 
 
 def marked_array(key, *, n):
-    """Ones, shape (n,) float32, of which the last one is 0."""
+    """Return ones, shape (n,) float32, with 0 as the last entry."""
     return (jnp.ones(n, "float32").at[-1].set(0.0),)
 
 
@@ -45,11 +45,11 @@ def marked_array(key, *, n):
     reference=lambda x: np.argmin(x).astype("int32"),
     modes=("jit",),
     compiles=1,
-    reported=reported("jax issue 25190", 21.0, differs="There with many devices of the host."),
+    reported=reported("jax issue 25190", 21.0, differs="Reported with many host devices."),
     level="full",
 )
 def array_walk(x):
-    """Place of the first entry that is not 1, by `lax.while_loop`, (n,) float32 -> () int32.
+    """Index of the first entry that is not 1, by `lax.while_loop`, (n,) float32 -> () int32.
 
     Source: jax issue 25190.
     """
@@ -62,11 +62,11 @@ def array_walk(x):
 STEPS, STEP_MS = 200, 0.1
 
 CONDUCTANCES, REVERSALS = (4.4, 8.0, 2.0), (120.0, -84.0, -60.0)
-"""Of calcium, potassium and the leak."""
+"""Values of calcium, potassium and the leak."""
 
 
 def membrane_step(v, w, current, xp):
-    """One step of a neuron's voltage and potassium gate. Source: Morris and Lecar, Biophys. J. 35, 1981, table 1."""
+    """Run a step of a neuron's voltage and potassium gate. Source: Morris and Lecar, Biophys. J. 35, 1981, table 1."""
 
     def logistic(x):
         return 1.0 / (1.0 + xp.exp(-x))
@@ -82,7 +82,7 @@ def membrane_step(v, w, current, xp):
 
 
 def last_voltages_in_numpy(currents):
-    """Sum of the squared voltages after all steps, of neurons in the last axis."""
+    """Return the sum of squared voltages after all steps; neurons are in the last axis."""
     v, w = np.full_like(currents, -60.0), np.full_like(currents, 0.01)
     for _ in range(STEPS):
         v, w = membrane_step(v, w, currents, np)
@@ -97,7 +97,7 @@ def last_voltages_in_numpy(currents):
     compiles=1,
     tolerance=IN_FLOAT64,
     needs=WIDE,
-    reported=reported("jax issue 26145; jaxley issue 571", 7.0, differs="There a simulator of many compartments."),
+    reported=reported("jax issue 26145; jaxley issue 571", 7.0, differs="Reported for a many-compartment simulator."),
     level="full",
 )
 def neuron(currents):
@@ -120,7 +120,7 @@ def neuron(currents):
 
 
 def joint(angle, twist, xp):
-    """The transform of a joint, (4, 4). Source: Denavit and Hartenberg, J. Appl. Mech. 22, 1955."""
+    """Return the transform of a joint, (4, 4). Source: Denavit and Hartenberg, J. Appl. Mech. 22, 1955."""
     c, s, ct, st = xp.cos(angle), xp.sin(angle), xp.cos(twist), xp.sin(twist)
     rows = (
         (c, -s * ct, s * st, 0.3 * c),
@@ -132,7 +132,7 @@ def joint(angle, twist, xp):
 
 
 def reach(angles, twists, xp):
-    """Where an arm's end is, (4, 4): the product of its joints."""
+    """Return the pose of an arm's end, (4, 4): the product of its joints."""
     place = xp.eye(4)
     for angle, twist in zip(angles, twists, strict=True):
         place = place @ joint(angle, twist, xp)
@@ -151,7 +151,7 @@ def reach(angles, twists, xp):
     level="full",
 )
 def arm(angles, twists):
-    """Where a robot's arm ends, 32 products of (4, 4) and their sines, (k,) float64 twice -> (4, 4).
+    """Pose of a robot arm's end: 32 products of (4, 4) matrices of sines and cosines, two (k,) float64 -> (4, 4).
 
     Source: jax issue 26021.
     """
@@ -165,14 +165,17 @@ ORBIT_STEPS, ORBIT_STEP = 300, 0.01
 
 
 def pull(places, masses, xp):
-    """The acceleration of each body by all others, (..., bodies, 2)."""
+    """Return the acceleration of each body by all others, (..., bodies, 2)."""
     apart = places[..., None, :, :] - places[..., :, None, :]
-    distance = xp.sum(apart**2, -1) + 1e-2  # softened, so that a body does not pull itself
+    distance = xp.sum(apart**2, -1) + 1e-2  # softened: otherwise a body divides by its distance 0 to itself
     return xp.sum(masses[..., None, :, None] * apart * (distance**-1.5)[..., None], -2)
 
 
 def leap(state, masses, xp):
-    """Half a step, a kick, and half a step. Source: Verlet, Phys. Rev. 159, 1967."""
+    """Move bodies half a step, change velocities by a step, move bodies half a step.
+
+    Source: Verlet, Phys. Rev. 159, 1967.
+    """
     places, speeds = state
     places = places + ORBIT_STEP / 2 * speeds
     speeds = speeds + ORBIT_STEP * pull(places, masses, xp)
@@ -180,12 +183,12 @@ def leap(state, masses, xp):
 
 
 def begun_orbits(xp):
-    """Places and speeds of three bodies."""
+    """Return initial positions and velocities of three bodies."""
     return xp.asarray([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), xp.asarray([[0.0, 0.0], [0.0, 1.0], [-0.7, 0.0]])
 
 
 def last_place_in_numpy(masses):
-    """Sum of all coordinates after all steps."""
+    """Return the sum of squares of all coordinates after all steps."""
     state = begun_orbits(np)
     for _ in range(ORBIT_STEPS):
         state = leap(state, masses, np)
@@ -203,7 +206,7 @@ def last_place_in_numpy(masses):
     level="full",
 )
 def orbit(masses):
-    """Gradient of where three bodies end by their masses, a scan of 300 steps, (3,) float64 -> (3,).
+    """Gradient of the final positions of three bodies by their masses, a scan of 300 steps, (3,) float64 -> (3,).
 
     Source: jnkepler issue 18.
     """
@@ -223,7 +226,7 @@ NOISE = 0.1 * np.eye(3)
 
 
 def filtered(covariance, xp):
-    """One step of a Kalman filter's covariance, the first entry being observed. Source: Kalman, 1960."""
+    """Run a step of a Kalman filter's covariance; the first entry is observed. Source: Kalman, 1960."""
     predicted = TRANSITION.astype(covariance.dtype) @ covariance @ TRANSITION.T.astype(covariance.dtype) + NOISE.astype(
         covariance.dtype
     )
@@ -232,7 +235,7 @@ def filtered(covariance, xp):
 
 
 def covariances_in_numpy(covariance, *, n):
-    """The observed entry's variance at each step, (n,)."""
+    """Return the variance of the observed entry at each step, (n,)."""
     variances = []
     for _ in range(n):
         covariance, variance = filtered(covariance, np)
@@ -251,7 +254,7 @@ def covariances_in_numpy(covariance, *, n):
     level="full",
 )
 def small_carry(covariance, *, n):
-    """Variances of a Kalman filter, a scan whose carry is (3, 3), (3, 3) -> (n,).
+    """Variances of a Kalman filter by a scan with a small carry, (3, 3) -> (n,).
 
     Source: jax issue 36799.
     """
@@ -265,12 +268,12 @@ LEAPS, LEAP = 10, 0.02
 
 
 def log_slope(weights, features, labels, xp):
-    """The gradient of a logistic regression's log density, standard normal weights, (k,) -> (k,)."""
+    """Return the gradient of a logistic regression's log density with a standard normal prior, (k,) -> (k,)."""
     return features.T @ (labels - 1 / (1 + xp.exp(-(features @ weights)))) - weights
 
 
 def trajectory(weights, momentum, features, labels, xp, slope):
-    """Ten leapfrog steps. Source: Neal, MCMC Using Hamiltonian Dynamics, 2011, section 2.3."""
+    """Run ten leapfrog steps. Source: Neal, MCMC Using Hamiltonian Dynamics, 2011, section 2.3."""
     for _ in range(LEAPS):
         momentum = momentum + LEAP / 2 * slope(weights, features, labels, xp)
         weights = weights + LEAP * momentum
@@ -279,7 +282,7 @@ def trajectory(weights, momentum, features, labels, xp, slope):
 
 
 def regression(key, *, examples):
-    """Weights and momentum (10,), features (n, 10), labels (n,), all float32."""
+    """Return weights and momentum (10,), features (n, 10), labels (n,), all float32."""
     one, two, three, four = jax.random.split(key, 4)
     features = jax.random.normal(three, (examples, 10), "float32")
     labels = (jax.random.uniform(four, (examples,), "float32") < 0.5).astype("float32")
@@ -293,12 +296,12 @@ def regression(key, *, examples):
     modes=("jit",),
     compiles=1,
     reported=reported(
-        "blackjax issue 746", 2.0, before="0.4.30", after="0.4.34", differs="There NUTS and HMC as they are."
+        "blackjax issue 746", 2.0, before="0.4.30", after="0.4.34", differs="Reported for the library's NUTS and HMC."
     ),
     level="full",
 )
 def hamiltonian(weights, momentum, features, labels):
-    """Ten leapfrog steps of HMC on a logistic regression, (k,) twice, (n, k), (n,) -> weights and momentum, (k,) each.
+    """Ten leapfrog steps of HMC on a logistic regression, two (k,), (n, k), (n,) -> weights and momentum, (k,) each.
 
     Source: blackjax issue 746.
     """
@@ -326,12 +329,12 @@ RING_STEPS = 200
 
 
 def around(scalars, xp):
-    """Each scalar drawn to the next one."""
+    """Move each scalar towards the next one."""
     return [one + 0.1 * xp.sin(other - one) for one, other in zip(scalars, (*scalars[1:], scalars[0]), strict=True)]
 
 
 def ring_in_numpy(x):
-    """Sum of the squares after all steps; the scalars are in the last axis."""
+    """Return the sum of squares after all steps; the scalars are in the last axis."""
     for _ in range(RING_STEPS):
         x = x + 0.1 * np.sin(np.roll(x, -1, -1) - x)
     return np.sum(x**2, -1)
@@ -344,11 +347,11 @@ def ring_in_numpy(x):
     modes=("jit",),
     compiles=1,
     reported=reported("jax issue 40150", 60.0),
-    answer=Answer("Did a release make it slower?", "scalar_leaves:jit"),
+    answer=Answer("How long do many scalar carries take?", "scalar_leaves:jit"),
     level="default",
 )
 def scalar_leaves(x):
-    """Gradient through a scan of 200 steps whose carry is k scalars, (k,) float32 -> (k,).
+    """Gradient through a scan of 200 steps with a carry of k scalars, (k,) float32 -> (k,).
 
     Source: jax issue 40150.
     """
@@ -364,7 +367,7 @@ def scalar_leaves(x):
 
 
 def differences_in_numpy(x):
-    """Twice the differences to the neighbours of each entry, along all axes."""
+    """Return twice the differences between each entry and its neighbours, along all axes."""
     slope = np.zeros_like(x)
     for axis in range(x.ndim):
         apart = 2 * np.diff(x, axis=axis)
@@ -387,7 +390,7 @@ def differences_in_numpy(x):
     level="full",
 )
 def squared_differences(x):
-    """Gradient of the squared differences of neighbours along three axes, (n, n, n) float32 -> the same.
+    """Gradient of the squared differences of neighbours along three axes, (n, n, n) float32 -> (n, n, n).
 
     Source: jax issue 37465.
     """
@@ -398,7 +401,7 @@ def squared_differences(x):
 
 
 def buffer_in_numpy(x, tangents, *, n):
-    """The derivative along each tangent, (k, n): a buffer whose entries follow from each other."""
+    """Return the derivative of the buffer along each tangent, (k, n); each entry depends on the entry before it."""
     value, slope = x, tangents
     rows = []
     for _ in range(n):
@@ -417,7 +420,7 @@ def buffer_in_numpy(x, tangents, *, n):
     level="full",
 )
 def updated_buffer(x, tangents, *, n):
-    """A loop that writes a buffer, linearised, along many tangents by vmap, (), (k,) float32 -> (k, n).
+    """Linearised loop that writes a buffer, along many tangents by vmap, (), (k,) float32 -> (k, n).
 
     Source: jax issue 31282.
     """
@@ -437,7 +440,7 @@ def updated_buffer(x, tangents, *, n):
 
 
 def systems(key, *, systems, n):
-    """Well-conditioned systems, (systems, n, n), and their right sides, (systems, n), float32."""
+    """Return well-conditioned systems, (systems, n, n), and their right-hand sides, (systems, n), float32."""
     one, two = jax.random.split(key)
     return (
         jax.random.uniform(one, (systems, n, n), "float32") + n * jnp.eye(n, dtype="float32"),
@@ -455,7 +458,7 @@ def systems(key, *, systems, n):
     level="full",
 )
 def small_solves(a, b):
-    """Many small systems of linear equations, (k, n, n), (k, n) float32 -> (k, n).
+    """Solutions of many small systems of linear equations, (k, n, n), (k, n) float32 -> (k, n).
 
     Source: jax issue 36927.
     """
@@ -469,7 +472,7 @@ SEGMENTS = 100
 
 
 def segments(key, *, columns, rows):
-    """Values (columns, rows) float32 and the segment of each row, (rows,) int32."""
+    """Return values (columns, rows) float32 and the segment of each row, (rows,) int32."""
     one, two = jax.random.split(key)
     return (
         jax.random.normal(one, (columns, rows), "float32"),
@@ -478,7 +481,7 @@ def segments(key, *, columns, rows):
 
 
 def segments_in_numpy(values, ids):
-    """`numpy.add.at` for each column."""
+    """Sum segments by `numpy.add.at` for each column."""
     totals = np.zeros((len(values), SEGMENTS), values.dtype)
     np.add.at(totals.T, ids, values.T)
     return totals
@@ -496,13 +499,13 @@ def segments_in_numpy(values, ids):
             factor=5.0,
             before="0.9.1",
             after="0.9.2",
-            differs="The report does not say on which device.",
+            differs="The report does not name the device.",
         ),
     ),
     level="full",
 )
 def segment_sums(values, ids):
-    """Sums of segments under vmap, (columns, rows) float32, (rows,) int32 -> (columns, 100).
+    """Segment sums under vmap, (columns, rows) float32, (rows,) int32 -> (columns, 100).
 
     Source: jax issue 39959.
     """
@@ -513,7 +516,7 @@ def segment_sums(values, ids):
 
 
 def layers(key, *, depth, width):
-    """Kernels (depth, width, width) and an input (1, width), float32."""
+    """Return kernels (depth, width, width) and an input (1, width), float32."""
     one, two = jax.random.split(key)
     return jax.random.normal(one, (depth, width, width), "float32") / width, jax.random.normal(
         two, (1, width), "float32"
@@ -521,7 +524,7 @@ def layers(key, *, depth, width):
 
 
 def layers_in_numpy(kernels, x):
-    """Each layer adds the tanh of a product."""
+    """Run all layers; each layer adds the tanh of a product."""
     for kernel in kernels:
         x = x + np.tanh(x @ kernel)
     return x
@@ -541,13 +544,13 @@ def layers_in_numpy(kernels, x):
             before="0.10.0",
             after="0.10.1",
             metric="trace_s",
-            differs="There tracing and lowering of a model on a TPU.",
+            differs="Reported for tracing and lowering of a model on a TPU.",
         ),
     ),
     level="full",
 )
 def large_program(kernels, x):
-    """A model of many layers, unrolled, (depth, width, width), (1, width) float32 -> (1, width).
+    """Unrolled model of many layers, (depth, width, width), (1, width) float32 -> (1, width).
 
     Source: tpu-inference PR 2949.
     """

@@ -1,4 +1,4 @@
-"""SELU: element-wise and bound by memory traffic; what fusing its operations into one loop is worth."""
+"""SELU: element-wise and memory-bound; the speedup from fusing its operations into one loop."""
 
 import jax
 import jax.numpy as jnp
@@ -11,25 +11,25 @@ SCALE = 1.0507009873554805
 """Klambauer et al., Self-Normalizing Neural Networks, 2017, equation 14 and section "Derivation"."""
 
 PUBLISHED_AT = {"n": 1_000_000, "dtype": "float32"}
-"""The size of the published figures."""
+"""Size of the published figures."""
 
 OPERATIONS = 5
-"""Per element: compare, exp, subtract, and two products (select is not arithmetic)."""
+"""Operations per element: compare, exp, subtract, and two products (select is not arithmetic)."""
 
 
 def activations(key, *, n, dtype):
-    """Standard normal, shape (n,)."""
+    """Return standard normal numbers, shape (n,)."""
     return jax.random.normal(key, (n,), dtype)
 
 
 def selu_in_numpy(x):
-    """The definition with NumPy, (n,) -> (n,)."""
+    """SELU by its definition in NumPy, (n,) -> (n,)."""
     return SCALE * np.where(x > 0, x, ALPHA * (np.exp(x) - 1))
 
 
 def has_no_bfloat16(dtype):
-    """NumPy computes bfloat16 through an extension type, one element at a time."""
-    return Skip("NumPy has no bfloat16 arithmetic of its own") if dtype == "bfloat16" else None
+    """Return a Skip for bfloat16, which NumPy computes through an extension type, one element at a time."""
+    return Skip("NumPy has no native bfloat16 arithmetic") if dtype == "bfloat16" else None
 
 
 @workload(
@@ -48,7 +48,7 @@ def has_no_bfloat16(dtype):
             source="Sapunov, JAX in Action (MEAP v3, 2022), listing 5.2",
             device="A100-SXM4-40GB",
             backend="gpu",
-            timed="one call; the slowest jitted one took 29.85 times the fastest",
+            timed="one call; the slowest jitted call took 29.85 times as long as the fastest",
             figure=Figure("selu:eager", 786e-6, 31.8e-6),
             against=Figure("selu:jit", 132e-6, 260e-6),
             at=PUBLISHED_AT,
@@ -66,17 +66,17 @@ def has_no_bfloat16(dtype):
             source="a notebook on jax.jit, JAX 0.4 era, its first cells",
             device="a CUDA GPU, unnamed",
             backend="gpu",
-            timed="one call, before any to warm up",
+            timed="one call, without warm-up",
             figure=Figure("selu:eager", 302e-6, 523e-6),
             against=Figure("selu:jit", 61.3e-6, 119e-6),
-            differs="There the first calls are among those timed; here nothing that compiles is.",
+            differs="The source times the first calls too; jaxmeter does not time calls that compile.",
             at=PUBLISHED_AT,
         ),
         Published(
             source="a notebook on jax.jit, JAX 0.4 era, its later cells",
             device="a CUDA GPU, unnamed",
             backend="gpu",
-            timed="one call, after one to warm up",
+            timed="one call, after one warm-up call",
             figure=Figure("selu:eager", 121e-6, 19e-6),
             against=Figure("selu:jit", 13.4e-6, 1.52e-6),
             at=PUBLISHED_AT,

@@ -1,6 +1,6 @@
-"""Sharding: what dividing a step among devices costs, by the compiler's choice and by hand.
+"""Sharding: the cost of dividing a step among devices, by the compiler and by hand.
 
-On the CPU the devices are made of the same cores: there this checks programs and measures overhead, not speedup.
+On a CPU all devices share the same cores, so there this suite checks programs and measures overhead, not speedup.
 """
 
 import jax
@@ -14,28 +14,31 @@ from jaxmeter.suites.meshes import AXIS, SPLIT, WHOLE, mesh_of, placed
 
 LAYERS = 3
 BATCH = 256
-"""Rows: of all devices together where scaling is strong, of each device where it is weak."""
+"""Rows of the batch: in total if scaling is strong, for each device if it is weak."""
 
 RATE = 0.25
-"""Learning rate times width, small enough that the loss falls: repeated steps stay finite, tried up to width 2048."""
+"""Learning rate times width: so small that the loss falls and repeated steps stay finite (tried up to width 2048)."""
 
 MOMENTUM = 0.9
-"""Usual with stochastic gradient descent: Sutskever et al. 2013."""
+"""Usual momentum of stochastic gradient descent: Sutskever et al. 2013."""
 
 EXPANSION = 4
-"""Width of a transformer's hidden layer over that of its input: Vaswani et al. 2017, section 3.3."""
+"""Width of a transformer's hidden layer divided by the width of its input: Vaswani et al. 2017, section 3.3."""
 
 ROWS = 128
-"""Of the tensor-parallel layer's input."""
+"""Rows of the tensor-parallel layer's input."""
 
 
 def rows(devices, scaling):
-    """Of the whole batch."""
+    """Return the number of rows of the whole batch."""
     return BATCH * devices if scaling == "weak" else BATCH
 
 
 def training(key, *, width, devices, scaling="strong", spec=WHOLE):
-    """Weights and their momentum, LAYERS times (width, width), a copy on each device; a divided batch (rows, width)."""
+    """Return the state and a sharded batch, two arrays (rows, width).
+
+    The state is weights and momentum, LAYERS times (width, width) each. By default each device has a copy.
+    """
     *keys, of_x, of_y = jax.random.split(key, LAYERS + 2)
     weights = tuple(jax.random.normal(one, (width, width)) * np.sqrt(2 / width) for one in keys)
     state = weights, tuple(jnp.zeros_like(w) for w in weights)
@@ -44,12 +47,12 @@ def training(key, *, width, devices, scaling="strong", spec=WHOLE):
 
 
 def divided_training(key, *, width, devices):
-    """The same, weights and momentum divided among the devices too."""
+    """Return the state and batch of `training`, with weights and momentum sharded too."""
     return training(key, width=width, devices=devices, spec=SPLIT)
 
 
 def step_in_numpy(state, x, y):
-    """The step with NumPy."""
+    """Compute the step in NumPy."""
     weights, momentum = state
     layers = {f"Dense_{number}": {"kernel": w} for number, w in enumerate(weights)}
     passed = reference.forward(reference.mlp(layers), x)
@@ -61,12 +64,13 @@ def step_in_numpy(state, x, y):
 
 
 def step_cost(*, width, devices, scaling, copies):
-    """Products forward and backward; weights, momentum and batch read, the former written. Losses are not counted.
+    """Count forward and backward products, and bytes of weights, momentum (both read and written) and batch (read).
 
-    Bytes are those of all devices together: each reads and writes its own copy of what is not divided.
+    Losses are not counted. Bytes are the sum over all devices: each device reads and writes its own copy of a
+    replicated array.
 
     Args:
-      copies: Of weights and momentum: one on each device, or 1 where they are divided.
+      copies: Copies of weights and momentum: the number of devices, or 1 if they are sharded.
     """
     batch, products = rows(devices, scaling), 3 * LAYERS - 1  # the first layer's input needs no gradient
     moved = copies * 4 * LAYERS * width**2 + 2 * batch * width
@@ -74,24 +78,24 @@ def step_cost(*, width, devices, scaling, copies):
 
 
 def replicated_step_cost(*, width, devices, scaling):
-    """Of a step with a copy of weights and momentum on each device."""
+    """Return the cost of a step with a copy of weights and momentum on each device."""
     return step_cost(width=width, devices=devices, scaling=scaling, copies=devices)
 
 
 def divided_step_cost(*, width, devices):
-    """Of a step whose weights and momentum are divided. Weights that are gathered on the way are not counted."""
+    """Return the cost of a step with sharded weights and momentum; gathered weights are not counted."""
     return step_cost(width=width, devices=devices, scaling="strong", copies=1)
 
 
 def loss_of(weights, x, y):
-    """Half the squared error, summed over a row, mean over these rows."""
+    """Return half the squared error, summed over each row and averaged over the rows."""
     for w in weights[:-1]:
         x = jax.nn.relu(x @ w)
     return 0.5 * jnp.sum((x @ weights[-1] - y) ** 2) / len(x)
 
 
 def updated(state, gradient):
-    """Stochastic gradient descent with momentum."""
+    """Update the state by stochastic gradient descent with momentum."""
     weights, momentum = state
     velocity = jax.tree.map(lambda m, g: MOMENTUM * m + g, momentum, gradient)
     rate = RATE / weights[0].shape[-1]
@@ -99,7 +103,7 @@ def updated(state, gradient):
 
 
 def step_on_one_of_many(state, x, y):
-    """A device's part of the step: its rows, then the mean over the devices."""
+    """Run the part of the step on one device: compute its rows, then average over the devices."""
     loss, gradient = jax.value_and_grad(loss_of)(state[0], x, y)
     loss, gradient = jax.lax.pmean((loss, gradient), AXIS)
     return updated(state, gradient), loss
@@ -129,7 +133,7 @@ mapped_step = jax.pmap(step_on_one_of_many, axis_name=AXIS, in_axes=(None, 0, 0)
     ),
 )
 def data_parallel_step(state, x, y, *, devices):
-    """Training step of an MLP, its batch divided among devices: state, two (rows, width) -> state, loss.
+    """Training step of an MLP with a sharded batch: state, two (rows, width) -> state, loss.
 
     Source: Goyal et al., Accurate, Large Minibatch SGD, 2017.
     """
@@ -139,8 +143,8 @@ def data_parallel_step(state, x, y, *, devices):
 
 @data_parallel_step.implementation(name="shard_map")
 def by_shard_map(state, x, y, *, devices):
-    """`jax.shard_map` over the rows, with the mean of loss and gradient written out."""
-    # Without the check, so that jax differentiates a device's own loss: with it, it sums over devices by itself.
+    """`jax.shard_map` over the rows, with an explicit mean of loss and gradient."""
+    # Without the check, JAX differentiates the loss of each device. With the check, JAX itself sums over devices.
     return jax.shard_map(
         step_on_one_of_many,
         mesh=mesh_of(devices),
@@ -152,7 +156,7 @@ def by_shard_map(state, x, y, *, devices):
 
 @data_parallel_step.implementation(name="pmap", modes=("mixed",))
 def by_pmap(state, x, y, *, devices):
-    """`jax.pmap`, by now a wrapper of `jit` and `shard_map`; its leading axis of devices is made in each call."""
+    """`jax.pmap`, now a wrapper of `jit` and `shard_map`; each call creates its leading axis of devices."""
     x, y = (array.reshape(devices, -1, array.shape[-1]) for array in (x, y))
     return mapped_step(state, x, y)
 
@@ -173,7 +177,7 @@ def by_pmap(state, x, y, *, devices):
     level="full",
 )
 def fsdp_step(state, x, y, *, devices):
-    """The same step with weights and momentum divided too: state, two (rows, width) -> state, loss.
+    """Training step with sharded weights, momentum and batch: state, two (rows, width) -> state, loss.
 
     Source: Zhao et al., PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel, 2023.
     """
@@ -183,10 +187,10 @@ def fsdp_step(state, x, y, *, devices):
 
 @fsdp_step.implementation(name="shard_map")
 def fsdp_by_shard_map(state, x, y, *, devices):
-    """`jax.shard_map`: gathers the weights, and each device keeps its part of the summed gradient."""
+    """`jax.shard_map` that gathers the weights; each device keeps its shard of the summed gradient."""
 
     def local_loss(parts, x, y):
-        # The derivative of a gather is the scattered sum.
+        # The derivative of an all-gather is a reduce-scatter.
         weights = [jax.lax.all_gather(part, AXIS, tiled=True) for part in parts]
         return loss_of(weights, x, y) / devices
 
@@ -200,12 +204,15 @@ def fsdp_by_shard_map(state, x, y, *, devices):
         mesh=mesh_of(devices),
         in_specs=(SPLIT, SPLIT, SPLIT),
         out_specs=(SPLIT, WHOLE),
-        check_vma=False,  # as above
+        check_vma=False,  # for the reason given in `by_shard_map`
     )(state, x, y)
 
 
 def divided_layer(key, *, width, devices):
-    """(ROWS, width) on every device; (width, EXPANSION * width) divided by columns, and its like by rows."""
+    """Return a replicated (ROWS, width) and two sharded matrices.
+
+    (width, EXPANSION * width) is sharded by columns, (EXPANSION * width, width) by rows.
+    """
     of_x, of_a, of_b = jax.random.split(key, 3)
     hidden = EXPANSION * width
     return (
@@ -216,7 +223,7 @@ def divided_layer(key, *, width, devices):
 
 
 def layer_cost(*, width, devices):
-    """Two products; input and output are read and written by each device, the two divided matrices read once."""
+    """Count two products; each device reads the input and writes the output, the sharded matrices are read once."""
     hidden = EXPANSION * width
     moved = 2 * (devices * ROWS * width + width * hidden)
     return Cost(flops=4 * ROWS * width * hidden, bytes=moved * itemsize("float32"))
@@ -237,7 +244,7 @@ def layer_cost(*, width, devices):
     level="full",
 )
 def tensor_parallel_matmul(x, a, b, *, devices):
-    """Two products with a ReLU between, their matrices divided among devices: (128, width) -> (128, width).
+    """Two products with a ReLU between them and sharded matrices: (128, width) -> (128, width).
 
     Source: Shoeybi et al., Megatron-LM, 2019, section 3.
     """
@@ -246,7 +253,7 @@ def tensor_parallel_matmul(x, a, b, *, devices):
 
 @tensor_parallel_matmul.implementation(name="shard_map")
 def layer_by_shard_map(x, a, b, *, devices):
-    """`jax.shard_map`: each device's columns and rows, one sum over devices at the end."""
+    """`jax.shard_map`: columns and rows of each device, with one sum over devices at the end."""
 
     def local(x, a, b):
         return jax.lax.psum(jax.nn.relu(x @ a) @ b, AXIS)

@@ -1,4 +1,4 @@
-"""The notebook "JAX Speed Test": the two functions that it jits, its loop over batches, and the same with NumPy."""
+"""The notebook "JAX Speed Test": its two jitted functions, its loop over batches, and a NumPy reference of both."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,10 +14,10 @@ SPEED_TEST = 'Notebook "JAX Speed Test"'
 
 
 class Functions(NamedTuple):
-    """What the notebook jits.
+    """The functions that the notebook jits.
 
     Args:
-      gradient: (params, inputs, one-hot targets) -> ((mean loss, share told right), slopes).
+      gradient: (params, inputs, one-hot targets) -> ((mean loss, accuracy), slopes).
       update: (state, slopes) -> state.
     """
 
@@ -25,12 +25,12 @@ class Functions(NamedTuple):
     update: Callable[..., Any]
 
     def jitted(self):
-        """Each as a program."""
+        """Return both functions, jitted."""
         return Functions(*map(jax.jit, self))
 
 
 def functions_of(predict, optimiser):
-    """The two for a network (params, inputs) -> logits."""
+    """Return both functions for a network (params, inputs) -> logits."""
 
     def loss_and_accuracy(params, inputs, targets):
         predicted = predict(params, inputs)
@@ -44,7 +44,7 @@ def functions_of(predict, optimiser):
 
 
 def train(functions, state, batches):
-    """Steps over batches: (state, losses, [mean loss, mean accuracy]), which are the first to be waited for."""
+    """Run steps over batches: (state, losses, [mean loss, mean accuracy]); the means are the first wait."""
     losses, accuracies = [], []
     for inputs, targets in batches:
         (loss, accuracy), slopes = functions.gradient(state[0]["params"], inputs, targets)
@@ -55,16 +55,16 @@ def train(functions, state, batches):
 
 
 def one_hot(labels, classes):
-    """(b,) -> (b, classes) float32."""
+    """Encode labels as one-hot rows, (b,) -> (b, classes) float32."""
     return np.eye(classes, dtype=np.float32)[labels]
 
 
 def train_in_numpy(state, batches, *, step, network):
-    """The same over the batches that there are, in NumPy.
+    """Run `train` over the given batches in NumPy.
 
     Args:
       step: (state, inputs, labels) -> (state, loss).
-      network: From params to layers.
+      network: Function from params to layers.
     """
     losses, accuracies = [], []
     for inputs, targets in batches:

@@ -1,4 +1,4 @@
-"""Training habits: what printing, checking and reading numbers at every step costs a loop of training steps."""
+"""Training habits: the cost of printing, checking and reading numbers at every step of a training loop."""
 
 import contextlib
 import io
@@ -18,25 +18,25 @@ from jaxmeter.suites import networks_in_numpy as reference
 from jaxmeter.suites.mlp_networks import CLASSES, PIXELS
 
 BATCH = 32
-"""Of each step: the same one, on the device before the loop begins."""
+"""Batch size. Every step uses the same batch, which is on the device before the loop begins."""
 
 STEPS = 200
-"""Of a loop."""
+"""Steps of a loop."""
 
 EVERY = 100
-"""Steps from one reading of the metrics to the next, where they are not read at each."""
+"""Steps between two readings of the metrics, in the variant that does not read them at every step."""
 
 RATE = 0.1
-"""Learning rate of the first step; it falls to 0 by half a cosine."""
+"""Learning rate of the first step; it decays to 0 along half a cosine."""
 
 
 def rate_at(step, xp=jnp):
-    """Learning rate. Source: Loshchilov & Hutter, SGDR, 2017, equation 5, without restarts."""
+    """Return the learning rate. Source: Loshchilov & Hutter, SGDR, 2017, equation 5, without restarts."""
     return RATE / 2 * (1 + xp.cos(math.pi * step / STEPS))
 
 
 def rate_by_callback(step):
-    """The same by NumPy: the program asks Python for it while it runs."""
+    """Return the learning rate from NumPy; the running program calls Python for it."""
     shape = jax.ShapeDtypeStruct((), jnp.float32)
     return jax.pure_callback(lambda step: np.float32(rate_at(step, np)), shape, step)
 
@@ -45,27 +45,27 @@ def rate_by_callback(step):
 
 
 def gradient(state, images, labels):
-    """Slopes of an MLP's params whose widths are those of the state, and metrics: loss and length of the slopes."""
+    """Return gradients of an MLP with the widths of the state, and metrics: loss and norm of the gradients."""
     model = models.MLP((state[0]["params"]["Dense_0"]["bias"].size, CLASSES), nn.swish)
     (loss, _), slopes = models.gradient_step(model, models.mean_cross_entropy)(state[0], images, labels)
     return slopes, {"loss": loss, "slope": optax.tree.norm(slopes)}
 
 
 def train_step(state, images, labels, *, rate=rate_at):
-    """A step of stochastic gradient descent, (state, metrics)."""
+    """Run a step of stochastic gradient descent: (state, metrics)."""
     slopes, metrics = gradient(state, images, labels)
     return models.update_step(optax.sgd(rate))(state, slopes, {}), metrics
 
 
 def printing_step(state, images, labels):
-    """The same, which prints its loss."""
+    """Run a training step that prints its loss."""
     state, metrics = train_step(state, images, labels)
     jax.debug.print("loss {}", metrics["loss"])
     return state, metrics
 
 
 def guarded_step(state, images, labels):
-    """The same, which leaves the state as it was where some slope is not finite."""
+    """Run a training step that keeps the old state if any gradient is not finite."""
     slopes, metrics = gradient(state, images, labels)
     finite = jnp.all(jnp.array([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes)]))
     update = partial(models.update_step(optax.sgd(rate_at)), state, slopes, {})
@@ -80,7 +80,7 @@ checked_step = jax.jit(checkify.checkify(train_step, errors=checkify.nan_checks)
 
 
 def run_steps(step, state, images, labels, read=lambda number, metrics: metrics):
-    """A loop, (state, metrics of each step as `read` returns them)."""
+    """Run a loop of steps: (state, metrics of each step as `read` returns them)."""
     history = []
     for number in range(1, STEPS + 1):
         state, metrics = step(state, images, labels)
@@ -92,7 +92,7 @@ def run_steps(step, state, images, labels, read=lambda number, metrics: metrics)
 
 
 def inputs(key, *, width):
-    """State, and a batch: images (32, 784) float32 from 0 to 1, labels (32,)."""
+    """Return the state and a batch: images (32, 784) float32 from 0 to 1, labels (32,)."""
     images, labels = datasets.mnist("train", BATCH)
     model = models.MLP((width, CLASSES), nn.swish)
     state = models.initial_state(model, optax.sgd(rate_at), key, np.zeros((1, PIXELS), np.float32))
@@ -100,7 +100,7 @@ def inputs(key, *, width):
 
 
 def loop_in_numpy(state, images, labels):
-    """The same steps, (state, metrics of each)."""
+    """Run the loop in NumPy: (state, metrics of each step)."""
 
     def update(params, memory, slopes):
         before, scheduled = memory
@@ -118,18 +118,18 @@ def loop_in_numpy(state, images, labels):
 
 
 def stacked(result):
-    """The metrics of all steps as arrays, (state, metrics (steps,))."""
+    """Stack the metrics of all steps into arrays: (state, metrics (steps,))."""
     state, history = result
     return state, jax.tree.map(lambda *each: np.stack(each), *history)
 
 
 def loop_and_changes(state, images, labels):
-    """The reference: the loop, and what it changed of each parameter."""
+    """Return the result of the reference loop, and its change of each parameter."""
     return compared(loop_in_numpy(state, images, labels), inputs=(state,))
 
 
 def compared(result, *, inputs):
-    """What is compared."""
+    """Return the values that are compared."""
     return reference.result_and_changes(stacked(result), inputs=inputs)
 
 
@@ -156,7 +156,7 @@ def compared(result, *, inputs):
     ),
 )
 def training_habits(state, images, labels):
-    """Loop of 200 steps of an MLP that are queued and waited for once, (32, 784) -> state, metrics of each step.
+    """Loop of 200 queued steps of an MLP with one wait at the end, (32, 784) -> state, metrics of each step.
 
     Source: JAX's documentation, "Asynchronous dispatch".
     """
@@ -165,7 +165,7 @@ def training_habits(state, images, labels):
 
 @training_habits.implementation
 def loss_each_step(state, images, labels):
-    """The same, with `float(loss)` after every step, which waits for it."""
+    """The loop with `float(loss)` after every step, which waits for the step."""
 
     def read(number, metrics):
         return {**metrics, "loss": float(metrics["loss"])}
@@ -175,13 +175,13 @@ def loss_each_step(state, images, labels):
 
 @training_habits.implementation
 def metrics_each_step(state, images, labels):
-    """All metrics are copied to the host after every step (`jax.device_get`)."""
+    """The loop with a copy of all metrics to the host after every step (`jax.device_get`)."""
     return run_steps(step, state, images, labels, lambda number, metrics: jax.device_get(metrics))
 
 
 @training_habits.implementation
 def metrics_every_100(state, images, labels):
-    """All metrics are copied to the host after every 100th step."""
+    """The loop with a copy of all metrics to the host after every 100th step."""
 
     def read(number, metrics):
         return metrics if number % EVERY else jax.device_get(metrics)
@@ -191,7 +191,7 @@ def metrics_every_100(state, images, labels):
 
 @training_habits.implementation
 def debug_print(state, images, labels):
-    """Every step prints its loss by `jax.debug.print`, here into memory: a terminal's own time is not in it."""
+    """The loop with `jax.debug.print` of the loss at every step, into memory to exclude the time of a terminal."""
     with contextlib.redirect_stdout(io.StringIO()):
         result = run_steps(step_that_prints, state, images, labels)
         jax.effects_barrier()
@@ -200,20 +200,20 @@ def debug_print(state, images, labels):
 
 @training_habits.implementation
 def pure_callback(state, images, labels):
-    """The learning rate comes from NumPy by `jax.pure_callback`."""
+    """The loop with the learning rate from NumPy by `jax.pure_callback`."""
     return run_steps(step_that_calls_back, state, images, labels)
 
 
 @training_habits.implementation
 def debug_nans(state, images, labels):
-    """Under `jax.debug_nans`, which looks for NaN in the results of each call before it returns."""
+    """The loop under `jax.debug_nans`, which checks the results of each call for NaN before the call returns."""
     with jax.debug_nans(True):
         return run_steps(step, state, images, labels)
 
 
 @training_habits.implementation
 def nan_checks(state, images, labels):
-    """Every operation is checked for NaN by `checkify`, and the error thrown after each step, which waits for it."""
+    """The loop with `checkify` checks of every operation for NaN; throwing the error waits for each step."""
 
     def checked(state, images, labels):
         error, result = checked_step(state, images, labels)
@@ -225,5 +225,5 @@ def nan_checks(state, images, labels):
 
 @training_habits.implementation
 def finite_updates(state, images, labels):
-    """The program looks for NaN and infinity in its slopes, and makes the update by `lax.cond` where there are none."""
+    """The loop with a check of the gradients for NaN and infinity in the program, and an update by `lax.cond`."""
     return run_steps(step_that_guards, state, images, labels)

@@ -1,4 +1,4 @@
-"""Transformer: training a decoder; layers in a loop, recomputing, formats, donated state, micro-batches, attention."""
+"""Transformer: training a decoder; scanned layers, remat, formats, donation, micro-batches, attention."""
 
 from dataclasses import replace
 from functools import partial
@@ -35,7 +35,7 @@ SIZES = {
     256: Size(width=256, depth=4, heads=8, vocabulary=2_048, length=256, batch=4),
     1_024: Size(width=1_024, depth=4, heads=16, vocabulary=16_384, length=1_024, batch=4),
 }
-"""By width: a step of tens of milliseconds on two cores, one of a second, and one that fills a GPU."""
+"""Sizes by width: a step of tens of milliseconds on two cores, a step of a second, and a step that fills a GPU."""
 
 WIDTHS = levels(quick=128, full=256, by_device={"gpu": 1_024, "tpu": 1_024})
 OF_DEVICES = levels(quick=128, by_device={"gpu": 1_024, "tpu": 1_024})
@@ -43,23 +43,24 @@ OF_DEVICES = levels(quick=128, by_device={"gpu": 1_024, "tpu": 1_024})
 MICRO_BATCHES = 4
 
 IN_BFLOAT16 = 0.1
-"""Error allowed where bfloat16 computes what float32 stores. Measured at width 128: 1.5e-2 of the largest change."""
+"""Error allowed if computation is in bfloat16 and storage in float32. Measured at width 128: 1.5e-2 of the largest
+change."""
 
 BLOCKS = {
     128: Size(width=128, depth=1, heads=4, vocabulary=0, length=512, batch=1),
     1_024: Size(width=1_024, depth=1, heads=16, vocabulary=0, length=4_096, batch=1, dtype="bfloat16"),
 }
-"""Of attention in a block, by width: sequences so long that attention is a good part of it."""
+"""Sizes of a block by width, with sequences so long that attention takes a large share of the time."""
 
 WINDOW = 64
-"""Positions before it that each one sees in a local window, an eighth or less of a sequence."""
+"""Number of earlier positions that each position sees in a local window; at most an eighth of a sequence."""
 
 
 # Inputs
 
 
 def training(key, size, **options):
-    """A decoder's graph, its state with layers apart, and tokens (batch, length + 1)."""
+    """Return the graph of a decoder, its state with separate layers, and tokens (batch, length + 1)."""
     of_params, of_tokens = jax.random.split(key)
     graph, shapes = split(partial(Decoder, size, **options))
     tokens = jax.random.randint(of_tokens, (size.batch, size.length + 1), 0, size.vocabulary)
@@ -67,37 +68,37 @@ def training(key, size, **options):
 
 
 def one_step(key, *, width, dtype):
-    """Graph, state and tokens of a step in a format."""
+    """Return graph, state and tokens of a step in a format."""
     return training(key, SIZES[width], dtype=dtype)
 
 
 def both_formats(key, *, width):
-    """Graphs that compute in float32 and in bfloat16; state and tokens of a step."""
+    """Return graphs that compute in float32 and in bfloat16, and state and tokens of a step."""
     graph, state, tokens = training(key, SIZES[width])
     in_bfloat16, _ = split(partial(Decoder, SIZES[width], dtype="bfloat16"))
     return {"float32": graph, "bfloat16": in_bfloat16}, state, tokens
 
 
 def deep(width, depth):
-    """A size with another number of layers."""
+    """Return a size with another number of layers."""
     return replace(SIZES[width], depth=depth)
 
 
 def both_layouts(key, *, width, depth):
-    """Graphs and states with layers apart, for a loop in Python, and stacked, for `lax.scan`; tokens."""
+    """Return graphs and states with separate layers (Python loop) and with stacked layers (`lax.scan`), and tokens."""
     graph, state, tokens = training(key, deep(width, depth))
     in_a_loop, _ = split(partial(Decoder, deep(width, depth), scanned=True))
     return {"unrolled": graph, "scan": in_a_loop}, {"unrolled": state, "scan": of_state(stack, state)}, tokens
 
 
 def stacked_layers(key, *, width, depth):
-    """The graph and state for `lax.scan`; tokens."""
+    """Return the graph and state for `lax.scan`, and tokens."""
     graphs, states, tokens = both_layouts(key, width=width, depth=depth)
     return graphs["scan"], states["scan"], tokens
 
 
 def block_and_slope(key, *, width):
-    """A block's graph and parameters; its input and the slope by its output, (batch, length, width)."""
+    """Return a block's graph and parameters, its input and the gradient at its output, both (batch, length, width)."""
     size = BLOCKS[width]
     of_params, *others = jax.random.split(key, 3)
     graph, shapes = split(partial(Block, size, dtype=jnp.dtype(size.dtype), param_dtype=jnp.dtype(size.dtype)))
@@ -109,46 +110,47 @@ def block_and_slope(key, *, width):
 
 
 def changes(after, before):
-    """What a step changed of each parameter: in the state itself most of it lies within the tolerance."""
+    """Return the change of each parameter; in the state itself, the tolerance would hide most of the change."""
     return jax.tree.map(np.subtract, after[0], before[0])
 
 
 def step_in_numpy(graph, state, tokens, *, width):
-    """A step of AdamW on the mean loss: (state, loss), and what it changed."""
+    """Compute a step of AdamW on the mean loss: (state, loss), and the change of each parameter."""
     after, loss = reference.train_step(state, tokens, heads=SIZES[width].heads, rate=RATE, decay=WEIGHT_DECAY)
     return (after, loss), changes(after, state)
 
 
 def step_and_changes(result, *, inputs):
-    """What is compared with that, of a result (state, loss).
+    """Return the values of a result (state, loss) that match the reference `step_in_numpy`.
 
-    Changes are compared in the format whose tolerance suits them, 3e-2 of the largest: parameters are up to ten
-    thousand times as large as their changes, and float32 rounds them. Measured: 5e-4, and 1e-2 without weight decay.
+    Changes are compared in bfloat16, whose tolerance suits them: 3e-2 of the largest change. Parameters are up to ten
+    thousand times as large as their changes, and float32 rounds parameters. Measured errors: 5e-4 of the largest
+    change, and 1e-2 without weight decay.
     """
     _, before, _ = inputs
     return result, jax.tree.map(lambda change: change.astype(jnp.bfloat16), changes(result[0], before))
 
 
 def scanned_step_in_numpy(graph, state, tokens, *, width):
-    """The same of a state whose layers are stacked."""
+    """Compute the step of a state with stacked layers."""
     (after, loss), changed = step_in_numpy(graph, of_state(unstack, state), tokens, width=width)
     return (of_state(stack, after), loss), stack(changed)
 
 
 def step_of_either(graphs, states, tokens, *, width):
-    """The same of both layouts, told with stacked layers."""
+    """Compute the step for both layouts; the result has stacked layers."""
     return scanned_step_in_numpy(graphs, states["scan"], tokens, width=width)
 
 
 def told_of_either(result, *, inputs):
-    """What is compared with that: layers that are apart are stacked."""
+    """Return the values that match the reference `step_of_either`; separate layers are stacked first."""
     (after, loss), (graphs, states, tokens) = result, inputs
     after = of_state(stack, after) if 0 in after[0]["blocks"] else after
     return step_and_changes((after, loss), inputs=(graphs, states["scan"], tokens))
 
 
 def seen_by(mask, length):
-    """Which positions each one sees, (length, length)."""
+    """Return which positions each position sees, (length, length)."""
     if mask == "none":
         return np.ones((length, length), bool)
     causal = reference.causal(length)
@@ -156,7 +158,7 @@ def seen_by(mask, length):
 
 
 def block_in_numpy(graph, params, x, slope, *, width, mask):
-    """A block's output, and the loss's slope by its input and its parameters."""
+    """Return the output of a block, and the gradients by its input and its parameters."""
     passed = reference.block(params, x, heads=BLOCKS[width].heads, seen=seen_by(mask, x.shape[1]))
     return passed.output, *passed.backward(slope)
 
@@ -165,7 +167,10 @@ def block_in_numpy(graph, params, x, slope, *, width, mask):
 
 
 def block_cost(*, width, mask):
-    """Products forward, and twice as many back; parameters, input and slope read, as much written, and the output."""
+    """Count forward products, and twice as many backward products.
+
+    Bytes: parameters, input and the gradient at the output are read; the output and both gradients are written.
+    """
     size = BLOCKS[width]
     numbers = 2 * size.params_in_block + 4 * size.tokens * size.width
     return Cost(
@@ -197,9 +202,9 @@ def block_cost(*, width, mask):
     ),
 )
 def transformer_step(graph, state, tokens):
-    """Training step of a decoder, (graph, state, tokens (b, l + 1)) -> (state, loss); float32 state that is donated.
+    """Training step of a decoder, (graph, state, tokens (b, l + 1)) -> (state, loss); the float32 state is donated.
 
-    Source: Touvron et al., LLaMA, 2023, section 2, in small: RMSNorm, rotary positions, gated MLP, AdamW.
+    Source: Touvron et al., LLaMA, 2023, section 2, at a small size: RMSNorm, rotary positions, gated MLP, AdamW.
     """
     return train_step(graph, state, tokens)
 
@@ -219,16 +224,16 @@ def transformer_step(graph, state, tokens):
     level="default",
 )
 def transformer_depth(graphs, states, tokens):
-    """A step by depth, (graphs, states, tokens (b, l + 1)) -> (state, loss), one `lax.scan` over stacked layers.
+    """Training step by depth, (graphs, states, tokens (b, l + 1)) -> (state, loss), `lax.scan` over stacked layers.
 
-    Source: as `transformer_step`; JAX's documentation of `jax.lax.scan`, which compiles a loop's body once.
+    Source: as `transformer_step`; JAX's documentation of `jax.lax.scan`, which compiles the body of a loop once.
     """
     return train_step(graphs["scan"], states["scan"], tokens)
 
 
 @transformer_depth.implementation
 def unrolled(graphs, states, tokens):
-    """Layers in a loop of Python's, each with parameters of its own: the program has them all."""
+    """Layers in a Python loop, each with its own parameters: the program contains every layer."""
     return train_step(graphs["unrolled"], states["unrolled"], tokens)
 
 
@@ -245,7 +250,7 @@ def unrolled(graphs, states, tokens):
     level="default",
 )
 def transformer_remat(graph, state, tokens):
-    """A step with scanned layers that saves all for the way back, (graph, state, tokens (b, l + 1)) -> (state, loss).
+    """Step with scanned layers, all intermediates saved, (graph, state, tokens (b, l + 1)) -> (state, loss).
 
     Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016; JAX's `jax.checkpoint_policies`.
     """
@@ -253,26 +258,26 @@ def transformer_remat(graph, state, tokens):
 
 
 def recomputing(policy, graph, state, tokens):
-    """The step whose blocks compute again what a policy does not save."""
-    # A scan's backward loop is another loop: the compiler cannot merge the two, so there is no need to forbid it.
+    """Run the step with blocks that recompute what a policy does not save."""
+    # A scan's backward pass is a separate loop. The compiler cannot merge both loops, so `prevent_cse` is not needed.
     return train_step(graph, state, tokens, nnx.remat(apply_block, policy=policy, prevent_cse=False))
 
 
 @transformer_remat.implementation
 def dots_saveable(graph, state, tokens):
-    """`nnx.remat` around each block that saves matrix products, attention's scores among them."""
+    """`nnx.remat` around each block that saves matrix products, including attention scores."""
     return recomputing(jax.checkpoint_policies.dots_saveable, graph, state, tokens)
 
 
 @transformer_remat.implementation
 def dots_with_no_batch_dims_saveable(graph, state, tokens):
-    """Saves products with a parameter, and not attention's, which have a batch dimension."""
+    """`nnx.remat` that saves products with a parameter, but not attention products, which have a batch dimension."""
     return recomputing(jax.checkpoint_policies.dots_with_no_batch_dims_saveable, graph, state, tokens)
 
 
 @transformer_remat.implementation
 def nothing_saveable(graph, state, tokens):
-    """Saves nothing but each block's input: the forward pass happens twice."""
+    """`nnx.remat` that saves only the input of each block: the forward pass runs twice."""
     return recomputing(jax.checkpoint_policies.nothing_saveable, graph, state, tokens)
 
 
@@ -290,7 +295,7 @@ def nothing_saveable(graph, state, tokens):
     level="default",
 )
 def transformer_formats(graphs, state, tokens):
-    """A step that computes in float32, (graphs, state, tokens (b, l + 1)) -> (state, loss).
+    """Training step that computes in float32, (graphs, state, tokens (b, l + 1)) -> (state, loss).
 
     Source: as `transformer_step`; Micikevicius et al., Mixed Precision Training, 2018, section 3.1.
     """
@@ -299,7 +304,7 @@ def transformer_formats(graphs, state, tokens):
 
 @transformer_formats.implementation(tolerance=IN_BFLOAT16)
 def bfloat16(graphs, state, tokens):
-    """The same in bfloat16; parameters, moments and the loss of the logits stay float32."""
+    """Training step that computes in bfloat16; parameters, moments and the loss of the logits stay float32."""
     return train_step(graphs["bfloat16"], state, tokens)
 
 
@@ -317,16 +322,16 @@ def bfloat16(graphs, state, tokens):
     level="default",
 )
 def transformer_accumulation(graph, state, tokens):
-    """A step on a whole batch, (graph, state, tokens (b, l + 1)) -> (state, loss).
+    """Training step on a whole batch, (graph, state, tokens (b, l + 1)) -> (state, loss).
 
-    Source: as `transformer_step`; gradient accumulation is Huang et al., GPipe, 2019, section 2.2.
+    Source: as `transformer_step`; gradient accumulation follows Huang et al., GPipe, 2019, section 2.2.
     """
     return train_step(graph, state, tokens)
 
 
 @transformer_accumulation.implementation
 def accumulated(graph, state, tokens):
-    """The mean of the gradients of four micro-batches, one after the other (`lax.scan`)."""
+    """Training step on the mean gradient of four micro-batches, which `lax.scan` computes in sequence."""
 
     def add(total, part):
         return jax.tree.map(jnp.add, total, gradient(graph, state[0], part)), None
@@ -351,7 +356,7 @@ def accumulated(graph, state, tokens):
     level="default",
 )
 def transformer_jit_options(graph, state, tokens):
-    """A step as `jax.jit` compiles it without options, (graph, state, tokens (b, l + 1)) -> (state, loss).
+    """Training step compiled by `jax.jit` without options, (graph, state, tokens (b, l + 1)) -> (state, loss).
 
     Source: as `transformer_step`; JAX's documentation of `jax.jit`: `donate_argnames`, `compiler_options`.
     """
@@ -359,37 +364,37 @@ def transformer_jit_options(graph, state, tokens):
 
 
 def needs_llvm(backend):
-    """XLA compiles by LLVM for processors and GPUs."""
+    """Return a Skip on TPUs, because XLA uses LLVM only for processors and GPUs."""
     return Skip("XLA does not compile with LLVM for a TPU") if backend == "tpu" else None
 
 
 @transformer_jit_options.implementation(donate=("state",))
 def donated(graph, state, tokens):
-    """With its state donated: parameters and moments are updated where they are."""
+    """Training step with donated state: parameters and moments are updated in place."""
     return train_step(graph, state, tokens)
 
 
 @transformer_jit_options.implementation(limit=needs_llvm, compiler_options={"xla_backend_optimization_level": 0})
 def unoptimized(graph, state, tokens):
-    """With LLVM's optimizations off: what a shorter compilation costs each step."""
+    """Training step without LLVM's optimizations: a shorter compilation, and slower steps."""
     return train_step(graph, state, tokens)
 
 
 def needs_cudnn(backend, width):
-    """CuDNN's kernel is for NVIDIA's GPUs and 16-bit numbers."""
+    """Return a Skip where cuDNN's kernel cannot run: it needs an NVIDIA GPU and 16-bit numbers."""
     if backend != "gpu":
         return Skip("cuDNN runs on NVIDIA GPUs only")
     return None if BLOCKS[width].dtype == "bfloat16" else Skip("cuDNN's attention takes float16 and bfloat16 only")
 
 
 def block_gradient(attend, graph, params, x, slope):
-    """Output of a block, and the slopes by its input and its parameters."""
+    """Return the output of a block, and the gradients by its input and its parameters."""
     output, pull_back = jax.vjp(lambda x, params: nnx.merge(graph, params)(x, attend)[0], x, params)
     return output, *pull_back(slope)
 
 
 def attention_by(implementation, mask):
-    """`jax.nn.dot_product_attention`, whose mask is told by its options."""
+    """Return `jax.nn.dot_product_attention` with the mask as an option."""
 
     def attend(query, key, value):
         return jax.nn.dot_product_attention(
@@ -419,16 +424,16 @@ def attention_by(implementation, mask):
     level="default",
 )
 def transformer_attention(graph, params, x, slope, *, mask):
-    """A block and its gradient, (graph, params, (1, l, width) twice) -> output, slope by the input, gradient; by XLA.
+    """Block and gradient by XLA, (graph, params, (1, l, width) twice) -> output, gradients by input and params.
 
-    Source: as `transformer_step`; local windows are Child et al., Sparse Transformers, 2019, section 4.
+    Source: as `transformer_step`; local windows follow Child et al., Sparse Transformers, 2019, section 4.
     """
     return block_gradient(attention_by("xla", mask), graph, params, x, slope)
 
 
 @transformer_attention.implementation
 def mask_array(graph, params, x, slope, *, mask):
-    """The mask as an array of truth values, (l, l), which no implementation can leave whole blocks out by."""
+    """Attention with the mask as a boolean array, (l, l), from which no implementation can skip whole blocks."""
 
     def attend(query, key, value):
         seen = jnp.asarray(seen_by(mask, query.shape[1]))
@@ -439,5 +444,5 @@ def mask_array(graph, params, x, slope, *, mask):
 
 @transformer_attention.implementation(limit=needs_cudnn)
 def cudnn(graph, params, x, slope, *, mask):
-    """`jax.nn.dot_product_attention` by cuDNN's fused kernels, which keep no scores and leave out what is masked."""
+    """`jax.nn.dot_product_attention` by cuDNN's fused kernels, which store no scores and skip masked blocks."""
     return block_gradient(attention_by("cudnn", mask), graph, params, x, slope)

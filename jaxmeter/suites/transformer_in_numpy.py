@@ -1,7 +1,7 @@
-"""The transformer in NumPy: its blocks with their slopes written out, and a training step.
+"""The transformer in NumPy: blocks with explicit gradients, and a training step.
 
-What suites that train or decode with `transformer_networks` have as their reference, in float64. Layers are those of
-`networks_in_numpy`; parameters are dictionaries as nnx has them, with the layers apart.
+Suites that train or decode with `transformer_networks` use it in float64 as their reference. The layers come from
+`networks_in_numpy`. Parameters are dictionaries like those of nnx, with separate layers.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,14 @@ import numpy as np
 from jaxmeter.suites.networks_in_numpy import Passed, adamw, dense, mean_cross_entropy, softmax, swish
 
 RMS_EPSILON = 1e-6
-"""Of flax.nnx's RMSNorm."""
+"""Epsilon of flax.nnx's RMSNorm."""
 
 ROTATION_BASE = 10_000.0
-"""Of the angles of rotary positions. Source: Su et al., RoFormer, 2021, section 3.2.2."""
+"""Base of the angles of rotary positions. Source: Su et al., RoFormer, 2021, section 3.2.2."""
 
 
 def rms_norm(layer, x):
-    """(b, n) -> the same, of mean square 1 times a scale. Source: Zhang & Sennrich 2019, equation 4."""
+    """Normalise rows to mean square 1, then scale, (b, n) -> (b, n). Source: Zhang & Sennrich 2019, equation 4."""
     size = np.sqrt(np.square(x).mean(-1, keepdims=True) + RMS_EPSILON)
     normal = x / size
 
@@ -31,7 +31,7 @@ def rms_norm(layer, x):
 
 
 def rotated(x, positions, direction=1):
-    """Pairs of entries turned by their positions, (b, l, h, d), (l,) -> (b, l, h, d); -1 turns them back."""
+    """Rotate pairs of entries by their positions, (b, l, h, d), (l,) -> (b, l, h, d); direction -1 rotates back."""
     half = x.shape[-1] // 2
     angles = positions[:, None, None] / ROTATION_BASE ** (np.arange(half) / half)
     turned = (x[..., :half] + 1j * x[..., half:]) * np.exp(direction * 1j * angles)
@@ -39,9 +39,11 @@ def rotated(x, positions, direction=1):
 
 
 def attention(query, key, value, seen):
-    """Of all heads, (b, q, h, d), (b, k, h, d) twice, and which keys a query sees, (q, k) -> (b, q, h, d), its slopes.
+    """Compute attention of all heads, (b, q, h, d), (b, k, h, d) twice, (q, k) -> (b, q, h, d), gradient function.
 
-    Source: Vaswani et al. 2017, equation 1; Dao et al., FlashAttention, 2022, appendix B.2, for the slopes.
+    The (q, k) array `seen` states which keys a query sees.
+
+    Source: Vaswani et al. 2017, equation 1; Dao et al., FlashAttention, 2022, appendix B.2, for the gradients.
     """
     query, key, value = (np.swapaxes(x, 1, 2) for x in (query, key, value))
     scale = query.shape[-1] ** -0.5
@@ -58,11 +60,11 @@ def attention(query, key, value, seen):
 
 
 class PassedBlock(NamedTuple):
-    """What a decoder block makes of its inputs.
+    """Result of a decoder block's forward pass.
 
     Args:
-      backward: From the loss's slope by the output to (its slope by the inputs, the gradient by the parameters).
-      keys, values: What later positions attend to, (b, l, heads, d).
+      backward: Function from the gradient at the output to (gradient by the inputs, gradient by the parameters).
+      keys, values: Keys and values for later positions, (b, l, heads, d).
     """
 
     output: Any
@@ -72,11 +74,11 @@ class PassedBlock(NamedTuple):
 
 
 def block(layers, inputs, *, heads, seen, past=None):
-    """As `transformer_networks.Block`, (b, l, width) -> the same.
+    """Run a block like `transformer_networks.Block`, (b, l, width) -> (b, l, width).
 
     Args:
-      seen: Which positions each one sees, (l, p + l).
-      past: Keys and values of p positions before them, (b, p, heads, d) each, by which nothing is differentiated.
+      seen: Which positions each position sees, (l, p + l).
+      past: Keys and values of p earlier positions, (b, p, heads, d) each, without gradients.
     """
     *around, width = inputs.shape
     in_heads = (*around, heads, width // heads)
@@ -120,12 +122,16 @@ def block(layers, inputs, *, heads, seen, past=None):
 
 
 def causal(length):
-    """Which positions each one sees: itself and those before it, (l, l)."""
+    """Return which positions each position sees: itself and all earlier positions, (l, l)."""
     return np.tri(length, dtype=bool)
 
 
 def decoder(params, tokens, *, heads):
-    """As `transformer_networks.Decoder`, tokens (b, l): its blocks, norm and head, which gives logits (b l, v)."""
+    """Run a decoder like `transformer_networks.Decoder` on tokens (b, l).
+
+    Returns:
+      The results of its blocks, norm and head; the output of the head is logits (b l, v).
+    """
     x, blocks = params["embedding"]["embedding"][tokens], []
     for layers in params["blocks"].values():
         blocks.append(block(layers, x, heads=heads, seen=causal(tokens.shape[1])))
@@ -135,7 +141,7 @@ def decoder(params, tokens, *, heads):
 
 
 def decoder_gradient(params, tokens, *, heads):
-    """(Mean loss of the next token, its gradient by the parameters), tokens (b, l + 1)."""
+    """Return (mean loss of the next token, its gradient by the parameters), tokens (b, l + 1)."""
     asked, answers = tokens[:, :-1], tokens[:, 1:].ravel()
     blocks, norm, head = decoder(params, asked, heads=heads)
     loss, slope = mean_cross_entropy(head.output, answers)
@@ -152,7 +158,7 @@ def decoder_gradient(params, tokens, *, heads):
 
 
 def train_step(state, tokens, *, heads, rate, decay):
-    """As `transformer_networks.train_step`: (state, the loss before it)."""
+    """Compute a step like `transformer_networks.train_step`: (state, loss before the step)."""
     params, memory = state
     loss, slopes = decoder_gradient(params, tokens, heads=heads)
     return adamw(params, memory, slopes, rate=rate, decay=decay), loss

@@ -1,4 +1,4 @@
-"""The transformer that suites train and decode with, in flax.nnx: its sizes, parameters, training step and cost."""
+"""Transformer in flax.nnx for suites that train and decode: sizes, parameters, training step and cost."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -17,11 +17,11 @@ from jaxmeter.suites.transformer_in_numpy import ROTATION_BASE
 
 @dataclass(frozen=True)
 class Size:
-    """A decoder, with the batch that it is trained with.
+    """Size of a decoder and of its training batch.
 
     Args:
-      length: Of a sequence, in tokens.
-      dtype: Of parameters and cache where it decodes.
+      length: Length of a sequence, in tokens.
+      dtype: Format of parameters and cache during decoding.
     """
 
     width: int
@@ -34,22 +34,22 @@ class Size:
 
     @property
     def hidden(self):
-        """Width of the gated MLP: three such products then cost about as much as the usual two of 4 times the width."""
+        """Width of the gated MLP: its three products cost about as much as the usual two with 4 times the width."""
         return 3 * self.width
 
     @property
     def tokens(self):
-        """Of a batch."""
+        """Tokens of a batch."""
         return self.batch * self.length
 
     @property
     def params_in_block(self):
-        """Numbers in a block: kernels of attention, four times square, and of the MLP, three of them; two scales."""
+        """Parameters of a block: four square kernels of attention, three kernels of the MLP, and two scales."""
         return 4 * self.width**2 + 3 * self.width * self.hidden + 2 * self.width
 
     @property
     def params(self):
-        """Numbers that are trained: blocks, embedding and head, the last scale."""
+        """Trained parameters: blocks, embedding, head, and the last scale."""
         return self.depth * self.params_in_block + 2 * self.vocabulary * self.width + self.width
 
 
@@ -60,15 +60,15 @@ WEIGHT_DECAY = 0.1
 OPTIMISER = optax.adamw(RATE, weight_decay=WEIGHT_DECAY)
 
 SECOND_MOMENT = 1e-7
-"""What Adam remembers of squared gradients before the first step, as `models.CNN_SECOND_MOMENT`. With its bias
-corrected it is 1e-4, the square of the larger gradients: the first update is then as large as any, and no mere sign."""
+"""Initial value of Adam's second moment, see `models.CNN_SECOND_MOMENT`. After bias correction it is 1e-4, the square
+of the larger gradients. So the first update is as large as later updates, and more than a sign."""
 
 
 # Networks
 
 
 def rotate(x, positions):
-    """Rotary position embedding of queries or keys, (b, l, h, d), (l,) -> (b, l, h, d).
+    """Apply rotary position embedding to queries or keys, (b, l, h, d), (l,) -> (b, l, h, d).
 
     Source: Su et al., RoFormer, 2021, equation 34; pairs of entries are half of d apart, as in GPT-NeoX.
     """
@@ -80,12 +80,12 @@ def rotate(x, positions):
 
 
 def attend_causally(query, key, value):
-    """Each position attends to itself and those before it: (what they give, nothing to keep)."""
+    """Let each position attend to itself and all earlier positions: (output, None, because nothing is kept)."""
     return jax.nn.dot_product_attention(query, key, value, is_causal=True), None
 
 
 class Block(nnx.Module):
-    """A decoder block, (b, l, width) -> the same: attention, then a gated MLP, each added to its input.
+    """A decoder block, (b, l, width) -> (b, l, width): attention, then a gated MLP, each added to its input.
 
     Source: Touvron et al., LLaMA, 2023, section 2.2.
     """
@@ -99,10 +99,10 @@ class Block(nnx.Module):
         self.gate_up, self.down = dense(size.width, 2 * size.hidden), dense(size.hidden, size.width)
 
     def __call__(self, x, attend=attend_causally, first=0):
-        """(The block's output, what `attend` keeps).
+        """Return (output of the block, what `attend` keeps).
 
         Args:
-          attend: (query, key, value), each (b, l, heads, d) -> (what they give, what it keeps).
+          attend: (query, key, value), each (b, l, heads, d) -> (attention output, what it keeps).
           first: Position of the first token.
         """
         qkv = jnp.split(self.qkv(self.before_attention(x)), 3, -1)
@@ -115,7 +115,7 @@ class Block(nnx.Module):
 
 
 def apply_block(block, x):
-    """A block's output alone."""
+    """Return only the output of a block."""
     return block(x)[0]
 
 
@@ -123,8 +123,8 @@ class Decoder(nnx.Module):
     """Embedding, blocks, norm and head: tokens (b, l) -> logits (b, l, vocabulary).
 
     Args:
-      scanned: Whether `blocks` is one block whose parameters have a leading axis, for a `lax.scan` over the layers.
-      dtype: What is computed in.
+      scanned: Whether `blocks` is one block with stacked parameters, for a `lax.scan` over the layers.
+      dtype: Format of the computation.
     """
 
     def __init__(self, size, *, rngs, scanned=False, dtype="float32", param_dtype="float32"):
@@ -136,10 +136,10 @@ class Decoder(nnx.Module):
         self.head = nnx.Linear(size.width, size.vocabulary, use_bias=False, **formats)
 
     def __call__(self, tokens, apply=apply_block):
-        """Logits of a batch.
+        """Return the logits of a batch.
 
         Args:
-          apply: (block, x) -> x, such as one that computes a block again on the way back.
+          apply: (block, x) -> x, for example a function that recomputes a block in the backward pass.
         """
         x = self.embedding(tokens)
         if self.scanned:
@@ -151,17 +151,17 @@ class Decoder(nnx.Module):
 
 
 def split(make):
-    """A module as nnx splits it: its graph, and the shapes of its parameters in dictionaries; nothing is computed.
+    """Return the graph of a module, and the shapes of its parameters as dictionaries, without computing anything.
 
     Args:
-      make: A module by its options, `rngs` among them.
+      make: Function that returns a module and takes options, including `rngs`.
     """
     graph, shapes = nnx.split(nnx.eval_shape(lambda: make(rngs=nnx.Rngs(0))))
     return graph, nnx.to_pure_dict(shapes)
 
 
 def drawn(key, shapes):
-    """Parameters in NumPy's arrays, as `models.initial_state` draws them: kernels of variance 1 / fan-in."""
+    """Draw parameters as NumPy arrays like `models.initial_state`: kernels of variance 1 / fan-in."""
     generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
     def draw(path, leaf):
@@ -175,12 +175,12 @@ def drawn(key, shapes):
 
 
 def stack(params):
-    """Parameters of a decoder whose layers are apart, as those of one whose layers are stacked."""
+    """Convert the parameters of a decoder with separate layers to stacked layers."""
     return {**params, "blocks": jax.tree.map(lambda *layers: np.stack(layers), *params["blocks"].values())}
 
 
 def unstack(params):
-    """The other way round."""
+    """Convert the parameters of a decoder with stacked layers to separate layers."""
     leaves, form = jax.tree.flatten(params["blocks"])
     return {**params, "blocks": {at: form.unflatten(layer) for at, layer in enumerate(zip(*leaves, strict=True))}}
 
@@ -189,7 +189,7 @@ def unstack(params):
 
 
 def initial_state(params):
-    """What a training step carries: (parameters, what AdamW remembers)."""
+    """Return the state that a training step carries: (parameters, state of AdamW)."""
     adam, *rest = jax.eval_shape(OPTIMISER.init, params)
     zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), adam)
     nu = jax.tree.map(lambda leaf: np.full(leaf.shape, SECOND_MOMENT, leaf.dtype), adam.nu)
@@ -197,7 +197,7 @@ def initial_state(params):
 
 
 def gradient(graph, params, tokens, apply=apply_block):
-    """(Mean loss of the next token, its gradient by the parameters), tokens (b, l + 1)."""
+    """Return (mean loss of the next token, its gradient by the parameters), tokens (b, l + 1)."""
 
     def loss_of(params):
         logits = nnx.merge(graph, params)(tokens[:, :-1], apply)
@@ -207,20 +207,20 @@ def gradient(graph, params, tokens, apply=apply_block):
 
 
 def update(state, slopes):
-    """The state after a step of AdamW."""
+    """Return the state after a step of AdamW."""
     params, memory = state
     changes, memory = OPTIMISER.update(slopes, memory, params)
     return optax.apply_updates(params, changes), memory
 
 
 def train_step(graph, state, tokens, apply=apply_block):
-    """A training step, tokens (b, l + 1): (state, the loss before it)."""
+    """Run a training step on tokens (b, l + 1): (state, loss before the step)."""
     loss, slopes = gradient(graph, state[0], tokens, apply)
     return update(state, slopes), loss
 
 
 def of_state(change, state):
-    """A state after a change of the form of its parameters, such as `stack`."""
+    """Apply a change of the layout of parameters, such as `stack`, to a whole state."""
     params, (adam, *rest) = state
     return change(params), (adam._replace(mu=change(adam.mu), nu=change(adam.nu)), *rest)
 
@@ -229,25 +229,27 @@ def of_state(change, state):
 
 
 def pairs(length):
-    """How many pairs of positions see each other, causally."""
+    """Return the number of (query, key) pairs of a causal mask."""
     return length * (length + 1) // 2
 
 
 def block_flops(size, tokens, seen):
-    """Products of a block's forward pass: by each kernel for each token, and q k^T and p v of the pairs.
+    """Return the FLOPs of a block's forward pass: each kernel for each token, and q k^T and p v for each pair.
 
     Args:
-      seen: Pairs of positions that see each other, of all sequences.
+      seen: Number of (query, key) pairs that the mask admits, over all sequences.
     """
     kernels = size.params_in_block - 2 * size.width
     return 2 * tokens * kernels + 2 * 2 * seen * size.width
 
 
 def step_cost(size, seen=None):
-    """Of a training step: products forward and twice as many back; AdamW; parameters and moments read and written.
+    """Return the cost of a training step: forward products, twice as many backward, and AdamW.
+
+    Bytes: parameters and moments are read and written.
 
     Args:
-      seen: Pairs of positions that see each other, of all sequences; by default causally.
+      seen: Number of (query, key) pairs that the mask admits, over all sequences; by default of a causal mask.
     """
     seen = size.batch * pairs(size.length) if seen is None else seen
     forward = size.depth * block_flops(size, size.tokens, seen) + 2 * size.tokens * size.width * size.vocabulary

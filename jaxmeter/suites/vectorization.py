@@ -1,4 +1,4 @@
-"""Vectorization and control flow: what do loops, batching and branches cost when the compiler sees them?"""
+"""Vectorization and control flow: the cost of loops, batching and branches that the compiler sees."""
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +9,11 @@ from jaxmeter import Answer, Caching, Cost, Skip, itemsize, levels, workload
 FLOAT_BYTES = itemsize("float32")
 
 EPSILON = 1e-6
-"""Zhang & Sennrich, Root Mean Square Layer Normalization, 2019: keeps the root away from 0."""
+"""Keeps the root away from 0. Source: Zhang & Sennrich, Root Mean Square Layer Normalization, 2019."""
 
 
 def layer_and_examples(key, *, examples, features):
-    """Weights of variance 1 / features, shape (features, features), and normal examples, (examples, features)."""
+    """Return weights of variance 1 / features, (features, features), and normal examples, (examples, features)."""
     weights, xs = jax.random.split(key)
     return (
         jax.random.normal(weights, (features, features)) / features**0.5,
@@ -22,7 +22,7 @@ def layer_and_examples(key, *, examples, features):
 
 
 def normalized_layer(weights, x):
-    """W (x / rms(x)) of one example, (features, features), (features,) -> (features,)."""
+    """Compute W (x / rms(x)) of one example, (features, features), (features,) -> (features,)."""
     return weights @ (x / jnp.sqrt(jnp.mean(x * x) + EPSILON))
 
 
@@ -30,19 +30,19 @@ layer_program = jax.jit(normalized_layer)
 
 
 def normalized_layer_in_numpy(weights, xs):
-    """The same for all examples, with NumPy."""
+    """Compute `normalized_layer` for all examples in NumPy."""
     return (xs / np.sqrt(np.mean(xs * xs, axis=1, keepdims=True) + EPSILON)) @ weights.T
 
 
 LAX_MAP_BATCH = 64
-"""Examples that `lax.map` takes at once where it batches: many enough for a matrix product, few enough for a cache."""
+"""Batch size of `lax.map`: large enough for a matrix product, small enough for a processor cache."""
 
 
 @workload(
     inputs=layer_and_examples,
     params={"examples": levels(default=64, full=(256, 1_024)), "features": 64},
     reference=normalized_layer_in_numpy,
-    # The product; before it the squares, their sum and the quotients.
+    # FLOPs: squares, their sum and quotients, then the product.
     cost=lambda *, examples, features: Cost(
         flops=examples * features * (2 * features + 3), bytes=(2 * examples + features) * features * FLOAT_BYTES
     ),
@@ -68,21 +68,21 @@ def per_example_function(weights, xs):
 
 @per_example_function.implementation(modes=("jit",))
 def hand_batched(weights, xs):
-    """Written for all examples at once, with axes named by hand."""
+    """Function written for all examples at once, with explicit axes."""
     return (xs / jnp.sqrt(jnp.mean(xs * xs, axis=1, keepdims=True) + EPSILON)) @ weights.T
 
 
 @per_example_function.implementation(modes=("eager",))
 def loop(weights, xs):
-    """Python loop over examples; taking the array of examples apart and stacking the results are timed too."""
+    """Python loop over examples; the time includes unstacking the examples and stacking the results."""
     return jnp.stack([normalized_layer(weights, x) for x in xs])
 
 
 @per_example_function.implementation(modes=("mixed",))
 def jitted_loop(weights, xs):
-    """Python loop over examples that calls one jitted function: dispatched once for each example.
+    """Python loop over examples that calls one jitted function, with one dispatch for each example.
 
-    Taking the array of examples apart and stacking the results, neither of them jitted here, are timed too.
+    The time includes unstacking the examples and stacking the results, neither of which is jitted here.
     """
     return jnp.stack([layer_program(weights, x) for x in xs])
 
@@ -100,24 +100,24 @@ def lax_map_in_batches(weights, xs):
 
 
 LONGEST_UNROLLED = 1_000
-"""Elements that are added one by one in a program: three equations each."""
+"""Largest number of additions in an unrolled program; each has three equations."""
 
 
 def digits_and_count(key, *, length, first):
-    """Whole numbers from 1 to 9 as float32, shape (length,), and how many of them to sum, an int32.
+    """Return integers from 1 to 9 as float32, shape (length,), and the number of them to sum, an int32.
 
-    Their sums are exact in any order, and none of them can be forgotten unnoticed.
+    Their sums are exact in any order, and a missing entry always changes the sum.
     """
     return jax.random.randint(key, (length,), 1, 10).astype("float32"), jnp.int32(first)
 
 
 def sum_first_n_in_numpy(x, n):
-    """The definition with NumPy, (length,), () -> ()."""
+    """Return the sum by its definition in NumPy, (length,), () -> ()."""
     return x[: int(n)].sum()
 
 
 def few_enough_to_unroll(first):
-    """Skips counts whose unrolled program takes longer than the compile budget."""
+    """Return a Skip for counts with an unrolled program that exceeds the compile budget."""
     return Skip(f"compile budget: unrolled only up to {LONGEST_UNROLLED}") if first > LONGEST_UNROLLED else None
 
 
@@ -134,7 +134,7 @@ def few_enough_to_unroll(first):
     level="default",
 )
 def sum_first_n(x, n):
-    """Sum of the first n elements, (length,), () -> (), by a mask: all are read, and any n will do.
+    """Sum of the first n elements, (length,), () -> (), by a mask: reads all elements, and one program serves any n.
 
     Source: JAX's documentation, "Control flow and logical operators with JIT".
     """
@@ -143,13 +143,13 @@ def sum_first_n(x, n):
 
 @sum_first_n.implementation
 def static_slice(x, n, *, first):
-    """A slice by a static n: only n elements are read, and each n is a program of its own."""
+    """Slice by a static n: reads only n elements, and each n needs its own program."""
     return jnp.sum(x[:first])
 
 
 @sum_first_n.implementation(limit=few_enough_to_unroll)
 def unrolled(x, n, *, first):
-    """Python's loop to a static n, unrolled: an addition for each element, and each n is a program of its own."""
+    """Unrolled Python loop to a static n: one addition for each element, and each n needs its own program."""
     total = jnp.zeros((), x.dtype)
     for i in range(first):
         total = total + x[i]
@@ -158,29 +158,29 @@ def unrolled(x, n, *, first):
 
 @sum_first_n.implementation
 def fori_loop(x, n):
-    """`lax.fori_loop` to a dynamic n: only n elements are read, one after the other."""
+    """`lax.fori_loop` to a dynamic n: reads only n elements, in sequence."""
     return jax.lax.fori_loop(0, n, lambda i, total: total + x[i], jnp.zeros((), x.dtype))
 
 
 @sum_first_n.implementation(raises=IndexError)
 def traced_slice(x, n):
-    """A slice by a traced n: the result's shape would depend on a value, which no program's may."""
+    """Slice by a traced n: an error, because the shape of the result would depend on a value."""
     return jnp.sum(x[:n])
 
 
 EXPENSIVE_STEPS = 4
-"""Matrix products of the expensive branch: some milliseconds where the cheap one takes some tens of microseconds."""
+"""Matrix products of the expensive branch: some milliseconds; the cheap branch takes some tens of microseconds."""
 
 
 def cheap(x):
-    """2 x."""
+    """Return 2 x."""
     return 2 * x
 
 
 def expensive(x):
-    """Repeated tanh(y x), matrix products, (n, n) -> (n, n)."""
-    # Not element-wise: such branches fuse into one loop, out of which LLVM lifts a choice that is the same for all
-    # elements. Then the processor computes one branch under `jnp.where` too (measured with jax 0.10.2).
+    """Repeat y = tanh(y x), a matrix product, (n, n) -> (n, n)."""
+    # Element-wise branches would fuse into one loop, and LLVM hoists a choice that is the same for all elements out of
+    # this loop. Then the processor computes only one branch under `jnp.where` too (measured with jax 0.10.2).
     y = x
     for _ in range(EXPENSIVE_STEPS):
         y = jnp.tanh(y @ x)
@@ -188,7 +188,7 @@ def expensive(x):
 
 
 def expensive_in_numpy(x):
-    """The same with NumPy."""
+    """Compute `expensive` in NumPy."""
     y = x
     for _ in range(EXPENSIVE_STEPS):
         y = np.tanh(y @ x)
@@ -196,17 +196,17 @@ def expensive_in_numpy(x):
 
 
 def flops_of_branch(*, n, is_expensive):
-    """Floating-point operations of one branch; tanh is not among them."""
+    """Return the floating-point operations of one branch, without tanh."""
     return EXPENSIVE_STEPS * 2 * n**3 if is_expensive else n**2
 
 
 def matrix_and_choice(key, *, n, taken):
-    """Normal of variance 1 / n, shape (n, n), and whether the expensive branch is taken."""
+    """Return normal numbers of variance 1 / n, shape (n, n), and whether the expensive branch is taken."""
     return jax.random.normal(key, (n, n)) / n**0.5, jnp.bool_(taken == "expensive")
 
 
 def branch_in_numpy(x, is_expensive):
-    """The definition with NumPy, (n, n), () -> (n, n)."""
+    """Compute the chosen branch in NumPy, (n, n), () -> (n, n)."""
     return expensive_in_numpy(x) if is_expensive else 2 * x
 
 
@@ -224,7 +224,7 @@ def branch_in_numpy(x, is_expensive):
     level="default",
 )
 def branch(x, is_expensive):
-    """One of two functions by a value of the data, (n, n), () -> (n, n), by `lax.cond`: one is computed.
+    """One of two functions, chosen by a value of the data, (n, n), () -> (n, n), by `lax.cond`: one branch runs.
 
     Source: JAX's documentation, "Control flow and logical operators with JIT".
     """
@@ -233,44 +233,44 @@ def branch(x, is_expensive):
 
 @branch.implementation
 def switch(x, is_expensive):
-    """`lax.switch` by an index: one is computed."""
+    """`lax.switch` by an index: one branch runs."""
     return jax.lax.switch(is_expensive.astype("int32"), (cheap, expensive), x)
 
 
 @branch.implementation
 def where(x, is_expensive):
-    """`jnp.where`: both are computed, and one is thrown away."""
+    """`jnp.where`: both branches run, and one result is discarded."""
     return jnp.where(is_expensive, expensive(x), cheap(x))
 
 
 @branch.implementation(modes=("eager",))
 def python_if(x, is_expensive):
-    """Python's `if`, without a program: waits for the value, then computes one."""
+    """Python's `if` without jit: waits for the value, then runs one branch."""
     return expensive(x) if is_expensive else cheap(x)
 
 
 @branch.implementation(name="traced_if", raises=jax.errors.TracerBoolConversionError)
 def python_if_in_a_program(x, is_expensive):
-    """Python's `if` on a traced value: there is none to look at while the program is made."""
+    """Python's `if` on a traced value: an error, because the value is unknown during tracing."""
     return expensive(x) if is_expensive else cheap(x)
 
 
 EXPENSIVE_EVERY = 8
-"""Of the examples, one in so many takes the expensive branch."""
+"""One in EXPENSIVE_EVERY examples takes the expensive branch."""
 
 
 def examples_and_choices(key, *, examples, n):
-    """Normal of variance 1 / n, shape (examples, n, n), and which of them take the expensive branch, (examples,)."""
+    """Return normal examples of variance 1 / n, (examples, n, n), and which of them are expensive, (examples,)."""
     return jax.random.normal(key, (examples, n, n)) / n**0.5, jnp.arange(examples) % EXPENSIVE_EVERY == 0
 
 
 def branch_per_example_in_numpy(xs, are_expensive):
-    """The definition with NumPy."""
+    """Compute the branch of each example in NumPy."""
     return np.where(are_expensive[:, None, None], expensive_in_numpy(xs), 2 * xs)
 
 
 def cost_of_branch_per_example(*, examples, n):
-    """Each example's own branch."""
+    """Return the cost of running only the branch of each example."""
     flops = sum(flops_of_branch(n=n, is_expensive=place % EXPENSIVE_EVERY == 0) for place in range(examples))
     return Cost(flops=flops, bytes=2 * examples * n**2 * FLOAT_BYTES)
 
@@ -287,7 +287,7 @@ def cost_of_branch_per_example(*, examples, n):
     level="full",
 )
 def branch_per_example(xs, are_expensive):
-    """One of two functions for each example, (examples, n, n), (examples,) -> the same: `vmap` of `lax.cond`.
+    """One of two functions for each example, (examples, n, n), (examples,) -> (examples, n, n): vmapped `lax.cond`.
 
     Source: JAX's documentation, `jax.lax.cond`: under vmap both branches are computed.
     """
@@ -295,17 +295,17 @@ def branch_per_example(xs, are_expensive):
 
 
 def one_branch(is_expensive, x):
-    """The branch of one example."""
+    """Run the branch of one example."""
     return jax.lax.cond(is_expensive, expensive, cheap, x)
 
 
 @branch_per_example.implementation(name="where")
 def where_per_example(xs, are_expensive):
-    """`jnp.where`: both are computed for all examples, which is what `vmap` makes of `lax.cond`."""
+    """`jnp.where`: both branches run for all examples, as when `vmap` transforms `lax.cond`."""
     return jnp.where(are_expensive[:, None, None], expensive(xs), cheap(xs))
 
 
 @branch_per_example.implementation
 def map_cond(xs, are_expensive):
-    """`lax.map` of `lax.cond`: one example after the other, each only its own branch."""
+    """`lax.map` of `lax.cond`: examples in sequence, each with only its own branch."""
     return jax.lax.map(lambda one: one_branch(*one), (are_expensive, xs))

@@ -80,10 +80,10 @@ def make_decorator(
 
 @dataclass(frozen=True)
 class Skip:
-    """A declared reason not to run something, e.g. `Skip("needs 2 devices, found 1")`.
+    """A declared reason not to run a variant: `Skip("needs 2 devices, found 1")`.
 
     Args:
-      traced: Whether it is traced all the same, where it would be one program, so that its equations are counted.
+      traced: Whether the variant is traced nevertheless, if it is one program, so that its equations are counted.
     """
 
     reason: str
@@ -103,25 +103,25 @@ class NoReference:
 
 
 def no_reference(reason: str, *, comparable: bool = True) -> NoReference:
-    """In place of a reference: why there is none. The report shows it.
+    """State why a workload has no reference. The report shows the reason.
 
-    Variants are compared with the baseline variant instead; one that differs has no speedup.
+    Variants are compared with the baseline variant instead. A variant whose result differs has no speedup.
 
     Args:
-      comparable: False where variants may differ, such as draws of two generators of random numbers.
+      comparable: False if results of variants may differ, such as draws of two random number generators.
     """
     return NoReference(reason, comparable)
 
 
 @options("Peer")
 class Peer:
-    """The same computation in another library; it gets the inputs as NumPy arrays.
+    """The same computation in another library. It gets the inputs as NumPy arrays.
 
     Args:
-      function: Called with the workload's inputs and the params that it asks for.
-      limit: Params by name (and `backend`) -> `Skip` where the peer cannot or should not run, else None.
-      convert: (inputs as NumPy arrays) -> the function's arguments, in the library's own types; never timed. It copies
-        what the function changes in place.
+      function: Called with the workload's inputs and the params that its signature names.
+      limit: Params by name (and `backend`) -> `Skip` if the peer cannot or should not run, else None.
+      convert: (inputs as NumPy arrays) -> the function's arguments in the library's own types. It is not timed. It must
+        copy what the function changes in place.
     """
 
     function: Function = field(kw_only=False)
@@ -131,24 +131,24 @@ class Peer:
 
 @options("implementation")
 class ImplementationOptions:
-    """What `@some_workload.implementation` declares: another implementation of that workload, the decorated function.
+    """Options of `@some_workload.implementation`, which declares another implementation of a workload.
 
     Args:
-      name: Shown name, by default the function's.
-      modes: How it is executed, by default as the workload says.
-      limit: Params by name, and `backend` -> `Skip("why")` where it should not run, else None.
-      compiles: How many programs it may compile at most, in every mode but aot; by default as the workload says.
-      donate: Arguments, among those carried, whose memory a jitted call may take: `donate=("state",)`.
-      compiler_options: XLA's options that it is compiled with, by name: `{"xla_cpu_prefer_vector_width": 512}`. All of
-        its modes must be jit or aot.
-      tolerance: Largest error allowed of this implementation, such as one in a lower format; by default as the workload
-        says.
-      raises: The error that calling it must raise, as the documentation of what it does wrong has it. It is
-        recorded and shown; anything else is a failure.
-      traps: Kinds of traps that it has on purpose, in addition to those of the workload: `traps=("callbacks",)`. They
-        are shown as declared, not as warnings; docs/traps.md lists the kinds.
+      name: Name in the report; default: the function's.
+      modes: Modes in which it runs; default: the workload's.
+      limit: Params by name, and `backend` -> `Skip("why")` if it should not run, else None.
+      compiles: Maximum number of programs it may compile, in every mode but aot; default: the workload's.
+      donate: Carried arguments that a jitted call donates: `donate=("state",)`.
+      compiler_options: XLA options of its compilation, by name: `{"xla_cpu_prefer_vector_width": 512}`. All of its
+        modes must be jit or aot.
+      tolerance: Largest error allowed of this implementation, for example in a lower precision; default: the
+        workload's.
+      raises: Error that a call must raise, for an implementation that shows a documented mistake. Any other outcome is
+        a failure.
+      traps: Kinds of traps that it contains on purpose, in addition to those of the workload: `traps=("callbacks",)`.
+        The report shows them as declared, not as warnings; docs/traps.md lists the kinds.
     Raises:
-      DeclarationError: An option, a mode, an argument or a param that does not exist; a name that is taken.
+      DeclarationError: An option, a mode, an argument or a param does not exist, or a name is taken.
     """
 
     name: str | None = None
@@ -164,13 +164,13 @@ class ImplementationOptions:
 
 @options("State")
 class State:
-    """What goes from one call to the next.
+    """State that one call passes to the next.
 
     Args:
-      carry: Argument -> index of the output that takes its place in the next call: `carry={"state": 0}`. Every block
-        of calls begins with the inputs. In a stream the state goes from one tuple's call to the next, and the
-        reference does the same.
-      donate: Carried arguments whose memory a jitted call of the workload's first implementation may take.
+      carry: Argument -> index of the output that replaces it in the next call: `carry={"state": 0}`. Every block of
+        calls starts from the inputs. In a stream, the state passes from one tuple's call to the next, also in the
+        reference.
+      donate: Carried arguments that a jitted call of the workload's first implementation donates.
     """
 
     carry: Mapping[str, int] = field(default_factory=dict)
@@ -179,13 +179,13 @@ class State:
 
 @options("Caching")
 class Caching:
-    """What else the `caching` probe tries; as new, params with other values, or a function of params that gives them.
+    """Additional calls of the `caching` probe: params with other values, or a function of params that returns them.
 
     Args:
-      new_shape: What changes the shapes that inputs() gives: `lambda *, n: {"n": n + 1}`.
-      new_static: What changes a static argument, which the implementations take.
-      default_threshold: Whether to try a persistent cache that keeps what JAX keeps by itself: programs that took at
-        least a second to compile.
+      new_shape: Params that change the shapes of inputs(): `lambda *, n: {"n": n + 1}`.
+      new_static: Params that change a static argument of the implementations.
+      default_threshold: Whether to try a persistent cache with JAX's default threshold, which keeps only programs that
+        took at least one second to compile.
     """
 
     new_shape: Changes | None = None
@@ -195,13 +195,13 @@ class Caching:
 
 @options("Needs")
 class Needs:
-    """What a case's processes are given.
+    """Requirements of a case's processes.
 
     Args:
-      devices: How many devices a case uses, a number or a function of params. On the CPU so many are made.
-      config: What is set in `jax.config`, a mapping or a function of params: `config={"jax_enable_x64": True}`.
-      host: Arguments that stay NumPy arrays in the host's memory, as a data loader gives them; others are on the
-        device before anything is timed.
+      devices: Number of devices that a case uses, or a function of params. On the CPU, so many are simulated.
+      config: Values of `jax.config`, a mapping or a function of params: `config={"jax_enable_x64": True}`.
+      host: Arguments that stay NumPy arrays in host memory, as a data loader returns them. Other arguments are on the
+        device before the clock starts.
     """
 
     devices: int | Callable[..., int] = 1
@@ -211,12 +211,12 @@ class Needs:
 
 @options("Items")
 class Items:
-    """How many items a call processes, so that its throughput stands next to its time: `Items("tokens", 4096)`.
+    """Number of items that one call processes; the report then shows throughput: `Items("tokens", 4096)`.
 
     Args:
-      unit: What they are, in the plural; the same in all cases. Throughput is shown in `tokens/s`.
-      count: How many of them one call processes, of a stream one pass: a number, or a function of params,
-        `lambda *, batch, length: batch * length`.
+      unit: Name of the items, in the plural, equal in all cases. Throughput is shown in `tokens/s`.
+      count: Items of one call, or of one pass of a stream: a number, or a function of params, `lambda *, batch, length:
+        batch * length`.
     """
 
     unit: str = field(kw_only=False)
@@ -225,58 +225,58 @@ class Items:
 
 @options("workload")
 class Declaration:
-    """What `@workload` declares: a workload, and the decorated function as its first implementation.
+    """Options of `@workload`, which declares a workload with the decorated function as its first implementation.
 
-    The function's positional arguments are pytrees of arrays; its keyword-only arguments are params, fixed before
+    The function's positional arguments are pytrees of arrays. Its keyword-only arguments are params, fixed before
     compilation. Every other function gets the params that its signature names.
 
     Args:
-      inputs: (key, *, params) -> an array or a tuple of arguments; `key` is a `jax.random.key`. Never timed.
-      reference: The same inputs as float64 (int64) NumPy arrays -> the trusted result; or `no_reference("why")`. What
-        it cannot tell is NaN, there and in what `compare` gives; the record then says how much was not checked.
+      inputs: `(key, *, params)` -> an array or a tuple of arguments; `key` is a `jax.random.key`. It is not timed.
+      reference: The same inputs as float64 (int64) NumPy arrays -> the trusted result; or `no_reference("why")`. An
+        entry that the reference cannot compute is NaN; the record then states how much was not checked.
       params: Name -> values: a value, a tuple, or `levels(...)` by level.
       cost: Params by name -> `Cost(flops=, bytes=)` of one call.
-      items: What one call processes, for throughput: `Items("tokens", lambda *, batch, length: batch * length)`.
+      items: Items of one call, for throughput: `Items("tokens", lambda *, batch, length: batch * length)`.
       peers: Name -> the same computation in another library, a function or a `Peer`.
-      modes: How implementations are executed, unless they say otherwise; by default eager, jit and aot (a stream:
-        eager and jit). `mixed` is Python code that JAX does not trace as a whole.
-      implementation: Name of the function as an implementation, by default the workload's.
-      limit: Params by name, and `backend` -> `Skip("why")` where this first implementation should not run, else None.
-      compiler_options: XLA's options that this first implementation is compiled with, by name. All of its modes must
-        be jit or aot.
-      baseline: The variant that speedups refer to, `implementation:mode`; by default the first.
-      tolerance: Largest error allowed, relative to the reference's largest entry; then rounding explains no more. By
-        default it follows from the formats of the baseline variant, the precision of products and the problem's
-        conditioning.
-      time_limit_s: Longest time for one stage of one variant (compile, one block …) before it counts as hung: also
-        its compile budget.
-      stream: Inputs are a list of argument tuples, and one call is a pass over all of them, such as batches of
-        different lengths. The reference is called for each; the cost is that of a pass.
-      compiles: The recompile budget: how many programs a `jit` variant may compile at most until a second, equal call
-        (of a stream, pass) has ended. A number, or a function of params. More fails the case.
-      state: What goes from one call to the next: `State(carry={"state": 0}, donate=("state",))`.
-      caching: What else the `caching` probe tries: `Caching(new_shape=lambda *, n: {"n": n + 1})`.
-      needs: What a case's processes are given: `Needs(devices=8, config={"jax_enable_x64": True}, host=("images",))`.
-      representative: Params of the one case that represents the workload where every case would be too much; by
-        default the first value of each.
-      compare: result as NumPy arrays -> what of it the reference gives, where it is not the result itself, such as the
-        moments of random numbers; keyword-only `inputs` are the arguments, as NumPy arrays too. Never timed.
-      data: () -> which data inputs() uses, where that depends on what there is: in words, or as a `DataSource`, which
-        can tell that `--data` has none of the files that were looked for.
-      published: Figures of others that stand beside ours.
-      reported: Reports that a release of jax changed its time: `Reported(source="jax issue 40150", before="0.4.31",
-        after="0.4.33", factor=60)`. A comparison of two releases says whether that is so here.
-      answer: What the workload tells to answer its suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
+      modes: Modes of implementations that declare none; default: eager, jit and aot (of a stream: eager and jit).
+        `mixed` is Python code that JAX does not trace as a whole.
+      implementation: Name of the function as an implementation; default: the workload's.
+      limit: Params by name, and `backend` -> `Skip("why")` if this first implementation should not run, else None.
+      compiler_options: XLA options of this first implementation, by name. All of its modes must be jit or aot.
+      baseline: Variant that speedups refer to, `implementation:mode`; default: the first.
+      tolerance: Largest error allowed, relative to the reference's largest entry. The default follows from the formats
+        of the baseline variant, the precision of products and the conditioning of the problem.
+      time_limit_s: Longest time in seconds for one stage of one variant (compilation, one block …) before it counts as
+        hung. It is the compile budget, too.
+      stream: Whether inputs are a list of argument tuples. One call is then a pass over all of them, such as batches of
+        different lengths. The reference is called for each tuple; the cost is that of a pass.
+      compiles: Recompile budget: maximum number of programs that a `jit` variant compiles until a second, equal call
+        (of a stream: pass) has ended. A number, or a function of params. A case that exceeds it fails.
+      state: State that one call passes to the next: `State(carry={"state": 0}, donate=("state",))`.
+      caching: Additional calls of the `caching` probe: `Caching(new_shape=lambda *, n: {"n": n + 1})`.
+      needs: Requirements of a case's processes: `Needs(devices=8, config={"jax_enable_x64": True}, host=("images",))`.
+      representative: Params of the case that represents the workload where measuring every case would take too long;
+        default: the first value of each param.
+      compare: Result as NumPy arrays -> the part or property that the reference returns, such as the moments of random
+        numbers. Its keyword-only `inputs` are the arguments as NumPy arrays. It is not timed.
+      data: () -> the data that inputs() uses, in words or as a `DataSource`, which can state that the folder `--data`
+        has none of the expected files.
+      published: Published figures to compare with.
+      reported: Reports that a release of jax changed the workload's time: `Reported(source="jax issue 40150",
+        before="0.4.31", after="0.4.33", factor=60)`. A comparison of two releases states whether the change occurs
+        here.
+      answer: Variants and metric that answer the suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
         workload of a suite has it.
-      measures: `"compilation"` where compiling is what is measured: every case then compiles in at least three cold
-        processes at each level, and its calls are timed in the fewest processes that have an interval.
-      queued: How many calls are queued: besides the time of a call that is waited for, each process times so many that
-        are issued one after the other and waited for once, as in a training loop. An integer of 2 or more; where calls
-        are slow, fewer are queued.
-      level: The lowest level that measures it: quick, default or full.
-      name: Of the workload; by default the function's. A `functools.partial` needs one, and each workload of a loop.
-      traps: Kinds of traps that every implementation has on purpose: `traps=("callbacks",)`. They are shown as
-        declared, not as warnings; docs/traps.md lists the kinds.
+      measures: `"compilation"` if compilation is what is measured: every case then compiles in at least three cold
+        processes at each level, and its calls are timed in the fewest processes that give an interval.
+      queued: Number of queued calls, an integer ≥ 2. In addition to single calls, each process times so many calls that
+        are issued one after the other and waited for once, as in a training loop. Slow calls are queued in smaller
+        numbers.
+      level: Lowest level that measures it: quick, default or full.
+      name: Name of the workload; default: the function's. A `functools.partial`, and each workload of a loop, needs
+        one.
+      traps: Kinds of traps that every implementation contains on purpose: `traps=("callbacks",)`. The report shows them
+        as declared, not as warnings; docs/traps.md lists the kinds.
     Raises:
       DeclarationError: Names that do not fit together.
     """

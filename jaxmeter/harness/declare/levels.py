@@ -17,7 +17,7 @@ Values = Param | tuple[Param, ...] | list[Param]
 
 
 class DeclarationError(Exception):
-    """A suite declares something that cannot be; the message names the workload and what exists."""
+    """An invalid declaration in a suite. The message names the workload and what is allowed."""
 
 
 LEVELS = ("quick", "default", "full")
@@ -60,7 +60,7 @@ class Levels:
 def levels(
     *, quick: Values = (), default: Values = (), full: Values = (), by_device: Mapping[str, Values] | None = None
 ) -> Levels:
-    """Values of a param by level: `levels(quick=100, default=(1_000, 10_000), by_device={"gpu": 1_000_000})`."""
+    """Return a param's values by level: `levels(quick=100, default=(1_000, 10_000), by_device={"gpu": 1_000_000})`."""
     return Levels(
         quick=_make_tuple(quick),
         default=_make_tuple(default),
@@ -91,7 +91,7 @@ def _make_param(value: Any) -> Param:
 
 
 def itemsize(dtype: str) -> int:
-    """Bytes of one element, for NumPy's dtypes and bfloat16 and its kin."""
+    """Return the bytes of one element of a NumPy dtype, bfloat16 or another dtype of ml_dtypes."""
     return numpy.dtype(getattr(ml_dtypes, dtype, dtype)).itemsize
 
 

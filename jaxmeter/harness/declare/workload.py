@@ -45,18 +45,18 @@ _Placed = TypeVar("_Placed", Published, Reported)
 
 @dataclass(eq=False)
 class Workload:
-    """What is computed, and one or more implementations that must give the same answer.
+    """A computation, and one or more implementations that must give the same result.
 
-    Made by the decorator `workload`; calling it calls the function that it decorates. Its own decorator
-    `implementation` adds another; `ImplementationOptions` describes the options.
+    The decorator `workload` makes it. A call of the workload calls the decorated function. Its own decorator
+    `implementation` adds another implementation; `ImplementationOptions` describes the options.
 
     Args:
-      name: As declared, else that of the decorated function.
-      module: The module that declares it.
-      function: Its positional arguments name those of every implementation.
-      declaration: All that is declared of it but further implementations.
-      origin: Where it is declared; None outside a module's top.
-      of_import: What the import of its module has changed in `jax.config`.
+      name: As declared, else the name of the decorated function.
+      module: Module that declares it.
+      function: The decorated function, whose positional arguments name those of every implementation.
+      declaration: Everything that is declared of it except further implementations.
+      origin: Where it is declared; None outside the top level of a module.
+      of_import: Changes of `jax.config` by the import of its module.
     """
 
     name: str
@@ -84,8 +84,13 @@ class Workload:
         return read_first_line(self.function)
 
     @property
+    def __name__(self) -> str:
+        """Its name, as of a function."""
+        return self.name
+
+    @property
     def location(self) -> str:
-        """`file:line` of its declaration; the module's name where that is not known."""
+        """Place of its declaration (file and line); the module's name if the place is not known."""
         return self.module if self.origin is None else self.origin.location
 
     @property
@@ -102,7 +107,7 @@ class Workload:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """Names of all variants, `implementation:mode`."""
+        """Names of all variants, which have the implementation and the mode."""
         return list_variants(self.implementations)
 
     @property

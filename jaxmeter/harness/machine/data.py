@@ -12,11 +12,11 @@ DATA_VARIABLE = "JAXMETER_DATA"
 
 @dataclass(frozen=True)
 class DataSource:
-    """Which data a workload's inputs are.
+    """Data that a workload's inputs come from.
 
     Args:
-      words: What they are called: `synthetic, seeded`.
-      missing: Where `--data` is given and has none of the files that were looked for: those, in words.
+      words: Name of the data: `synthetic, seeded`.
+      missing: Files that were expected in the folder `--data`, in words, if none of them is there.
     """
 
     words: str
@@ -32,12 +32,12 @@ def data_folder(*, required: Literal[True]) -> Path: ...
 
 
 def data_folder(*, required: bool = False) -> Path | None:
-    """The folder given with `--data`; None without one, and a suite then makes data of the same shape.
+    """Return the folder given with `--data`; None without one, and the suite then generates data of the same shape.
 
     Args:
-      required: Whether the suite can make none.
+      required: Whether the suite cannot generate data.
     Raises:
-      FileNotFoundError: There is none, and it is required.
+      FileNotFoundError: There is no folder, and it is required.
     """
     folder = os.environ.get(DATA_VARIABLE)
     if not folder and required:

@@ -10,8 +10,8 @@ SUITES_ARE_FOR = (0, 9)
 """The oldest release that our own suites are written for. An older one may lack what they, or flax, call."""
 
 BUDGETS_ARE_FOR = (0, 10)
-"""The oldest release that declared numbers of compilations hold for. jax 0.5.0 compiles a program once more when a call
-follows `lower().compile()`; that is a fact about the release, and no fault of the program."""
+"""The oldest release that declared numbers of compilations hold for. jax 0.4.38 and 0.5.0, for example, compile a
+program again when the first call follows `lower().compile()`: a fact about the release, and no fault of the program."""
 
 _FROM = re.compile(r"cannot import name '([^']+)' from '([^']+)'")
 _OPTION = re.compile(r"\b(\w+)\(\) got an unexpected keyword argument '(\w+)'")

@@ -52,14 +52,14 @@ def describe_self_test(found: SelfTest | None) -> tuple[str, ...]:
 
 
 def _describe_speedups(speedups: Tally, found: SelfTest) -> Iterator[str]:
-    yield from _describe_errors("Equal programs beside each other in a run", speedups, found)
+    yield from _describe_errors("Equal programs interleaved in one run", speedups, found)
     yield f"Their {_describe_held('the true ratio, 1,', speedups, found)}."
     yield _describe_smallest(speedups)
 
 
 def _describe_times(times: Tally | None, found: SelfTest) -> Iterator[str]:
     if times is None:
-        yield "Times of two runs were not compared: they have no reference speed in common."
+        yield "Times of two runs were not compared: they have no calibration loop in common."
         return
     yield from _describe_errors("One program's normalised time in two runs", times, found)
     honest = [100 * hold_another(found.shown_confidence, degrees) for degrees in (MANY_DEGREES, FEWEST_PROCESSES - 1)]

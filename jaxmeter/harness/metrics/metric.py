@@ -151,7 +151,7 @@ class Lack(StrEnum):
     WITHHELD = "withheld"
     """It is measured and not given: the result may not be that of the baseline variant."""
 
-    NOT_NORMALISED = "no reference speed"
+    NOT_NORMALISED = "no calibration loop"
     """Nothing tells how fast the machine was meanwhile."""
 
 

@@ -190,7 +190,7 @@ class Case:
     def why_lost(self) -> str:
         """Why a case has no record."""
         if (stop := self.run.record.stopped) is not None:
-            return f"no record: the run stopped before it, since {explain_stop(stop)}; --resume goes on with the run"
+            return f"no record: the run stopped before it, since {explain_stop(stop)}; continue it with --resume"
         return "no record: the run ended before the case did, or its record cannot be read"
 
     @cached_property

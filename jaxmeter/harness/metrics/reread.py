@@ -30,7 +30,7 @@ def read_process(path: Path, planned: PlannedCase) -> ProcessRecord:
     if process.case != planned.id or not names >= {*process.outcomes, *timed}:
         raise UnreadableError(f"{path}: of another case than {planned.name}")
     if not is_sound(process):
-        raise UnreadableError(f"{path}: holds times that nobody can have measured")
+        raise UnreadableError(f"{path}: holds times that cannot have been measured")
     return process
 
 

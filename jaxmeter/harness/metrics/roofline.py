@@ -17,7 +17,7 @@ from jaxmeter.harness.traces.roofline import HIGHEST_SHARE
 DECLARED = "declared"
 
 ABOVE_PEAK = "above the peak: its declared cost or the peak is wrong"
-ABOVE_BANDWIDTH = "above the memory's peak: its data stays in a cache, or its declared bytes or the peak are wrong"
+ABOVE_BANDWIDTH = "above the memory's peak: its data stays in a cache, or the declared bytes or the peak are wrong"
 
 
 def find_cost(source: Readable, what: str) -> tuple[float, str] | None:

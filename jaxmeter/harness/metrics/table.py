@@ -91,9 +91,8 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
         definition=(
-            "execution_s block by block over the calibration loop beside it, or over calibration_s where a block lasts "
-            "longer than "
-            f"{SLOW_SPELL_S:g} s: the median over the clean blocks of one process."
+            "execution_s of each block divided by the time of the calibration loop next to it, or by calibration_s "
+            f"where a block lasts longer than {SLOW_SPELL_S:g} s: the median over the clean blocks of one process."
         ),
     ),
     _timed(
@@ -192,6 +191,7 @@ _MEASURED = (
     ),
     _in_program(
         name="hlo_instructions",
+        in_history=True,
         budget="instructions",
         title="HLO instructions",
         column="Instructions",
@@ -201,6 +201,7 @@ _MEASURED = (
     ),
     _in_program(
         name="hlo_fusions",
+        in_history=True,
         budget="fusions",
         title="fusions",
         definition="Fusions in the optimised program: operations that run as one kernel or loop.",
@@ -221,7 +222,7 @@ _MEASURED = (
         name="executable_bytes",
         title="executable",
         family=Family.PROGRAM,
-        definition="Size of the serialised executable, as the persistent cache would hold it before compression.",
+        definition="Size of the serialised executable, as in the persistent cache before compression.",
     ),
     _in_program(
         name="counted_flops",
@@ -306,9 +307,7 @@ _MEASURED = (
     _compiled(
         name="export_s",
         title="export",
-        definition=(
-            "`jax.export.export` and `.serialize` of the function that was traced before: lowering anew, and writing."
-        ),
+        definition=("`jax.export.export` and `.serialize` of a function that was traced before; it is lowered again."),
     ),
     _compiled(
         name="exported_load_s",
@@ -338,7 +337,7 @@ _MEASURED = (
     _cached(
         name="cached_s",
         title="filled cache",
-        definition="The same in a fresh process whose persistent compilation cache holds the program.",
+        definition="The same in a fresh process, with the program in the persistent compilation cache.",
     ),
     _cached(
         name="warm_s",
@@ -349,8 +348,8 @@ _MEASURED = (
         name="default_threshold_s",
         title="JAX's threshold",
         definition=(
-            "As cached_s, but the cache holds what a process before has kept by JAX's own thresholds: a program that "
-            "took at least a second to compile. A shorter one compiles again."
+            "As cached_s, but the cache was filled with JAX's own thresholds, which keep programs that took at least a "
+            "second to compile. Other programs compile again."
         ),
     ),
     _cached(
@@ -397,7 +396,7 @@ _MEASURED = (
         name="code_bytes",
         title="code size",
         column="code",
-        definition="Size of the generated code (`memory_analysis`); 0 where the backend does not tell.",
+        definition="Size of the generated code (`memory_analysis`); 0 where the backend does not report it.",
     ),
     _planned(
         name="planned_peak_bytes",
@@ -408,8 +407,9 @@ _MEASURED = (
         column="Planned",
         detail="at its peak",
         definition=(
-            "The most that the program holds at once on one device, by the compiler's plan: `peak_memory_in_bytes`, or"
-            " arguments + outputs + temporaries - aliased where that leaves out temporaries (CPU) or is not told."
+            "The most memory that the program needs at once on a device, by the compiler's plan: "
+            "`peak_memory_in_bytes`, or arguments + outputs + temporaries - aliased where that leaves out temporaries "
+            "(CPU) or is not reported."
         ),
     ),
     _planned(

@@ -238,8 +238,8 @@ def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Itera
     ratio = speedup([math.log(one / alone) for one, alone in known])
     if beside_s > SHORTEST_ALTERNATED_S and ratio.estimate > 1 and differs(ratio, minimum_effect=ALTERNATION_EFFECT):
         yield (
-            f"{1e3 * beside_s:.3g} ms a call beside the other variants, {1e3 * alone_s:.3g} ms alone: in calls over 1 "
-            "ms the caches hold the other variant's data at first"
+            f"{1e3 * beside_s:.3g} ms a call interleaved with the other variants, {1e3 * alone_s:.3g} ms alone: in "
+            "calls over 1 ms the caches hold the other variant's data at first"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from types import MemberDescriptorType
 from typing import Any
 
 import jax
@@ -41,6 +42,21 @@ def has(item: Any, slot: str) -> bool:
         object.__getattribute__(item, slot)
         return True
     return False
+
+
+def fill_slot(item: Any, slot: str, value: Any) -> None:
+    """Set a slot of an object, also of a frozen one and of one whose type is not written in Python."""
+    _find_slot(item, slot).__set__(item, value)
+
+
+def empty_slot(item: Any, slot: str) -> None:
+    """Delete what a slot of an object holds."""
+    _find_slot(item, slot).__delete__(item)
+
+
+def _find_slot(item: Any, slot: str) -> MemberDescriptorType:
+    found = (kind.__dict__.get(slot) for kind in type(item).__mro__)
+    return next(one for one in found if isinstance(one, MemberDescriptorType))
 
 
 def get_own(item: Any) -> dict[str, Any]:

@@ -54,14 +54,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True, repr=False)
 class Measurement:
-    """Functions, measured in their modes. Printing it shows a table.
+    """Results of functions in their modes. Printing it shows a table.
 
     Args:
-      case: What was measured, as a run's manifest would plan it.
-      record: The results, as a run's case record would hold them.
-      environment: Where.
+      case: What was measured, as in the manifest of a run.
+      record: The results, as in the case record of a run.
+      environment: Device and versions.
       settings: How it was timed.
-      process: The raw samples; None where nothing was timed.
+      process: The raw samples; None if nothing was timed.
     """
 
     case: PlannedCase

@@ -18,7 +18,7 @@ Functions = Callable[..., Any] | Mapping[str, Callable[..., Any]]
 
 @dataclass(frozen=True)
 class Measure:
-    """`measure(function, *args, **kwargs)` measures a call; `measure.with_options(...)` measures it otherwise."""
+    """`measure(function, *args, **kwargs)` measures a call; `measure.with_options(...)` changes how."""
 
     options: Options = field(default_factory=Options)
 
@@ -71,7 +71,7 @@ def _describe_all(functions: Functions) -> dict[str, Given]:
         given = describe_callable(functions)
         return {given.name: given}
     if not functions:
-        raise ValueError('there is no function to measure; pass one, or several by name: {"old": f, "new": g}')
+        raise ValueError('no function to measure; pass one, or several by name: {"old": f, "new": g}')
     for name in functions:
         if not _is_name(name):
             raise ValueError(f'a function\'s name must be a text without a colon, as in {{"old": f}}; got {name!r}')

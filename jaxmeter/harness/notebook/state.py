@@ -19,7 +19,9 @@ import jax
 import numpy
 
 from jaxmeter.harness.notebook.contents import (
+    empty_slot,
     fill,
+    fill_slot,
     get_own,
     has,
     is_equal,
@@ -172,8 +174,8 @@ class State:
             self._seen[id(item)] = item  # so that no other object gets its id
             if len(self._seen) > MOST_OBJECTS:
                 raise StateError(
-                    f"'{re.split(r'[.[]', name)[0]}' holds more than {MOST_OBJECTS:,} objects, too many to keep and to "
-                    "put back; nothing was run; pass the arrays that the function needs as arguments"
+                    f"'{re.split(r'[.[]', name)[0]}' holds more than {MOST_OBJECTS:,} objects, too many to save and "
+                    "restore; nothing was run; pass the arrays that the function needs as arguments"
                 )
             waiting.extend(self._look(item, name))
 
@@ -242,9 +244,9 @@ class State:
             attributes = get_own(item)
             for slot in slots:
                 if slot in kept:
-                    object.__setattr__(item, slot, kept[slot])
+                    fill_slot(item, slot, kept[slot])
                 elif has(item, slot):
-                    object.__delattr__(item, slot)
+                    empty_slot(item, slot)
             attributes.clear()
             attributes.update({name: value for name, value in kept.items() if name not in slots})
 
@@ -275,8 +277,8 @@ class State:
         self._reached_bytes += size
         if self._reached_bytes > LARGEST_REACHED_BYTES:
             raise StateError(
-                f"the function uses '{name}', which it could change in place; with it its variables hold more than "
-                f"{LARGEST_REACHED_BYTES // 2**20} MB; nothing was run; pass it as an argument"
+                f"the function uses '{name}', which it could change in place; its variables exceed "
+                f"{LARGEST_REACHED_BYTES // 2**20} MB with it; nothing was run; pass it as an argument"
             )
 
     def _add(

@@ -148,5 +148,5 @@ def choose_suspects(cases: Sequence[PlannedCase], suspects: Suspects) -> tuple[P
     chosen = tuple(case for case in found if case is not None)
     if not chosen:
         names = ", ".join(sorted(wanted)) or "none named"
-        raise UsageError(f"--suspects: no kept program of the earlier run stands beside any of them ({names})")
+        raise UsageError(f"--suspects: the earlier run kept no program of any of them ({names})")
     return chosen

@@ -142,7 +142,7 @@ class _Execution:
             self.watcher.said(describe_used_up(self.budget_s, self.holders.find_longest()))
         for case in self.manifest.cases:
             if case.id not in self.done or self.done[case.id].is_lost:
-                self.watcher.case_lost(case, f"the budget of {self.budget_s:g} s is used up; go on with --resume")
+                self.watcher.case_lost(case, f"the budget of {self.budget_s:g} s is used up; continue with --resume")
             else:
                 self.watcher.case_ended(self.done[case.id], self._elapsed_s())
 

@@ -49,7 +49,7 @@ def describe_overrun(ended: Ended, process: str, allowance: Allowance) -> str:
         )
     return (
         f"{was} when {budget} had been used up for {allowance.grace_s:g} s, so it was ended; "
-        "go on with --resume, or give a larger --budget"
+        "continue with --resume, or give a larger --budget"
     )
 
 

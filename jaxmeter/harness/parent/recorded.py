@@ -50,7 +50,7 @@ def _refuse_inside(name: str, run: Path) -> None:
     path = Path(name).expanduser()
     if path.exists() and path.resolve().is_relative_to(run.resolve()):
         raise UsageError(
-            f"--suites {name}: lies inside the run {run}, whose files may be somebody else's; look into it, and copy "
+            f"--suites {name}: lies inside the run {run}, which may come from another person; read the file, then copy "
             "it to a folder of your own"
         )
 

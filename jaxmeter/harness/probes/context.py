@@ -194,7 +194,7 @@ class Context:
           ReplayError: It cannot be run here.
         """
         if self.folder is None or planned.replays is None:
-            raise ReplayError("there is no folder with the kept program")
+            raise ReplayError("no folder with the kept program")
         try:
             data = read_kept(self.folder.exported(planned.name), LARGEST_PROGRAM)
         except OSError as error:
@@ -220,7 +220,7 @@ class Context:
             if unsafe := [name for name, value in options.items() if not is_plain_setting(name, value)]:
                 raise ReplayError(f"the kept program was compiled with {unsafe[0]!r}, which may name a file")
             if unknown := set(donate) - set(workload.arguments):
-                raise ReplayError(f"the kept program donates {min(unknown)!r}, which is no argument any more")
+                raise ReplayError(f"the kept program donates {min(unknown)!r}, which is no longer an argument")
         how = How(
             carry=workload.carried,
             donate=workload.find_positions(donate),
@@ -286,7 +286,7 @@ class Context:
 
     def _call_judging_variant(self) -> Any:
         if self.judging_variant is None:
-            return Unavailable("there is no variant to compare with")
+            return Unavailable("no variant to compare with")
         try:
             result = self.call_apart(self.judging_variant)
         except Exception as error:  # noqa: BLE001  a suite's code may raise anything, which its own check records

@@ -26,7 +26,7 @@ def keep_program(variant: str, prepared: Prepared, context: Context) -> Outcome:
     if stages is None:
         return _not_kept("a pass over a stream has a program for each type of arguments, and none by itself")
     if context.folder is None:
-        return _not_kept("there is no folder to keep it in")
+        return _not_kept("no folder to write it to")
     if context.folder.exported(variant).exists():  # this process is there to fill the cache once more
         return Outcome(status=Status.OK)
     lowering_s = (stages.trace_s or 0.0) + stages.lower_s

@@ -150,7 +150,7 @@ def _draw(context: Context, leaves: int, call_s: float, *, inside: bool) -> Draw
 def _make_draws(context: Context, leaves: int, call_s: float, *, inside: bool) -> Drawn:
     none = [0.0] * leaves
     if context.judge is None:
-        return Drawn(none, "there is no variant of JAX's own to make draws with", inside=inside)
+        return Drawn(none, "no variant in JAX can make the draws", inside=inside)
     read = partial(read_result, context=context)
     coarse = find_coarse(context) if inside else None
     try:

@@ -20,14 +20,14 @@ from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.record import Outcome, Status
 
-NO_COUNTER = "neither the device's allocator nor the system tells measured peak memory here"
+NO_COUNTER = "neither the device's allocator nor the system reports peak memory here"
 HIDDEN = "a call's peak hides below an earlier one of its process, which the allocator cannot forget"
 TOO_SMALL = (
-    "the process grows by less than 1 MiB during a call: it holds little beside its arguments, or holds it in memory "
+    "the process grows by less than 1 MiB during a call: it needs little in addition to its arguments, or uses memory "
     "kept from the calls before"
 )
 
-COMPILED = "every call compiles, and what the compiler holds is in the measured peak memory"
+COMPILED = "every call compiles, and the measured peak includes the compiler's own memory"
 
 SMALLEST_BYTES = 2**20
 """The kernel's count of resident memory is off by some tens of KiB (it is kept per core)."""

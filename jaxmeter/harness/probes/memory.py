@@ -56,9 +56,11 @@ def _try_donation(stages: Stages, context: Context) -> tuple[int | None, tuple[s
     if stages.donated is None:
         return None, ()
     if stages.events.hits:
-        return None, ("what donating saves is told where its program was compiled first: here it came from the cache",)
+        return None, ("what donation saves is known only where the program was compiled: here it came from the cache",)
     if stages.compile_s > LONGEST_COMPILE_S:
-        return None, (f"not compiled again to see what donating saves: compiling took {stages.compile_s:.1f} s",)
+        return None, (
+            f"not compiled a second time to see what donation saves: compilation took {stages.compile_s:.1f} s",
+        )
     plain = planned_peak_bytes(stages.compiled, context.platform)
     try:
         with warnings.catch_warnings():

@@ -178,7 +178,7 @@ class RemoteVariant:
         self._take(Turn(variant=self.there, step=Step.RECORD, cores=cores))
         told = self.last.process
         if told is None:
-            raise ArmError("its process has told no samples")
+            raise ArmError("its process reported no samples")
         blocks = tuple(
             msgspec.structs.replace(block, calibration_s=calibration_s)
             for block, calibration_s in zip(told.blocks, self._calibrations_s, strict=True)

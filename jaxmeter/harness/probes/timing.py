@@ -86,7 +86,7 @@ def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:
     context.variant = None
     context.stage("inputs in lock-step")
     if context.arms is None:
-        raise ArmError("this process was not told where it is")
+        raise ArmError("this process has no address of the other environment")
     meeting = stack.enter_context(meet(context.arms[arm]))
     todays = hash_arguments(context.arguments)
     if meeting.inputs != todays:  # jax.random need not draw the same in another version

@@ -99,9 +99,9 @@ def _explain(output: Output, spread: float) -> str:
     share = 0.0 if output.update is None else output.update.share or 0.0
     named = f"output {path}" if path else "the output"
     return (
-        f"{named} is within its tolerance of an argument's old value, and its update is not the reference's: it makes "
-        f"{share:.3g} of that, allowed {1 - ALLOWED:g} to {1 + ALLOWED:g}; values moved by one unit in the last place "
-        f"change that by {spread:.2g}; a given tolerance= leaves updates unchecked"
+        f"{named} is within its tolerance of an argument's old value, but its update differs from the reference's: "
+        f"{share:.3g} of it, allowed {1 - ALLOWED:g} to {1 + ALLOWED:g}; inputs moved by one unit in the last place "
+        f"change this share by {spread:.2g}; with a given tolerance=, updates are not checked"
     )
 
 

@@ -131,7 +131,7 @@ def _with_constants(compiled: Any, text: str) -> str:
         options.print_large_constants = True
         return "\n".join(module.to_string(options) for module in compiled.runtime_executable().hlo_modules())
     except (ImportError, AttributeError) as error:
-        raise NoTextError("this jaxlib does not tell the values of large constants") from error
+        raise NoTextError("this jaxlib does not print the values of large constants") from error
 
 
 def _operations(operation: Any) -> int:

@@ -127,8 +127,8 @@ def refuse_hidden_arrays(arguments: Arguments, names: tuple[str, ...] = ()) -> N
         is_data = hasattr(leaf, "__dataclass_fields__")
         line = f"jax.tree_util.register_dataclass({kind})" if is_data else "@jax.tree_util.register_pytree_node_class"
         raise RefusedError(
-            f"{name_leaf(path, names)} is a {kind}, which is no pytree of JAX: jit would take the arrays inside "
-            f"for constants; write {line}"
+            f"{name_leaf(path, names)} is a {kind}, which is not a JAX pytree: jit would treat the arrays inside "
+            f"as constants; write {line}"
         )
 
 

@@ -29,14 +29,14 @@ FEWEST_QUEUED = 2
 
 
 class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a workload must do at least, by its declaration.
+    """The least work of one call, as a workload declares it.
 
     Args:
       flops: Floating-point operations of one call, a count.
       bytes: Bytes that one call must read and write.
-      message_bytes: Of a collective, the size S that its algorithm bandwidth S / t refers to: the larger of what one
-        device gives and gets.
-      bus_bytes: Of a collective, what one device's link must carry: S times the factor of its bus bandwidth.
+      message_bytes: Of a collective, the size S in its algorithm bandwidth S / t: the larger of what one device sends
+        and receives.
+      bus_bytes: Of a collective, the bytes that one device's link must carry: S times the factor of its bus bandwidth.
     Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the last two.
     """
 
@@ -47,13 +47,13 @@ class Cost(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Figure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A number that somebody published.
+    """A published number.
 
     Args:
-      variant: Which of ours it stands beside, `implementation:mode`.
+      variant: Variant of the workload that it is compared with, `implementation:mode`.
       value: In the metric's unit: seconds, bytes or a plain count.
       spread: As the source gives it, in the same unit; mostly a standard deviation of single calls.
-      metric: What it is one of.
+      metric: Name of the metric.
     """
 
     variant: str
@@ -63,18 +63,18 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A claim that a source makes with its figures: one of them over another, or one by itself.
+    """A claim that a source makes with its figures: a ratio of two of them, or one by itself.
 
     Args:
       source: Author, title, year, place.
-      device: Where it was measured, as the source says.
-      backend: Which kind of device that is: cpu, gpu or tpu; empty where the source does not tell.
-      timed: What was timed, in words.
-      figure: The one, the larger where there are two.
-      against: The other; None where the figure itself is the claim.
-      differs: What is not the same here, in words.
-      at: Params of the cases that it stands beside, and `backend`.
-      undecided: Why ours, though shown beside it, decide nothing of it.
+      device: Device of the source's measurement, in its words.
+      backend: Kind of that device: cpu, gpu or tpu; empty if the source does not say.
+      timed: What the source timed, in words.
+      figure: The figure, or the larger of two.
+      against: The other figure; None if the figure itself is the claim.
+      differs: Differences from the workload, in words.
+      at: Params of the cases that it is compared with, and `backend`.
+      undecided: Why the comparison has no verdict, although both numbers are shown.
     """
 
     source: str
@@ -99,10 +99,10 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
       source: Where it was reported.
       before, after: The newest release without the change, and the oldest with it, such as `0.4.31`.
-      factor: Times as long with it; below 1 where it made the program faster.
-      metric: What took so long; a time.
-      at: Params of the cases that it is of, and `backend`.
-      differs: What is not the same here, in words.
+      factor: Time with the change divided by time without; below 1 if the program became faster.
+      metric: Name of the metric that changed; a time.
+      at: Params of the cases that reproduce it, and `backend`.
+      differs: Differences from the report, in words.
     """
 
     source: str
@@ -119,18 +119,17 @@ ANSWER_FIGURES = ("points", "growth", "stages", "ledger")
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The number that answers a suite's question, told of the one case that stands for the suite.
+    """The number that answers a suite's question, from the case that represents the suite.
 
     Args:
-      question: What the suite is there to tell, in one sentence.
-      variant: Whose number it is, `implementation:mode`.
-      against: The variant that it is set against; None where the number is the answer by itself.
-      metric: What it is one of: of execution_s and items_per_s the ratio of both, paired by process; of anything else
-        both, side by side. By itself flops_share tells how much of the device's peak is reached.
-      at: Params of the case that stands for the suite; where a run has none with these, the one that represents the
-        workload does.
-      rank: The lower, the earlier it is told; None comes last, in the order of the plan.
-      figure: Which figure shows it, one of ANSWER_FIGURES; empty where the metric and the sizes decide.
+      question: The question, in at most eight words.
+      variant: Variant with the number, `implementation:mode`.
+      against: Variant that it is compared with; None if the number answers by itself.
+      metric: Name of the metric. With `against`, execution_s and items_per_s give the ratio of both, paired by process;
+        other metrics give both values. flops_share by itself is the share of the device's peak.
+      at: Params of the case that represents the suite. If a run has no such case, the one that represents the workload.
+      rank: Position in the report, lowest first; None comes last, in the order of the plan.
+      figure: Kind of figure, one of ANSWER_FIGURES; empty: chosen by the metric and the sizes.
     """
 
     question: str

@@ -170,6 +170,6 @@ def _refuse_large_integers(path: Path, record: object) -> None:
             left += value
         elif isinstance(value, int) and not LEAST_INTEGER <= value <= LARGEST_INTEGER:
             raise UnreadableError(
-                f"{path}: holds an integer of {value.bit_length()} bits, and records hold integers from -2^63 to "
+                f"{path}: holds an integer of {value.bit_length()} bits, but records allow integers from -2^63 to "
                 "2^64 - 1; correct it, or leave this run out"
             )

@@ -81,5 +81,5 @@ def find_peaks(out: Path, machine: str) -> Peaks | None:
         return None
     peaks = read_json(path, Peaks)
     if not peaks.is_sound:
-        raise RecordError(f"{path}: damaged, it holds rates that cannot be")
+        raise RecordError(f"{path}: damaged, it contains impossible rates")
     return peaks

@@ -108,7 +108,7 @@ def find_self_test(out: Path, machine: str) -> SelfTest | None:
         return None
     found = read_json(path, SelfTest)
     if not found.is_sound:
-        raise RecordError(f"{path}: damaged, it holds counts or shares that cannot be")
+        raise RecordError(f"{path}: damaged, it contains impossible counts or shares")
     if found.machine != machine:
         raise RecordError(f"{path}: the self-test of another machine, {found.machine}")
     return found

@@ -62,7 +62,7 @@ def find_problems(
     if has_device and timeline.layout not in (GPU, TPU):
         yield Finding(
             problem=Problem.NO_DEVICE,
-            text="it holds operations of the host's processor alone, and no plane of the device",
+            text="it contains operations of the host only, and no plane of a device",
             remedy="capture in the process that runs the program, and check that CUPTI or libtpu is installed",
         )
     if not analysis.operations:

@@ -26,7 +26,7 @@ def find_interference(before: Readable, after: Readable, ratio: Interval | None)
     if not is_less or not any(map(_is_noisy, (before, after))):
         return ""
     change = numbers.change(Interval(None, alone, None, 1))[0]
-    return f"beside each other they take longer than alone, where the change is {change}"
+    return f"interleaved, both take longer than alone; alone, the change is {change}"
 
 
 def _is_noisy(variant: Readable) -> bool:

@@ -104,7 +104,7 @@ def make_defaults(minimum_effect: float) -> Mapping[str, Allowance]:
 
 def _read_rule(path: Path, pattern: str, rule: object) -> Mapping[str, Allowance]:
     if not isinstance(rule, dict):
-        raise BudgetError(f'{path}: "{pattern}" is no table; write "{pattern}" = {{ time = "5%" }}')
+        raise BudgetError(f'{path}: "{pattern}" is not a table; write "{pattern}" = {{ time = "5%" }}')
     allowances = {}
     for name, value in rule.items():
         if name not in NAMES:
@@ -122,4 +122,4 @@ def _read_allowance(path: Path, pattern: str, name: str, value: object) -> Allow
     if is_number and name != "time" and 0 <= value <= LARGEST:  # type: ignore[operator]
         return Allowance(more=float(value))  # type: ignore[arg-type]
     ways = '"5%"' if name == "time" else '"5%", or a number that may be added'
-    raise BudgetError(f'{path}: "{pattern}" {name} = {value!r} is no budget; write {ways}')
+    raise BudgetError(f'{path}: "{pattern}" {name} = {value!r} is not a budget; write {ways}')

@@ -23,7 +23,14 @@ EXACT = (*GATED, *COUNTED)
 def compare_exact(sides: VariantPair) -> Iterator[Change]:
     """What is not as it was."""
     if sides.has_another_program:
-        yield make_change(sides.case, sides.name, PROGRAM, Finding.CHANGED, cause=sides.find_cause())
+        yield make_change(
+            sides.case,
+            sides.name,
+            PROGRAM,
+            Finding.CHANGED,
+            reason=sides.describe_program(),
+            cause=sides.find_cause(of_program=True),
+        )
     for metric in EXACT:
         # Most are the same, and reading takes longer.
         if read_raw(sides.old, metric) != read_raw(sides.new, metric) and (found := _compare(sides, metric)):
@@ -56,5 +63,5 @@ def _compare(sides: VariantPair, metric: str) -> Change | None:
         before=was,
         after=now_is,
         effect=None if ratio is None else Interval(ratio, ratio, ratio, 1),
-        cause=sides.find_cause(),
+        cause=sides.find_cause(of_program=metric in COUNTED),
     )

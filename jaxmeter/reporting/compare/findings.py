@@ -118,6 +118,7 @@ class JudgedReport:
       ours: The same as measured; None where there is no such number.
       condition: How both times were measured next to each other; empty where they were not.
       reason: Why the verdict is none, or what to know of it; may be empty.
+      releases: Of jax in the earlier and in the later run.
     """
 
     report: Reported
@@ -128,6 +129,7 @@ class JudgedReport:
     here: Here
     condition: str = ""
     reason: str = ""
+    releases: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)

@@ -148,14 +148,14 @@ def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bo
         return
     if exact:
         if not changes.exact:
-            yield "no exact number is told by both runs: planned peak memory, counts of a program, its fingerprint"
+            yield "the runs have no exact number in common: planned peak memory, counts of a program, its fingerprint"
         return
     decided = sum(one.finding in DECIDED or _is_decided(looked.get(one.key)) for one in changes.times)
     timed = _count_family(changes)
     if not changes.times:
         yield "no time was compared"
     elif decided < FEWEST_DECIDED * timed:
-        too_few = f"only {decided} of {timed} times could be told: too few to speak for the rest"
+        too_few = f"only {decided} of {timed} times have a verdict: too few to represent the rest"
         yield changes.conditions.other_runtime if len(changes.without_runtimes) < len(changes.found) else too_few
 
 

@@ -24,7 +24,7 @@ def read_effect(text: str) -> float:
     """
     match = _PERCENT.fullmatch(text.strip())
     if match is None or not 0 < float(match[1]) <= LARGEST_EFFECT:
-        raise EffectError(f"--min-effect '{text}' is no difference; write 3% or 2.5%")
+        raise EffectError(f"--min-effect '{text}' is not a percentage; write 3% or 2.5%")
     return float(match[1]) / 100
 
 

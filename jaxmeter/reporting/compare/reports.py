@@ -41,7 +41,7 @@ def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[
         old, new = None if earlier is None else earlier.find(name), case.find(name)
         if earlier is None or old is None or new is None:
             continue
-        releases = [one.environment.packages.get(PACKAGE, "") for one in (earlier, case)]
+        releases = (earlier.environment.packages.get(PACKAGE, ""), case.environment.packages.get(PACKAGE, ""))
         for report in case.planned.reported:
             theirs = _find_factor(report, *releases)
             if theirs is None:
@@ -58,6 +58,7 @@ def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[
                 here=_BY_VERDICT[judgement.verdict],
                 condition=change.condition if change is not None and ours is not None and is_time else "",
                 reason=reason or judgement.reason.value,
+                releases=releases,
             )
 
 

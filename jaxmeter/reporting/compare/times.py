@@ -128,8 +128,9 @@ def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
         # What took its place may be slower in itself: only stored times know how it was before.
         return _judge_stored(sides, AS_FAST_TODAY)
     found = _make(sides, finding, ratio, reason)
-    times = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (replay, told))
-    before, after = times
+    before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (replay, told))
+    if ratio is not None and after is not None and ratio.estimate > 0:
+        before = after / ratio.estimate  # paired by process: the times of both drift, and their ratio does not
     in_lock_step = _is_in_lock_step(replay)
     cores = sides.runs.after.manifest.settings.lock_step_cores if in_lock_step else None
     chance = find_chance(replay, told)

@@ -13,7 +13,7 @@ from jaxmeter.harness.traces.growth import find_grown
 from jaxmeter.harness.traces.typical import find_busy_s
 
 from .. import numbers
-from ..text import visible
+from ..text import counted, visible
 from .conditions import Conditions, compare_conditions
 from .surroundings import describe_changed_code
 
@@ -22,6 +22,14 @@ LEAST_GROWTH = 0.02
 
 MOST_GROWN = 3
 """Operations that a cause names."""
+
+DESCRIBED_BY = {
+    "hlo_fusions": "fusion",
+    "hlo_custom_calls": "custom call",
+    "hlo_collectives": "collective",
+    "hlo_instructions": "instruction",
+}
+"""What a changed program is described by: metrics, and what each counts."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +114,31 @@ class VariantPair:
         ]
         return f"in their captured steps {', '.join(words)}" if words else ""
 
-    def find_cause(self) -> str:
-        """What may explain a change, likeliest first."""
+    def describe_program(self) -> str:
+        """Return `2 fusions fewer, 31 instructions more in its program`; empty if it is the same, or unknown."""
+        if not self.has_another_program:
+            return ""
+        counts = {
+            one: (before, after)
+            for metric, one in DESCRIBED_BY.items()
+            for before, after in [tuple(side.read(metric).estimate for side in (self.old, self.new))]
+            if before is not None and after is not None
+        }
+        different = [
+            f"{counted(int(abs(after - before)), one)} {'more' if after > before else 'fewer'}"
+            for one, (before, after) in counts.items()
+            if before != after
+        ]
+        if different:
+            return f"{', '.join(different)} in its program"
+        return "another program, with as many instructions" if counts else "another program"
+
+    def find_cause(self, *, of_program: bool = False) -> str:
+        """Return what may explain a change, likeliest first.
+
+        Args:
+          of_program: Whether it is the program that changed, which explains other changes and not itself.
+        """
         conditions = self.runs.conditions
         if self.is_native:
             others = conditions.describe_beside_jax()
@@ -115,7 +146,7 @@ class VariantPair:
             others = conditions.describe(everything=None in self.fingerprints)
         found = (
             describe_changed_code(self.new.planned.implementation, self.old.planned, self.new.planned),
-            "its program has changed" if self.has_another_program else "",
+            "" if of_program else self.describe_program(),
             others,
         )
         return "; ".join(filter(None, found)) or "nothing known"

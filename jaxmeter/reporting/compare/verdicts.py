@@ -37,7 +37,7 @@ class Reason(StrEnum):
     """Why a verdict is none, or what to know of it."""
 
     NONE = ""
-    NO_NUMBER = "theirs is no number that can be compared"
+    NO_NUMBER = "the published figure is not a comparable number"
     NO_INTERVAL = "no interval"
     ANY_EXPONENT = f"our {numbers.percent(CONFIDENCE)} interval, by which verdicts go, allows any exponent"
     DIFFER = f"ours differ by more than {_NEAR}"
@@ -48,7 +48,7 @@ class Reason(StrEnum):
     EQUAL = "equal here"
     INCLUDES_1 = f"our {numbers.percent(CONFIDENCE)} interval, by which verdicts go, includes 1"
     TOO_SMALL = f"below {_LEAST}, the least that is worth a verdict"
-    BESIDE_CONSTANT = "beside a constant part, ours could be many exponents"
+    BESIDE_CONSTANT = "with a constant part, our data fit many exponents"
     UNSURE = f"ours lies neither wholly within {NEAR:g} of theirs nor wholly outside"
     UNLIKE_PROCESSES = "ours differs between processes"
 

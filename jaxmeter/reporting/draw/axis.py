@@ -18,19 +18,17 @@ TICK_GAP = 5
 
 def draw_x_axis(canvas: Canvas, scale: Scale, top: float, bottom: float, title: str) -> None:
     """Draw hairlines over the plot, ticks below it, and the title at the right."""
+    canvas.grid((scale(tick.value) for tick in scale.ticks), top, bottom, is_vertical=True)
     for tick in scale.ticks:
-        x = scale(tick.value)
-        canvas.line(x, top, x, bottom, "grid")
-        canvas.text(x, bottom + TICK_DROP, tick.text, "tick", anchor="middle")
+        canvas.text(scale(tick.value), bottom + TICK_DROP, tick.text, "tick", anchor="middle")
     canvas.text(max(scale.start, scale.end), bottom + TITLE_DROP, title, "title", anchor="end")
 
 
 def draw_y_axis(canvas: Canvas, scale: Scale, left: float, right: float) -> None:
     """Draw hairlines over the plot, and ticks left of it; the title stands above the plot."""
+    canvas.grid((scale(tick.value) for tick in scale.ticks), left, right, is_vertical=False)
     for tick in scale.ticks:
-        y = scale(tick.value)
-        canvas.line(left, y, right, y, "grid")
-        canvas.text(left - TICK_GAP, y + 4, tick.text, "tick", anchor="end")
+        canvas.text(left - TICK_GAP, scale(tick.value) + 4, tick.text, "tick", anchor="end")
 
 
 def draw_limit(canvas: Canvas, x: float, top: float, bottom: float, text: str) -> None:

@@ -1,10 +1,13 @@
-"""An SVG image that is written mark by mark. It refuses a text that would cover another or leave the image."""
+"""An SVG image that is written mark by mark. It refuses a text that would cover another or leave the image.
+
+Colours and looks are those of the page's style sheet, by class; see palette.py.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -12,8 +15,7 @@ from typing import Literal
 from markupsafe import Markup, escape
 
 from ..text import visible
-from .palette import COLOURS, list_attributes
-from .text import ASCENT, DESCENT, FONT_SIZE, measure_text, shorten_text
+from .text import ASCENT, DESCENT, measure_text, shorten_text
 
 Anchor = Literal["start", "middle", "end"]
 
@@ -69,13 +71,21 @@ class Canvas:
         self._boxes: list[Box] = []
 
     def add(self, element: str, classes: str = "", **attributes: float | str) -> None:
-        """Add an element; it is filled, or where it has a stroke only drawn, in its class's colour."""
-        paint: dict[str, float | str] = {} if "stroke" in attributes else {"fill": "currentColor"}
-        self._parts.append(_tag(element, classes, paint | attributes) + "/>")
+        """Add an element; the style sheet fills it, or draws a line, in its class's colour."""
+        self._parts.append(_tag(element, classes, attributes) + "/>")
 
     def line(self, x1: float, y1: float, x2: float, y2: float, classes: str = "", stroke_width: float = 1) -> None:
         """Draw a straight line."""
-        self.add("line", classes, x1=x1, y1=y1, x2=x2, y2=y2, stroke="currentColor", stroke_width=stroke_width)
+        look = {} if stroke_width == 1 else {"stroke_width": stroke_width}
+        self.add("line", classes, x1=x1, y1=y1, x2=x2, y2=y2, **look)
+
+    def grid(self, lines: Iterable[float], start: float, end: float, *, is_vertical: bool) -> None:
+        """Draw hairlines from `start` to `end`, as one path, each at a pixel of the other axis."""
+        lines = list(lines)
+        turn = "V" if is_vertical else "H"
+        ends = [f"{_write(at)} {_write(start)}" if is_vertical else f"{_write(start)} {_write(at)}" for at in lines]
+        if lines:
+            self.add("path", "grid", d="".join(f"M{first}{turn}{_write(end)}" for first in ends))
 
     @contextmanager
     def group(self, classes: str, *, title: str = "", variant: str = "") -> Iterator[None]:
@@ -108,20 +118,17 @@ class Canvas:
         if not shown or not is_inside or any(box.covers(other, AIR) for other in self._boxes):
             return None
         self._boxes.append(box)
-        attributes: dict[str, float | str] = {"x": x, "y": y, "fill": "currentColor"}
         if anchor != "start":
-            attributes["text_anchor"] = anchor
+            classes = f"{classes} at-{anchor}"
         title = f"<title>{escape(whole)}</title>" if shown != whole else ""
-        self._parts.append(f"{_tag('text', classes, attributes)}>{title}{escape(shown)}</text>")
+        self._parts.append(f"{_tag('text', classes, {'x': round(x), 'y': round(y)})}>{title}{escape(shown)}</text>")
         return box
 
     def render(self) -> Markup:
         """Return the SVG."""
         attributes: dict[str, float | str] = {
             "role": "img", "tabindex": "0", "aria-label": _write_visible(self._alt), "width": self.width,
-            "height": self.height, "viewBox": f"0 0 {_write(self.width)} {_write(self.height)}",
-            "color": COLOURS["ink"][0], "font-family": "system-ui, sans-serif", "font-size": FONT_SIZE,
-            "direction": "ltr",
+            "height": self.height, "viewBox": f"0 0 {_write(self.width)} {_write(self.height)}", "direction": "ltr",
         }  # fmt: skip
         return Markup(f"{_tag('svg', 'figure', attributes)}>{''.join(self._parts)}</svg>")  # noqa: S704 - all escaped
 
@@ -132,11 +139,9 @@ def _write_visible(text: str) -> str:
 
 
 def _tag(element: str, classes: str, attributes: dict[str, float | str]) -> str:
-    """Return the beginning of a tag; what an element sets itself precedes what its classes do."""
+    """Return the beginning of a tag."""
     named = {name.replace("_", "-"): value for name, value in attributes.items()}
-    looks: dict[str, float | str] = {**list_attributes(classes)}
-    own = named | looks if "hollow" in classes.split() else looks | named
-    whole = {"class": classes, **own} if classes else own
+    whole = {"class": classes, **named} if classes else named
     return f"<{element}" + "".join(f' {name}="{escape(_write(value))}"' for name, value in whole.items())
 
 

@@ -93,7 +93,7 @@ def _draw_curve(canvas: Canvas, curve: Curve, x_scale: Scale, y_scale: Scale) ->
         path = " ".join(f"{x_scale(one.x):.1f},{y_scale(one.mark.estimate.value):.1f}" for one in points)
         with canvas.group(f"m {hue.value}{context}", title=curve.name, variant=points[-1].mark.variant):
             if len(points) > 1:
-                canvas.add("polyline", points=path, fill="none", stroke="currentColor", stroke_width=width)
+                canvas.add("polyline", points=path, stroke_width=width)
         with canvas.group(f"row{context}"):
             for point in points:
                 draw_mark(canvas, point.mark, y_scale, x_scale(point.x), is_vertical=True, radius=radius)

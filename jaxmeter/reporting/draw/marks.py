@@ -61,18 +61,16 @@ def draw_mark(
 
 def draw_shape(canvas: Canvas, hue: Hue, x: float, y: float, radius: float, *, is_hollow: bool = False) -> None:
     """Draw the shape of a hue: a GPU's is a square, a TPU's a diamond, any other a circle."""
-    look: dict[str, float | str] = {"stroke": "currentColor", "stroke_width": 1.5} if is_hollow else {}
     classes = "hollow" if is_hollow else ""
     if hue is Hue.GPU:
         half = radius * 0.9
-        canvas.add("rect", classes, x=x - half, y=y - half, width=2 * half, height=2 * half, **look)
+        canvas.add("rect", classes, x=x - half, y=y - half, width=2 * half, height=2 * half)
     elif hue is Hue.TPU:
         half = radius * 1.3
         canvas.add(
             "path",
             classes,
             d=f"M{x:.1f} {y - half:.1f}l{half:.1f} {half:.1f}l{-half:.1f} {half:.1f}l{-half:.1f} {-half:.1f}z",
-            **look,
         )
     else:
-        canvas.add("circle", classes, cx=x, cy=y, r=radius, **look)
+        canvas.add("circle", classes, cx=x, cy=y, r=radius)

@@ -1,8 +1,4 @@
-"""Colours and looks of figures, by class: the one home of both.
-
-Each class is also written out as presentation attributes with its light colour, so that a figure is right where a host
-drops the style sheet.
-"""
+"""Colours and looks of figures, by class: the one home of both."""
 
 from __future__ import annotations
 
@@ -58,22 +54,14 @@ LOOKS: dict[str, dict[str, str]] = {
     "b": {"font-weight": "600"},
     "ctx": {"opacity": "0.55"},
     "dot": {"opacity": "0.45"},
+    "grid": {"fill": "none", "stroke": "currentColor"},
+    "at-middle": {"text-anchor": "middle"},
+    "at-end": {"text-anchor": "end"},
     "limit": {"stroke-dasharray": "4 3"},
-    "hollow": {"fill": PANEL[0]},
-    "halo": {"stroke": PANEL[0], "stroke-width": "1.5"},
+    "hollow": {"fill": PANEL[0], "stroke": "currentColor", "stroke-width": "1.5"},
     "direct": {"paint-order": "stroke", "stroke": PANEL[0], "stroke-width": "3", "stroke-linejoin": "round"},
 }
-"""Attributes by class, apart from the colour."""
-
-
-def list_attributes(classes: str) -> dict[str, str]:
-    """Return the presentation attributes of classes, in light colours."""
-    found: dict[str, str] = {}
-    for name in classes.split():
-        if name in COLOURS:
-            found["color"] = COLOURS[name][0]
-        found |= LOOKS.get(name, {})
-    return found
+"""Properties by class, apart from the colour."""
 
 
 def make_style_sheet() -> str:
@@ -85,9 +73,11 @@ def make_style_sheet() -> str:
 
 def _list_rules(theme: int) -> Iterator[str]:
     yield f"svg.figure{{color:{_INK[theme]}}}"
+    if not theme:
+        yield "svg.figure *{fill:currentColor}svg.figure line,svg.figure polyline{fill:none;stroke:currentColor}"
     yield from (f"svg.figure .{name}{{color:{colours[theme]}}}" for name, colours in COLOURS.items())
     if theme:
-        yield f"svg.figure .hollow{{fill:{PANEL[theme]}}}svg.figure .halo,svg.figure .direct{{stroke:{PANEL[theme]}}}"
+        yield f"svg.figure .hollow{{fill:{PANEL[theme]}}}svg.figure .direct{{stroke:{PANEL[theme]}}}"
 
 
 def _declare(look: dict[str, str]) -> str:

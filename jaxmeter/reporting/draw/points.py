@@ -7,14 +7,12 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from ..view.figure_model import PointRow, Points
+from ..view.figure_model import Hue, PointRow, Points
 from .axis import BELOW, draw_limit, draw_x_axis
 from .canvas import Canvas
-from .marks import draw_mark, list_numbers
+from .marks import draw_mark, draw_shape, list_numbers
 from .rows import place_rows
 from .scale import Scale, fit_scale
-from .spread import spread
-from .text import measure_text
 
 STEP, STEP_WITH_DOTS = 20, 28
 """Pixels between two rows."""
@@ -25,8 +23,8 @@ HEAD, EDGE = 18, 4
 NEAR, APART, REACH = 9.0, 8.0, 16.0
 """Marks of a row nearer than NEAR pixels are drawn APART, one below the other; all of a row within REACH."""
 
-NAME_AIR = 8
-"""Pixels between the names of two marks."""
+KEY, NAME_AIR = 4.0, 10
+"""Radius of a mark in the legend, and pixels between two entries."""
 
 
 def draw_points(figure: Points, width: int) -> Markup:
@@ -44,10 +42,10 @@ def draw_points(figure: Points, width: int) -> Markup:
     if figure.limit is not None and scale.shows(figure.limit.value):
         draw_limit(canvas, scale(figure.limit.value), rows.top, bottom, figure.limit.text)
     if figure.rows:
-        _write_mark_names(canvas, figure, scale)
+        _write_mark_names(canvas, figure, rows.left if not rows.has_lines else 0.0)
+    canvas.grid(map(rows.find_line, range(len(figure.rows))), rows.left, rows.right, is_vertical=False)
     for number, row in enumerate(figure.rows):
         context = " ctx" if row.is_context else ""
-        canvas.line(rows.left, rows.find_line(number), rows.right, rows.find_line(number), "grid")
         rows.write(canvas, number, (row.label, f"label{context}"), (row.note, f"label{context}"))
         with canvas.group(f"row{context}"):
             _draw_marks(canvas, row, scale, rows.find_line(number))
@@ -71,15 +69,21 @@ def _draw_marks(canvas: Canvas, row: PointRow, scale: Scale, y: float) -> None:
         above -= 0.0 if mark.is_reference else step
 
 
-def _write_mark_names(canvas: Canvas, figure: Points, scale: Scale) -> None:
-    """Write names above the marks of the first row, pushed apart."""
-    marks = [mark for mark in figure.rows[0].marks if scale.shows(mark.estimate.value)]
-    names = [figure.mark_names[mark.is_reference] for mark in marks]
-    widest = max((measure_text(name, is_bold=True) for name in names), default=0.0)
-    wanted = [scale(mark.estimate.value) for mark in marks]
-    places = spread(wanted, widest + NAME_AIR, widest / 2, canvas.width - widest / 2)
-    for name, at in zip(names, places, strict=True):
-        canvas.text(at, 12, name, "label b", anchor="middle")
+def _write_mark_names(canvas: Canvas, figure: Points, left: float) -> None:
+    """Write a legend above the rows: the shape of a mark, the bar of a reference, and what each is."""
+    hue = next((mark.hue for row in figure.rows for mark in row.marks if mark.hue is not Hue.INK), Hue.INK)
+    for is_reference, name in enumerate(figure.mark_names):
+        if not name:
+            continue
+        box = canvas.text(left + 2 * KEY + 4, 12, name, "label b")
+        if box is None:
+            return
+        with canvas.group(hue.value):
+            if is_reference:
+                canvas.line(left + KEY, 2, left + KEY, 14, stroke_width=2)
+            else:
+                draw_shape(canvas, hue, left + KEY, 8, KEY)
+        left = box.right + NAME_AIR
 
 
 def _list_values(figure: Points) -> Iterator[float]:

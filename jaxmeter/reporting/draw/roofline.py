@@ -32,7 +32,7 @@ def draw_roofline(figure: Roofline, width: int) -> Markup:
     draw_x_axis(canvas, x_scale, TOP + 14, lower, figure.x.title)
     for roof in figure.roofs:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in _bend(roof.bandwidth, roof.peak, x_scale, y_scale))
-        canvas.add("polyline", "ink", points=path, fill="none", stroke="currentColor", stroke_width=1.5)
+        canvas.add("polyline", "ink", points=path, stroke_width=1.5)
         draw_level_name(canvas, right, y_scale(roof.peak), roof.text, (right, right - left))
     shown = [one for one in figure.dots if x_scale.shows(one.x) and y_scale.shows(one.mark.estimate.value)]
     for dot in shown:

@@ -26,6 +26,9 @@ SLACK = 1e-5
 MOST_SIZES = 12
 """Sizes of a sweep that can be ticks themselves; more are a cloud, and get the ticks of a plain axis."""
 
+SMALLEST = 1e-300
+"""Less is nothing: the next power of ten below it, or a step between two ticks, could be 0."""
+
 LEAST_PERCENT, LARGEST_PERCENT = 0.5, 1.5
 """A change by more, or to less than half, is written as a factor: `3×`."""
 
@@ -57,14 +60,15 @@ class Scale:
     def shows(self, value: float | None) -> bool:
         """Return whether the value has a place: a number, and positive on a logarithmic scale."""
         known = numbers.usable(value)
-        return known is not None and (known > 0 or not self.is_log)
+        return known is not None and (known > SMALLEST or not self.is_log)
 
 
 def fit_scale(axis: Axis, values: Iterable[float], start: float, end: float, *, is_vertical: bool = False) -> Scale:
     """Return the scale that holds the values, with as many ticks as have room."""
     known = _keep_shown(axis, values)
     limits = _log_limits if axis.is_log else _linear_limits
-    choices = (limits(min(known), max(known), axis.unit, most) for most in range(MOST_TICKS, 1, -1))
+    choices = [limits(min(known), max(known), axis.unit, most) for most in range(MOST_TICKS, 1, -1)]
+    choices += [(low, high, (low, high)) for low, high, _ in choices[-1:]]  # both ends have room longest
     return _choose(choices, axis.is_log, start, end, lambda v: write_tick(v, axis.unit), is_vertical=is_vertical)
 
 
@@ -145,7 +149,7 @@ def _write_change(ratio: float) -> str:
 
 def _keep_shown(axis: Axis, values: Iterable[float]) -> list[float]:
     """Return the values that have a place on the axis; where none has, one that shows an empty axis."""
-    known = [value for value in values if numbers.usable(value) is not None and (value > 0 or not axis.is_log)]
+    known = [value for value in values if numbers.usable(value) is not None and (value > SMALLEST or not axis.is_log)]
     return known or [1.0]
 
 
@@ -209,8 +213,8 @@ def _list_steps_around(low: float, high: float) -> list[float]:
 def _linear_limits(low: float, high: float, unit: Unit, most: int) -> Limits:
     """Return limits that hold 0 and the data, at full steps."""
     low, high = min(low, 0.0), max(high, 0.0)
-    if low == high:
-        high = 1.0
+    if high - low < SMALLEST:
+        low, high = 0.0, 1.0
     for step in _list_linear_steps((high - low) / MOST_TICKS, unit):
         first = math.floor(low / step + SLACK)
         last = max(math.ceil(high / step - SLACK), first + 1)

@@ -117,7 +117,9 @@ def _find_change_points_of(
     for before, at, after in told[-1:] if restless else told:
         change_point = _make(series, before, at, after, minimum_effect)
         if restless:
-            change_point = replace(change_point, cause=f"it goes to and fro: {restless} changes in {len(values)} runs")
+            change_point = replace(
+                change_point, cause=f"a value that alternates: {restless} changes in {len(values)} runs"
+            )
         near = {point.manifest.run_id for point in series.points if abs(point.index - change_point.index) <= NEAR}
         runs = near if series.metric == TIME else {change_point.first}
         reasons = (one.why for one in known if one.run in runs and one.means(series.case, series.variant))
@@ -149,7 +151,7 @@ def _make(series: Series, start: int, at: int, end: int, minimum_effect: float) 
         runs=(len(before), len(after)),
         commits=_describe_commits(old, new),
         versions=conditions.describe(everything=True),
-        cause=sides.find_cause(),
+        cause=sides.find_cause(of_program=series.metric == PROGRAM),
         index=first.index,
     )
 

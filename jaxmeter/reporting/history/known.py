@@ -59,21 +59,21 @@ def read_known(path: Path) -> tuple[KnownChangePoint, ...]:
     change_points = found.pop("change_point", [])
     if found or not isinstance(change_points, list):
         raise KnownError(
-            f'{path}: holds other things than [[change_point]] tables; write [[change_point]], run = "…", why = "…"'
+            f'{path}: contains other entries than [[change_point]] tables; write [[change_point]], run = "…", why = "…"'
         )
     return tuple(_read_change_point(path, number, change_point) for number, change_point in enumerate(change_points, 1))
 
 
 def _read_change_point(path: Path, number: int, change_point: object) -> KnownChangePoint:
     if not isinstance(change_point, dict):
-        raise KnownError(f'{path}: change point {number} is no table; write [[change_point]], run = "…", why = "…"')
+        raise KnownError(f'{path}: change point {number} is not a table; write [[change_point]], run = "…", why = "…"')
     for name, value in change_point.items():
         if name not in NAMES:
             nearest = find_nearest(name, NAMES)
             hint = f", nearest: {nearest}" if nearest else ""
             raise KnownError(f"{path}: change point {number} has no {name!r}{hint}; it may have {', '.join(NAMES)}")
         if not isinstance(value, str) or not value:
-            raise KnownError(f'{path}: change point {number}: {name} = {value!r} is no text; write {name} = "…"')
+            raise KnownError(f'{path}: change point {number}: {name} = {value!r} is not a text; write {name} = "…"')
     for name in NEEDED:
         if name not in change_point:
             raise KnownError(f'{path}: change point {number} lacks {name!r}; write {name} = "…"')

@@ -15,9 +15,13 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Manifest, PlannedCase, Status
 from jaxmeter.harness.record.cases import is_same_problem
 
+from ..compare.exact import COUNTED
 from ..compare.findings import PROGRAM, TIME
 from ..compare.variant_pair import find_fingerprint, read_raw
 from ..trim import EXACT
+
+SERIES = tuple(metric for metric in EXACT if metric not in COUNTED)
+"""Exact numbers with change points of their own; counts of a program only explain others."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def _list_series(runs: Sequence[Run], key: Key, case: PlannedCase) -> Iterator[S
             if (variant := own.find(planned.name)) is not None and variant.status is Status.OK
         ]
         yield from _list_times(case, planned.name, found)
-        for metric in (PROGRAM, *EXACT):
+        for metric in (PROGRAM, *SERIES):
             points = tuple(
                 Point(index, variant, value)
                 for index, variant in found

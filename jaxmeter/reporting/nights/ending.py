@@ -62,7 +62,7 @@ def _conclude_unfinished(night: Night, run: Run) -> Ended:
     stop = run.record.stopped
     is_over = stop is not None and stop.reason is StopReason.BUDGET_USED
     if stop is None or not is_over:
-        heading = "No answer: the run was cut short; the same command goes on with it"
+        heading = "No answer: the run was cut short; the same command continues it"
     else:
         lost = counted(len(run.record.lost()), "case")
         heading = f"No answer: {explain_stop(stop)} and {lost} lost; give more --budget, or measure less"

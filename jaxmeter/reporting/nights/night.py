@@ -104,7 +104,7 @@ def read_night(out: Path) -> Night | None:
     try:
         return read_json(path, Night)
     except RecordError as error:
-        raise NightError(f"{error}; remove {path.parent}: the runs beside it are kept") from error
+        raise NightError(f"{error}; remove {path.parent}: the runs next to it are kept") from error
 
 
 def require_night(out: Path) -> Night:
@@ -115,7 +115,7 @@ def require_night(out: Path) -> Night:
     """
     night = read_night(out)
     if night is None:
-        raise NightError(f"{out}: no nightly run is under way; `jaxmeter night begin` begins one")
+        raise NightError(f"{out}: no nightly run is in progress; start one with `jaxmeter night begin`")
     return night
 
 

@@ -90,11 +90,11 @@ def _put_aside(night: Night, out: Path, *, anew: bool) -> str:
             ended = conclude(out)
         except (NightError, StoreError, BrokenOffError) as error:
             end_night(out)
-            return f"the nightly run of {night.run} cannot be concluded ({error}); its run stays in {out}"
+            return f"the nightly run of {night.run} cannot be concluded ({error}); its run is kept in {out}"
         end_night(out)
         return f"the nightly run of {night.run} was cut short, and is concluded now: {ended.verdict.heading}"
     end_night(out)
-    return f"the nightly run of {night.run} is given up; what is there of its run stays in {out}"
+    return f"the nightly run of {night.run} is abandoned; what was measured is kept in {out}"
 
 
 def list_suspects(out: Path) -> tuple[Beside, ...]:
@@ -116,7 +116,7 @@ def list_suspects(out: Path) -> tuple[Beside, ...]:
 def _choose_earlier(asked: Night, store: Store, pinned: str | None) -> tuple[Night, list[str]]:
     """The nightly run with the runs that it is compared with, which are fetched; and what is wrong with the store."""
     known = verdicts.read_all(store)
-    notes = [f"{store.name(VERDICTS, name)} is no verdict, and is not counted" for name in known.damaged]
+    notes = [f"{store.name(VERDICTS, name)} is not a verdict, and is not counted" for name in known.damaged]
     chosen, missing = _choose_whole(known, asked, store)
     notes += [f"{store.name(run)} is not whole there any more, and is passed over" for run in missing]
     sources = {LAST: chosen.last, PINNED: pinned or chosen.pinned}

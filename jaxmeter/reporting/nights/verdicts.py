@@ -104,9 +104,9 @@ def accept(store: Store, acceptance: Acceptance) -> bool:
       BrokenOffError: The store cannot be reached.
     """
     if not acceptance.why.strip():
-        raise StoreError("--why is empty; give a reason, for whoever asks later")
+        raise StoreError("--why is empty; give a reason")
     if find_verdict(store, acceptance.run) is None:
-        raise StoreError(f"{store.url}: holds no verdict on a run '{acceptance.run}'; name a run of `nox -s nightly`")
+        raise StoreError(f"{store.url}: has no verdict on a run '{acceptance.run}'; name a run of `nox -s nightly`")
     if persist(partial(store.read, acceptance.run, MARK)) is None:
         raise StoreError(f"{store.name(acceptance.run)}: is not whole there; nothing can be compared with it")
     name = f"{acceptance.run}{ACCEPTED}{ENDING}"

@@ -105,8 +105,8 @@ def make_canvas(figure: Figure, theme: Theme = "light") -> Canvas:
 def _walk(page: Page) -> Iterator[tuple[tuple[str, ...], Figure]]:
     """Yield each figure with the parts of its name."""
     overview = page.overview
-    first = (card for card in (overview.changed, overview.jit, overview.time) if card is not None)
-    yield from _walk_cards(("overview",), (*first, *overview.cards, *overview.more, *overview.rooflines))
+    first = (overview.changed, overview.jit, overview.time, overview.reports)
+    yield from _walk_cards(("overview",), (*filter(None, first), *overview.cards, *overview.more, *overview.rooflines))
     if page.releases is not None:
         yield from _walk_cards(("releases",), page.releases.cards)
     for suite in page.suites:
@@ -116,4 +116,8 @@ def _walk(page: Page) -> Iterator[tuple[tuple[str, ...], Figure]]:
 
 
 def _walk_cards(names: tuple[str, ...], cards: Iterable[Card]) -> Iterator[tuple[tuple[str, ...], Figure]]:
-    yield from (((*names, card.id), card.figure) for card in cards if card.figure is not None)
+    for card in cards:
+        if card.figure is not None:
+            yield (*names, card.id), card.figure
+        for quantity, figure in card.others:
+            yield (*names, card.id, quantity), figure

@@ -40,7 +40,7 @@ def _list_lines(found: MachineChanges) -> Iterator[Text]:
     short = sum(one.metric == TIME and not is_told_by_time(one) for one in found.series)
     if short:
         times = counted(short, "series of times has", "series of times have")
-        yield Text(f"{times} fewer than {FEWEST} clean runs: too few to tell a change point", "dim")
+        yield Text(f"{times} fewer than {FEWEST} clean runs: too few to detect a change point", "dim")
     if contended := sum(one.contended for one in found.series):
         yield Text(f"{counted(contended, 'time')} left out as contended", "dim")
 

@@ -116,9 +116,10 @@ def _open_templates() -> Environment:
 
 
 def _read(name: str) -> str:
-    """A file of ours without indentation, normalised to LF, since a policy's hash is of what a parser sees."""
+    """A file of ours without indentation and comments; with LF, since a policy's hash is of what a parser sees."""
     text = resources.files("jaxmeter.reporting").joinpath(f"templates/{name}").read_text("utf-8")
-    return "\n".join(line.strip() for line in text.splitlines())
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _hash(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jaxmeter.reporting.text import shorten
 from jaxmeter.reporting.view import Page
-from jaxmeter.reporting.view.page_model import AnswerLine, Item, SuiteView, Table
+from jaxmeter.reporting.view.page_model import AnswerLine, Item, ReleasesView, SuiteView, Table
 
 MARKER = "<!-- jaxmeter report -->"
 """Lets a bot find its own comment and edit it."""
@@ -40,6 +40,7 @@ def render(page: Page) -> str:
         escape(" ".join(page.summary)),
         *_items("What changed", page.changed),
         *_items("Change points over many runs", page.change_points),
+        *([] if page.releases is None else _releases(page.releases)),
         *_answers(page.answers),
         *_items("Needs attention", page.attention),
         *_items("Data warnings", page.warnings),
@@ -75,6 +76,10 @@ def escape(text: str) -> str:
     plain = _BACKSLASHED.sub(r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     joined = _MENTIONED.sub(rf"\g<0>{WORD_JOINER}", plain)
     return _REFERENCED.sub(lambda found: f"&#{ord(found[0])};", joined)
+
+
+def _releases(one: ReleasesView) -> Iterable[str]:
+    return f"**{escape(one.question)}** {escape(one.answer)}", write_table(one.table, MOST_CHARACTERS // 4)
 
 
 def _answers(answers: Sequence[AnswerLine]) -> Iterable[str]:

@@ -15,7 +15,7 @@ DIGITS = 6
 
 VALUES = ("time", "speedup", "first", "memory")
 
-SHARED = ("variant", "where", "run", "status", "memory_of")
+SHARED = ("variant", "where", "run", "status", "memory_of", "doubt")
 """Columns of few different words."""
 
 LARGEST_CHUNK = 2**21

@@ -18,7 +18,14 @@ LONGEST_WARNING = 180
 TOLD_SECTIONS = ("published",)
 """Sections whose answer is told here, too."""
 
-STYLES = {Tone.PLAIN: "", Tone.MUTED: "dim", Tone.GOOD: "green", Tone.WARN: "yellow", Tone.BAD: "red"}
+STYLES = {
+    Tone.PLAIN: "",
+    Tone.MUTED: "dim",
+    Tone.GOOD: "green",
+    Tone.WARN: "yellow",
+    Tone.WORSE: "dark_orange",
+    Tone.BAD: "red",
+}
 
 
 def show(page: Page, console: Console) -> None:
@@ -31,6 +38,8 @@ def _write_summary(page: Page) -> Iterator[Text]:
     yield Text(" ".join(page.summary))
     yield from _write_items("What changed", page.changed)
     yield from _write_items("Change points over many runs", page.change_points)
+    if page.releases is not None:
+        yield Text(f"{page.releases.question} ", "bold").append(page.releases.answer, "not bold")
     yield from _write_answers(page.answers)
     yield from _write_items("Needs attention", page.attention)
     yield from _write_items("Data warnings", page.warnings, cut=False)  # the reason stands last, behind a long path

@@ -61,7 +61,7 @@ NAMING = (("name", "left"), ("opcode", "left"), ("line", "left"))
 """Columns that say which operation is meant."""
 
 NO_FINDING = (
-    "A difference between two captures alone is no finding: each was traced once, and tracing slows programs down. "
+    "Two captures alone confirm no difference: each was traced once, and tracing slows programs down. "
     "`jaxmeter compare` decides whether a program became slower."
 )
 
@@ -293,7 +293,7 @@ def _write_rates(one: Shown) -> Iterator[Text | Grid]:
         yield _make_text(f"  peaks: {source}", "dim")
     elif one.summary.platform == "cpu":
         yield _make_text(
-            "  a capture does not hold a CPU's peaks; --peaks RUN takes those of a run on that machine", "dim"
+            "  a capture does not contain a CPU's peaks; --peaks RUN uses those of a run on that machine", "dim"
         )
     else:
         yield _make_text("  the peaks of this device are not known; --peaks RUN takes those of a run", "dim")

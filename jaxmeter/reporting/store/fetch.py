@@ -66,7 +66,7 @@ def fetch(url: str, cache: Path | None = None, *, since: str = "", last: int | N
         whole, looked_at = _fetch_records(store, names, cache), list(names)
     older = len(names) - len(looked_at)
     if not whole and not older:
-        raise StoreError(f"{url}: holds no whole run; `jaxmeter push RUN {url}` puts one there")
+        raise StoreError(f"{url}: has no complete run; `jaxmeter push RUN {url}` puts one there")
     rest = _name_rest(store, [one for one in looked_at if one not in whole])
     return Fetched(tuple(whole[one] for one in names if one in whole), tuple(rest), older)
 

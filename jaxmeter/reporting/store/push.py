@@ -98,7 +98,9 @@ def _require_unfinished(store: Store, name: str, mark: bytes) -> None:
     """Whether nobody has finished the run there, unless it is this very one."""
     there = store.read(name, MARK)
     if there is not None and there != mark:
-        raise TakenError(f"{store.name(name)}: a run of this id has been finished otherwise; nothing was changed there")
+        raise TakenError(
+            f"{store.name(name)}: the store has another finished run of this id; nothing was changed there"
+        )
 
 
 def _send_missing(

@@ -211,7 +211,7 @@ def told(url: str) -> Iterator[None]:
     except (ImportError, StoreError, BrokenOffError):
         raise
     except FileNotFoundError as error:
-        raise StoreError(f"{url}: there is no such bucket or folder") from error
+        raise StoreError(f"{url}: no such bucket or folder") from error
     except PermissionError as error:
         raise StoreError(f"{url}: no access; check the credentials of this machine, and what they allow") from error
     except Exception as error:  # each library has errors of its own
@@ -223,7 +223,7 @@ def told(url: str) -> Iterator[None]:
         if "Validation" in name:
             raise StoreError(f"{url}: no name that a bucket can have") from error
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise BrokenOffError(f"{url}: there is no room left; make some, and the same command goes on") from error
+            raise BrokenOffError(f"{url}: no space left; free some, then repeat the command to continue") from error
         if isinstance(error, OSError) or _is_of_a_library(error):
             raise BrokenOffError(f"{url}: cannot be reached ({name}); try again") from error
         raise

@@ -6,23 +6,31 @@
   if (!("DecompressionStream" in window)) return;
 
   const ROWS = 50;
-  // Pixels of a saved image for each on the page.
+  // Pixels of a saved image for each on the page, and around a saved figure.
   const SHARPNESS = 2;
+  const MARGIN = 12;
+  const LINE = 16;
+  const LOOKS = ["color", "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "paint-order",
+    "opacity", "font-weight", "text-anchor"];
+  // Marks nearer than so many pixels, up and down, lie in one row.
+  const ONE_ROW = 6;
+  const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
   const COLUMNS = [
     ["case", "Case"],
-    ["suite", "Suite"],
     ["variant", "Variant"],
-    ["where", "Where"],
-    ["run", "Run"],
-    ["speedup", "Speedup"],
     ["time", "Time"],
+    ["speedup", "Speedup"],
     ["first", "First result"],
     ["memory", "Memory"],
     ["memory_of", "Memory of"],
+    ["doubt", "Doubt"],
+    ["where", "Where"],
     ["status", "Status"],
+    ["suite", "Suite"],
+    ["run", "Run"],
   ];
   // Columns that the reader has not chosen otherwise; the first names the row and always stays.
-  const USUAL = "case,variant,where,speedup,time,first,memory,status";
+  const USUAL = "case,variant,time,speedup,first,memory,where,status";
   const NUMBERS = { speedup: "speedup", time: "execution_s", first: "first_result_s", memory: "memory_bytes" };
   const BOUNDS = ["value", "low", "high"];
   const FACETS = [
@@ -116,7 +124,7 @@
             record[bound === "value" ? called : `${called}_${bound}`] = this.columns[`${name}_${bound}`][row];
           }
         }
-        record.memory_of = this.read("memory_of", row);
+        for (const name of ["memory_of", "doubt"]) record[name] = this.read(name, row);
         return record;
       });
     }
@@ -219,11 +227,18 @@
     pick("");
   }
 
-  function walk(figure, step) {
+  // To the next mark, or with the keys up and down to one of the next row.
+  function walk(figure, key) {
     const marks = [...figure.querySelectorAll(".m")];
+    const middle = (mark) => { const { top, bottom } = mark.getBoundingClientRect(); return (top + bottom) / 2; };
+    const step = STEPS[key];
     const at = marks.indexOf(reading.walked);
-    const next = at < 0 && step < 0 ? marks.length - 1 : Math.min(Math.max(at + step, 0), marks.length - 1);
-    readOut({ hovered: null, walked: marks[next] ?? null });
+    let next = at < 0 && step < 0 ? marks.length - 1 : at + step;
+    if (at >= 0 && (key === "ArrowUp" || key === "ArrowDown")) {
+      while (marks[next] && Math.abs(middle(marks[next]) - middle(marks[at])) < ONE_ROW) next += step;
+      if (!marks[next]) next = at;
+    }
+    readOut({ hovered: null, walked: marks[Math.min(Math.max(next, 0), marks.length - 1)] ?? null });
   }
 
   function addReading() {
@@ -236,14 +251,36 @@
     document.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const figure = event.target.matches?.("figure svg") ? event.target : null;
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       const { v } = reading.walked?.dataset ?? {};
       if (event.key === "Escape") forget();
-      else if (figure && step) walk(figure, step);
+      else if (figure && event.key in STEPS) walk(figure, event.key);
       else if (figure && event.key === "Enter" && v) pick(v);
       else return;
       if (figure) event.preventDefault();
     });
+  }
+
+  // The quantity that figures show where they have several; the first is the time.
+  let quantity = "time";
+
+  function addSwitches(root) {
+    for (const card of root.querySelectorAll(".card:has(figure[data-quantity])")) {
+      const names = ["time", ...[...card.querySelectorAll("figure[data-quantity]")].map((one) => one.dataset.quantity)];
+      const choose = (name) => { quantity = name; showQuantity(document); };
+      const buttons = names.map((name) =>
+        make("button", { type: "button", value: name, onclick: () => choose(name) }, name));
+      card.querySelector("h2, h3").after(make("p", { className: "switch" }, ...buttons));
+    }
+    showQuantity(root);
+  }
+
+  function showQuantity(root) {
+    for (const card of root.querySelectorAll(".card:has(.switch)")) {
+      const buttons = [...card.querySelectorAll(".switch button")];
+      const shown = buttons.some((one) => one.value === quantity) ? quantity : "time";
+      for (const one of buttons) one.setAttribute("aria-pressed", one.value === shown);
+      for (const one of card.querySelectorAll("figure")) one.hidden = (one.dataset.quantity ?? "time") !== shown;
+    }
   }
 
   function addMenus(root) {
@@ -273,7 +310,23 @@
     return names.filter(Boolean).join("-").replace(/[^\w.,=]+/g, "-");
   };
 
-  // The figure as a file of its own: its colours as they are on the page, and what lies behind it.
+  // What a figure is about, and what it was measured on, for who sees it without the page.
+  function listLines(card) {
+    const read = (root, selector) => root?.querySelector(selector)?.textContent.trim() ?? "";
+    const subject = read(card.closest("#case"), "h1") || read(card.closest("details.suite"), "summary strong");
+    const title = [subject, read(card, "h2, h3")].filter(Boolean).join(": ");
+    const devices = [...document.querySelectorAll(".devices > span")].map((one) => one.textContent.trim());
+    return { title, notes: [read(document, "#overview h1"), ...devices] };
+  }
+
+  function makeSvg(tag, attributes, text = "") {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.textContent = text;
+    return element;
+  }
+
+  // The figure as a file of its own: below its title, above what it was measured on, in its colours on the page.
   function writeSvg(card) {
     const figure = findShown(card);
     const copy = figure.cloneNode(true);
@@ -281,13 +334,29 @@
     for (const [index, one] of [figure, ...figure.querySelectorAll("*")].entries()) {
       if (one.localName === "title") continue;
       const style = getComputedStyle(one);
-      for (const name of ["color", "fill", "stroke", "opacity"]) copies[index].setAttribute(name, style[name]);
+      for (const name of LOOKS) copies[index].setAttribute(name, style.getPropertyValue(name));
     }
-    const behind = document.createElementNS(figure.namespaceURI, "rect");
-    const paint = { width: "100%", height: "100%", fill: getComputedStyle(card).backgroundColor };
-    for (const [name, value] of Object.entries(paint)) behind.setAttribute(name, value);
-    copy.prepend(behind);
-    return new XMLSerializer().serializeToString(copy);
+    const { title, notes } = listLines(card);
+    const { color, fontFamily } = getComputedStyle(figure);
+    const pen = new OffscreenCanvas(1, 1).getContext("2d");
+    const measure = (font, text) => { pen.font = `${font} ${fontFamily}`; return pen.measureText(text).width; };
+    const widest = Math.max(measure("600 13px", title), ...notes.map((note) => measure("11px", note)));
+    const [width, height] = ["width", "height"].map((name) => Number(figure.getAttribute(name)));
+    const size = {
+      width: Math.ceil(Math.max(width, widest)) + 2 * MARGIN,
+      height: height + (notes.length + 1) * LINE + 3 * MARGIN,
+    };
+    const whole = makeSvg("svg", { ...size, "font-family": fontFamily, "font-size": 11 });
+    const top = MARGIN + LINE;
+    for (const [name, value] of Object.entries({ x: MARGIN, y: top })) copy.setAttribute(name, value);
+    whole.append(
+      makeSvg("rect", { ...size, fill: getComputedStyle(card).backgroundColor }),
+      makeSvg("text", { x: MARGIN, y: MARGIN + 11, fill: color, "font-size": 13, "font-weight": 600 }, title),
+      copy,
+      ...notes.map((note, index) =>
+        makeSvg("text", { x: MARGIN, y: top + height + MARGIN + (index + 1) * LINE - 4, fill: color }, note)),
+    );
+    return new XMLSerializer().serializeToString(whole);
   }
 
   function saveSvg(card) {
@@ -328,6 +397,7 @@
   function equip(root) {
     addCopyButtons(root);
     addMenus(root);
+    addSwitches(root);
     showPicked(root);
   }
 
@@ -611,6 +681,7 @@
   }
 
   addMenus(document);
+  addSwitches(document);
   addReading();
   for (const one of document.querySelectorAll(".scripted")) one.hidden = false;
   byId("without-script").hidden = true;

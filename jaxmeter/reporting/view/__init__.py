@@ -29,7 +29,7 @@ from .sections.environment import make_environment_section
 from .sections.method import make_method_section
 from .sections.problems import make_problems_section
 from .sections.published import make_published_section
-from .sections.releases import make_releases_view
+from .sections.releases import choose_reports, find_pairs, gather_steps, make_releases_view
 from .sections.reports import make_reports_section
 from .suites import make_suites
 
@@ -67,10 +67,16 @@ def build(
     matrix, note = make_matrix(machines, standing, told, comparisons)
     history = gather_history(machines, cases)
     answers = make_answers(standing, comparisons)
-    releases = make_releases_view(machines, history, minimum_effect)
+    pairs = list(find_pairs(machines, minimum_effect))
+    comparisons = replace(comparisons, steps=gather_steps(pairs))
+    releases = make_releases_view(pairs, history)
+    judged = choose_reports(pairs, comparisons.reports)
+    suites = make_suites(history, told, answers, comparisons)
+    views = [case for suite in suites for case in suite.cases]
+    alone = views[0].figures if len(views) == 1 else ()
     return Page(
         releases=releases,
-        overview=make_overview(machines, standing, told, comparisons, warnings),
+        overview=make_overview(machines, standing, told, comparisons, judged, alone, warnings),
         title=f"{shorten(finding, LONGEST_TITLE)} – jaxmeter",
         subtitle=make_subtitle(runs),
         finding=finding,
@@ -81,13 +87,13 @@ def build(
         matrix=matrix,
         matrix_note=note,
         facts=list_facts(told),
-        suites=make_suites(history, told, answers, comparisons),
+        suites=suites,
         changed=tuple(item for _, changes in comparisons.of_machines for item in list_changed(changes)),
         change_points=list_steps(comparisons.change_points),
         export=f"jaxmeter export {' '.join(name_folder(describe_folder(run)) for run in runs[-MOST_NAMED:])}",
         sections=(
             *((claims,) if (claims := make_published_section(told)) is not None else ()),
-            *((reports,) if (reports := make_reports_section(comparisons.reports)) is not None else ()),
+            *((reports,) if (reports := make_reports_section(judged)) is not None else ()),
             make_problems_section(told),
             make_environment_section(runs),
             make_method_section(leading or runs),

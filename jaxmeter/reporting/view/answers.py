@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
 from jaxmeter.harness.metrics.metric import Direction, Reading
@@ -26,8 +27,10 @@ from .cells import find_speedup_tone
 from .changes import write_numbers
 from .comparisons import Comparisons
 from .doubts import CONTENDED, name_traps
+from .figures.marks import find_hue
 from .keys import fragment_of
 from .names import LONGEST_NAME, LONGEST_TERM
+from .overview_model import Phrase
 from .page_model import AnswerLine, Tone
 from .reasons import describe_fault
 from .trust import is_vague
@@ -49,6 +52,26 @@ LEAST_FACTOR = 1.5
 
 LONGEST_SUITE = 60
 LONGEST_QUESTION = 160
+
+
+@dataclass(frozen=True)
+class Told:
+    """What answers a question.
+
+    Args:
+      sentence: A number with its interval, or why there is none; without its full stop.
+      doubts: Why not to rely on it.
+      remarks: What else is known of the numbers.
+    """
+
+    sentence: str
+    tone: Tone
+    doubts: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the whole text."""
+        return f"{'; '.join((self.sentence, *self.doubts, *self.remarks))}."
 
 
 def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
@@ -80,15 +103,15 @@ def rank_answer(case: Case) -> float:
 
 def _make_answer(case: Case, comparisons: Comparisons) -> AnswerLine:
     declared = case.planned.answer
-    text, tone = tell_answer(case)
+    told = tell_answer(case)
     planned = case.planned
     question = (planned.question or planned.description) if declared is None else declared.question
     return AnswerLine(
         suite=shorten(planned.suite, LONGEST_SUITE),
         question=shorten(question, LONGEST_QUESTION),
-        text=text,
+        text=str(told),
         of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_tell_change(case, comparisons)}",
-        tone=tone,
+        tone=told.tone,
         target=fragment_of(case),
         rank=rank_answer(case),
     )
@@ -99,9 +122,18 @@ def choose_answer(case: Case) -> Answer | None:
     return case.planned.answer or _find_surest(case)
 
 
-def tell_answer(case: Case) -> tuple[str, Tone]:
-    """Return the sentence that answers a suite's question, and what it means."""
+def tell_answer(case: Case) -> Told:
+    """Return what answers a suite's question."""
     return _tell(case, choose_answer(case))
+
+
+def write_answer(case: Case) -> Phrase:
+    """Return the sentence that answers a suite's question and the doubts about it, without remarks."""
+    told = tell_answer(case)
+    doubt = "; ".join(told.doubts)
+    return Phrase(
+        f"{told.sentence}.", find_hue(case.run), told.tone, f"{doubt[:1].upper()}{doubt[1:]}." if doubt else ""
+    )
 
 
 def _tell_change(case: Case, comparisons: Comparisons) -> str:
@@ -140,7 +172,7 @@ def _sure_speedup(variant: Variant) -> tuple[float, float]:
     return low or 0.0, -(variant.read(TIME).estimate or 0.0)
 
 
-def _tell(case: Case, answer: Answer | None) -> tuple[str, Tone]:
+def _tell(case: Case, answer: Answer | None) -> Told:
     if answer is None:
         return _no_answer(_why_untimed(case))
     if answer.metric not in METRICS or METRICS[answer.metric].exponent_of is not None:
@@ -159,8 +191,8 @@ def _tell(case: Case, answer: Answer | None) -> tuple[str, Tone]:
     return _tell_values(sides, readings)
 
 
-def _no_answer(reason: str) -> tuple[str, Tone]:
-    return f"No answer: {reason}.", Tone.MUTED
+def _no_answer(reason: str) -> Told:
+    return Told(f"No answer: {reason}", Tone.MUTED)
 
 
 def _why_untimed(case: Case) -> str:
@@ -172,7 +204,7 @@ def _why_untimed(case: Case) -> str:
     return "no variant was planned" if not lacking else "no time recorded" if fault is None else describe_fault(fault)
 
 
-def _tell_ratio(one: Variant, other: Variant, also: str = "") -> tuple[str, Tone]:
+def _tell_ratio(one: Variant, other: Variant, also: str = "") -> Told:
     """How fast one is beside the other: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`.
 
     Args:
@@ -187,22 +219,27 @@ def _tell_ratio(one: Variant, other: Variant, also: str = "") -> tuple[str, Tone
     names = [shorten(side.planned.name, LONGEST_TERM) for side in (one, other)]
     bounded = ratio.low is not None
     undecided = bounded and not differs(ratio)
-    sentence = (
-        f"No difference is told: {names[0]} is {number} as fast as {names[1]}"
-        if undecided
-        else f"{names[0]} is {number} as fast as {names[1]}"
-    )
-    doubt = doubt_ratio(one, other)
-    remarks = [
-        f"not to be trusted: {doubt}" if doubt else "",
-        *(traps := _tell_traps((one, other))),
+    sentence = f"{names[0]} is {number} as fast as {names[1]}"
+    doubts = _write_doubts((doubt_ratio(one, other),), (one, other))
+    remarks = (
         also,
         "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
         "a wide interval" if is_vague(ratio) else "",
         _explain_undecided(one, ratio) if undecided else "",
-    ]
-    text = "; ".join(filter(None, (sentence, *remarks)))
-    return f"{text}.", Tone.WARN if doubt or traps else find_speedup_tone(ratio)
+    )
+    return Told(
+        f"No confirmed difference: {sentence}" if undecided else sentence,
+        Tone.WARN if doubts else find_speedup_tone(ratio),
+        doubts,
+        tuple(filter(None, remarks)),
+    )
+
+
+def _write_doubts(doubts: Sequence[str], sides: Sequence[Variant]) -> tuple[str, ...]:
+    """Return `do not rely on it: contended`, and `f:jit has a trap: dead work` of each side that has some."""
+    known = tuple(filter(None, doubts))
+    words = (f"do not rely on it: {' and '.join(known)}",) if known else ()
+    return (*words, *_tell_traps(sides))
 
 
 def _tell_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
@@ -216,25 +253,27 @@ def _explain_undecided(one: Variant, ratio: Interval) -> str:
     """Why an interval that excludes 1 tells no difference: verdicts take a wider one."""
     if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
         return ""
-    return f"at {numbers.percent(one.case.run.verdict_level)}, by which it is judged, it is not sure"
+    return f"at {numbers.percent(one.case.run.verdict_level)}, the level of verdicts, the interval includes 1"
 
 
-def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> tuple[str, Tone]:
-    """Another metric of each: `Temporary memory: 1.13 MiB by by_blocks:jit, 32.0 MiB by naive:jit; lower is better`."""
+def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
+    """Return another metric of each: `Temporary memory: by_blocks:jit 1 MiB, naive:jit 9 MiB, about 9 times as much`"""
     lacking = next((reading for reading in readings if reading.interval is None), None)
     if lacking is not None:
         return _no_answer("nothing recorded" if lacking.fault is None else describe_fault(lacking.fault))
-    doubts = dict.fromkeys(one.doubt or CONTENDED for one in readings if one.contended or one.doubt)
-    vague = any(is_vague(reading.interval) for reading in readings)
-    remarks = [
-        f"not to be trusted: {' and '.join(doubts)}" if doubts else "",
-        *(traps := _tell_traps(sides)),
-        "a wide interval" if vague else "",
-        _tell_factor(readings),
+    doubts = _write_doubts(
+        tuple(dict.fromkeys(one.doubt or CONTENDED for one in readings if one.contended or one.doubt)), sides
+    )
+    remarks = (
+        "a wide interval" if any(is_vague(reading.interval) for reading in readings) else "",
         *_tell_peak(sides, readings[0]),
-    ]
-    text = "; ".join(filter(None, (_name_values(sides, readings), *remarks)))
-    return f"{text}.", Tone.WARN if doubts or traps else _find_tone(sides[0], readings)
+    )
+    return Told(
+        f"{_name_values(sides, readings)}{_tell_factor(readings)}",
+        Tone.WARN if doubts else _find_tone(sides[0], readings),
+        doubts,
+        tuple(filter(None, remarks)),
+    )
 
 
 def _name_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
@@ -243,7 +282,7 @@ def _name_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
     values = [_write(reading) for reading in readings]
     if len(sides) == 1 and metric.name in SENTENCES:
         return f"{names[0]} {SENTENCES[metric.name].format(values[0])}"
-    told = ", ".join(f"{value} by {name}" for value, name in zip(values, names, strict=True))
+    told = ", ".join(f"{name} {value}" for value, name in zip(values, names, strict=True))
     return f"{metric.title[:1].upper()}{metric.title[1:]}: {told}"
 
 
@@ -269,17 +308,16 @@ def _find_tone(first: Variant, readings: Sequence[Reading]) -> Tone:
         return Tone.PLAIN
     above, below = readings if direction is Direction.HIGHER else reversed(readings)
     ratio = divide_readings(above, below, first.settings)
-    return Tone.PLAIN if ratio is None else find_speedup_tone(ratio)
+    tone = Tone.PLAIN if ratio is None else find_speedup_tone(ratio)
+    return Tone.PLAIN if tone is Tone.MUTED else tone
 
 
 def _tell_factor(readings: Sequence[Reading]) -> str:
-    """`about 130 times as much, lower is better`: the larger of two beside the smaller."""
+    """Return `, about 130 times as much`: the larger of two, beside the smaller; empty where they are near."""
     known = [one.estimate for one in readings if one.estimate is not None and one.estimate > 0]
     if len(readings) != 2 or len(known) != 2 or max(known) < LEAST_FACTOR * min(known):
         return ""
-    direction = readings[0].metric.direction
-    better = "" if direction is Direction.NEITHER else f", {direction.value} is better"
-    return f"about {numbers.roughly(max(known) / min(known))} times as much{better}"
+    return f", about {numbers.roughly(max(known) / min(known))} times as much"
 
 
 def _write(reading: Reading) -> str:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Case
 from jaxmeter.harness.metrics.traced import is_slowed_down
 from jaxmeter.harness.record import Answer
 
 from .. import numbers
+from ..compare.findings import Here, JudgedReport
 from ..text import counted, shorten
-from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, rank_answer, tell_answer
-from .figure_model import Figure
+from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, rank_answer, write_answer
+from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points
 from .figures.growth import draw_growth
 from .figures.ledger import draw_ledgers, find_largest, list_traced
 from .figures.marks import find_hue, name_workload
@@ -23,12 +25,14 @@ from .figures.memory import SHARE, draw_shares
 from .figures.speed import compare_jit, compare_variants, list_jit_speedups
 from .figures.stages import draw_stages
 from .keys import fragment_of
+from .names import LONGEST_TERM
 from .overview_model import Card, Phrase
+from .reports import describe_reports
 from .sweeps import FEWEST_SIZES, Sweep, group_cases
 from .tone import Tone
 
-MOST_CARDS = 8
-"""Of the first screen, by rank; the rest unfolds below."""
+MOST_CARDS, FEWEST_ASKED = 8, 4
+"""Of the first screen, by rank; the rest unfolds below. With so few declared questions, the others stand there too."""
 
 OF_COMPILING = ("trace_s", "lower_s", "compile_s", "compile_total_s", "first_call_s", "first_result_s")
 """Metrics whose parts are the stages on the way to the first result."""
@@ -39,16 +43,67 @@ MEMORY_RANK = 8.5
 """Among those of the suites."""
 
 
-def make_cards(standing: Mapping[str, Case], told: Sequence[Case]) -> tuple[Card, ...]:
+def make_cards(standing: Mapping[str, Case], told: Sequence[Case], *, has_reports: bool = False) -> tuple[Card, ...]:
     """Return a card for each suite and for memory, in the order of their ranks; those without an answer come last.
+
+    A suite of reported programs has no card of its own where the page judges the reports.
 
     Args:
       standing: By suite, the case that stands for it.
       told: On each machine, each case once.
     """
-    cards = [_make_card(suite, case, told) for suite, case in standing.items() if not _is_of_jit(case)]
+    shown = {
+        suite: case
+        for suite, case in standing.items()
+        if not _is_of_jit(case) and not (has_reports and case.planned.reported)
+    }
+    cards = [_make_card(suite, case, told) for suite, case in shown.items()]
     memory = _make_memory_card(told)
-    return tuple(sorted([*cards, *memory], key=lambda one: (not one.is_answered, one.rank)))
+    return tuple(sorted([*cards, *memory], key=lambda one: (not one.is_answered, not one.is_asked, one.rank)))
+
+
+def split_cards(cards: Sequence[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
+    """Return the cards of the first screen, and the others."""
+    asked = sum(one.is_asked and one.is_answered for one in cards)
+    count = min(asked, MOST_CARDS) if asked >= FEWEST_ASKED else MOST_CARDS
+    return tuple(cards[:count]), tuple(cards[count:])
+
+
+def make_reports_card(found: Sequence[JudgedReport]) -> Card | None:
+    """Return what reports of releases say and what was measured here; None without any."""
+    rows = [row for one in found if (row := _make_report_row(one)) is not None]
+    if not rows:
+        return None
+    alt = "; ".join(row.marks[-1].says for row in rows)
+    figure = Points(
+        alt,
+        Axis("times as long, log", Unit.RATIO, is_log=True),
+        tuple(rows),
+        mark_names=("measured", "reported"),
+    )
+    phrase = Phrase(f"{describe_reports(found)}.")
+    return Card("reports", "Do reported slowdowns happen here?", (phrase,), figure, "reports")
+
+
+def _make_report_row(one: JudgedReport) -> PointRow | None:
+    if one.ours is None:
+        return None
+    is_clear = one.here not in (Here.NOT_HERE, Here.UNTOLD)
+    hue = Hue.INK if not is_clear else Hue.SLOWER if one.ours.estimate > 1 else Hue.FASTER
+    number = " ".join(part for part in numbers.speedup_with_bounds(one.ours) if part != numbers.MISSING)
+    name = shorten(one.case.partition("[")[0].replace("_", " "), LONGEST_TERM)
+    says = f"{name}, jax {' → '.join(one.releases)}: measured {number}"
+    reported = f"reported {numbers.speedup(one.theirs)}"
+    marks = (
+        Mark(Estimate(one.theirs), hue, f"{name}: {reported}", is_reference=True),
+        Mark(
+            Estimate(one.ours.estimate, one.ours.low, one.ours.high),
+            hue,
+            f"{says}, {reported}, {one.here.value}",
+            one.variant,
+        ),
+    )
+    return PointRow(f"{name}, {one.releases[1]}", marks, numbers.speedup(one.ours.estimate))
 
 
 def make_jit_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card | None:
@@ -116,18 +171,15 @@ def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[C
 def _make_card(suite: str, case: Case, told: Sequence[Case]) -> Card:
     cases = _find_same(case, told)
     answer = choose_answer(case)
-    phrases = []
-    for one in cases:
-        text, tone = tell_answer(one)
-        phrases.append(Phrase(text, find_hue(one.run), tone))
     question = case.planned.question or case.planned.description if answer is None else answer.question
     return Card(
         id=shorten(suite, LONGEST_SUITE),
         question=shorten(question or f"{suite[:1].upper()}{suite[1:].replace('_', ' ')}", LONGEST_QUESTION),
-        phrases=tuple(phrases),
+        phrases=tuple(map(write_answer, cases)),
         figure=choose_figure(answer, cases, told),
         target=fragment_of(case),
         rank=rank_answer(case),
+        is_asked=case.planned.answer is not None,
     )
 
 

@@ -5,32 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.record.cases import COMPILATION
 
 from .. import numbers
-from ..text import shorten
+from ..compare.findings import Change
+from ..text import counted, shorten
 from ..write import write_reading
-from .answers import find_headline, tell_answer
+from .answers import find_headline, write_answer
+from .changes import write_effect
+from .figure_model import Figure
 from .figures.growth import draw_growth
 from .figures.history import draw_history
-from .figures.ledger import draw_ledgers, draw_operations, find_largest
+from .figures.ledger import draw_ledgers, draw_operations, find_busiest_line, find_largest
 from .figures.marks import TIME, find_hue, name_variant
 from .figures.memory import MEASURED, PLANNED, draw_memory
 from .figures.speed import compare_variants
 from .figures.stages import draw_stages
-from .names import LONGEST_NAME
+from .names import LONGEST_NAME, LONGEST_TERM
 from .overview_model import Card, Phrase
 from .page_model import Tone
 from .sweeps import Sweep
+
+NORMALISED = "normalised_s"
+
+MOST_STEPS = 4
+"""Changes from run to run that a sentence names."""
 
 MOST_STAGES = 8
 """Variants whose first calls are drawn; the table has all."""
 
 
 def make_case_figures(
-    cases: Sequence[Case], sweeps: Sequence[Sweep], earlier: Sequence[Sequence[Case]]
+    cases: Sequence[Case],
+    sweeps: Sequence[Sweep],
+    earlier: Sequence[Sequence[Case]],
+    steps: Sequence[tuple[str, Change]],
 ) -> tuple[Card, ...]:
     """Return the cards of a case that have a figure.
 
@@ -38,18 +49,25 @@ def make_case_figures(
       cases: The case on each machine that ran it.
       sweeps: Those of its suite.
       earlier: By machine, the case in all runs, the newest first.
+      steps: Confirmed changes from run to run, each with the name of the later run.
     """
     variants = [variant for case in cases for variant in case.shown]
     traced = [variant for variant in variants if find_trace(variant) is not None]
     traced.sort(key=lambda one: one.planned.mode != "jit")
     found = (
-        Card("speed", "How fast?", tuple(_describe_speed(cases)), compare_variants(cases, with_dots=True)),
+        Card(
+            "speed",
+            "How fast?",
+            tuple(_describe_speed(cases)),
+            compare_variants(cases, with_dots=True),
+            others=tuple(_list_others(cases)),
+        ),
         Card("time", "Where does the time go?", tuple(_describe_times(traced)), draw_ledgers(traced, of_one_case=True)),
         Card("first", "What does the first call cost?", (), draw_stages(variants[:MOST_STAGES], of_one_case=True)),
         *(_make_operations_card(variant) for variant in traced[:1]),
         Card("memory", "How much memory?", tuple(_describe_memory(cases)), draw_memory(cases)),
         *_list_growth(cases, sweeps),
-        Card("history", "How was it in earlier runs?", (), draw_history(earlier)),
+        Card("history", "How was it in earlier runs?", tuple(_describe_steps(steps)), draw_history(earlier)),
     )
     return tuple(card for card in found if card.figure is not None)
 
@@ -66,11 +84,19 @@ def write_case_heading(cases: Sequence[Case]) -> str:
     return f"{name}: {', '.join(told)}" if told else name
 
 
+def _list_others(cases: Sequence[Case]) -> Iterator[tuple[str, Figure]]:
+    """Yield the speed by normalised times and by throughput, with the name of each quantity."""
+    for metric in (NORMALISED, THROUGHPUT):
+        figure = compare_variants(cases, metric, with_dots=True)
+        if figure is not None:
+            yield METRICS[metric].title, figure
+
+
 def _describe_speed(cases: Sequence[Case]) -> Iterator[Phrase]:
     for case in cases:
-        text, tone = tell_answer(case)
-        if tone is not Tone.MUTED:
-            yield Phrase(text, find_hue(case.run), tone)
+        phrase = write_answer(case)
+        if phrase.tone is not Tone.MUTED:
+            yield phrase
 
 
 def _describe_times(traced: Sequence[Variant]) -> Iterator[Phrase]:
@@ -80,6 +106,24 @@ def _describe_times(traced: Sequence[Variant]) -> Iterator[Phrase]:
             bound = describe_bound_of(variant)
             text = f"{name_variant(variant)}: {numbers.percent(largest[1])} {largest[0]}; {bound}."
             yield Phrase(text, find_hue(variant.case.run))
+
+
+def _describe_steps(steps: Sequence[tuple[str, Change]]) -> Iterator[Phrase]:
+    """Yield `0.7.1: 23× [22, 23]; 0.7.2: 0.040× [0.034, 0.046]`: the largest changes, in their order."""
+    largest = sorted(range(len(steps)), key=lambda place: -_size(steps[place][1]))[:MOST_STEPS]
+    several = len({one.variant for _, one in steps}) > 1
+    told = []
+    for name, one in (steps[place] for place in sorted(largest)):
+        number = " ".join(part for part in write_effect(one) if part not in ("", numbers.MISSING))
+        told.append(f"{name}{f' {shorten(one.variant, LONGEST_TERM)}' if several else ''}: {number}")
+    if told:
+        more = f"; and {counted(len(steps) - len(told), 'smaller change')}" if len(steps) > len(told) else ""
+        yield Phrase(f"{'; '.join(told)}{more}.")
+
+
+def _size(one: Change) -> float:
+    estimate = 1.0 if one.effect is None or one.effect.estimate <= 0 else one.effect.estimate
+    return max(estimate, 1 / estimate)
 
 
 def _list_growth(cases: Sequence[Case], sweeps: Sequence[Sweep]) -> Iterator[Card]:
@@ -96,7 +140,10 @@ def _list_growth(cases: Sequence[Case], sweeps: Sequence[Sweep]) -> Iterator[Car
 
 
 def _make_operations_card(variant: Variant) -> Card:
-    return Card("operations", f"Which operations of {name_variant(variant)}?", (), draw_operations(variant))
+    busiest = find_busiest_line(variant)
+    text = "" if busiest is None else f"{numbers.percent(busiest[1])} of the device's time from {busiest[0]}."
+    phrases = (Phrase(text, find_hue(variant.case.run)),) if text else ()
+    return Card("operations", f"Which operations of {name_variant(variant)}?", phrases, draw_operations(variant))
 
 
 def _describe_memory(cases: Sequence[Case]) -> Iterator[Phrase]:

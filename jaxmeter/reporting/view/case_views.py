@@ -62,7 +62,7 @@ def make_case_view(
         id=fragment_of(cases[0]),
         name=shorten(planned.name, LONGEST_NAME),
         heading=write_case_heading(cases),
-        figures=make_case_figures(cases, sweeps, earlier),
+        figures=make_case_figures(cases, sweeps, earlier, comparisons.steps_of(cases[0])),
         about=shorten(planned.description, LONGEST_REASON),
         results=tuple(
             replace(make_result(variant), change=_write_change(comparisons, case, variant.planned.name))

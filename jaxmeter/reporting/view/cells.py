@@ -86,10 +86,10 @@ def make_speedup_cell(interval: Interval | None) -> Cell:
 
 
 def find_speedup_tone(interval: Interval | None) -> Tone:
-    """Good or bad only where the interval excludes 1 by more than the smallest effect worth a verdict."""
+    """Good or worse only where the interval excludes 1 by more than the smallest effect worth a verdict."""
     if interval is None or not differs(interval):
         return Tone.MUTED
-    return Tone.GOOD if interval.estimate > 1 else Tone.WARN
+    return Tone.GOOD if interval.estimate > 1 else Tone.WORSE
 
 
 def group_rows(

@@ -36,8 +36,8 @@ TOLD = (
 """What is listed by itself; of the rest there are counts."""
 
 TONES = {
-    Finding.SLOWER: Tone.BAD,
-    Finding.MORE: Tone.BAD,
+    Finding.SLOWER: Tone.WORSE,
+    Finding.MORE: Tone.WORSE,
     Finding.FAILED: Tone.BAD,
     Finding.SUSPECTED_SLOWER: Tone.WARN,
     Finding.GONE: Tone.WARN,
@@ -67,13 +67,13 @@ COLUMNS = (
     Column("Before", numeric=True),
     Column("Now", numeric=True),
     Column("Change", "interval", numeric=True),
-    Column("Processes", "smallest told", numeric=True),
+    Column("Processes", "smallest detectable", numeric=True),
     Column("Why", "likely cause"),
 )
 CAPTION = (
-    "Slower and faster are confirmed: what the earlier run measured ran beside today's, in the same processes. "
-    "Suspected is what only two stored times say. Times are at the reference speed of the earlier run. Smallest told: "
-    "the least difference that these processes could have shown."
+    "Slower and faster are confirmed: the earlier program was interleaved with today's, in the same processes. "
+    "Suspected: only two stored times differ. Times are normalised to the earlier run. Smallest detectable: the least "
+    "difference that these processes could have shown."
 )
 
 
@@ -113,14 +113,15 @@ def _count_wholes(changes: Changes) -> Iterable[str]:
 def describe_worst(found: Sequence[Change]) -> str:
     """The worst of a case, else that nothing was told."""
     shown = order_changes(found)
-    return write_change(shown[0]) if shown else "Nothing is told apart from the earlier run."
+    return write_change(shown[0]) if shown else "No difference from the earlier run was detected."
 
 
 def write_flag(one: Change) -> str:
-    """`suspected slower, +52 % [+40, +65]`: for a cell."""
+    """Return `suspected slower, +52 % [+40, +65]`, `planned peak memory more, +10 %`: for a cell."""
+    what = "" if one.metric == TIME else f"{name_metric(one)} "
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
-    return ", ".join(filter(None, (one.finding.value, told)))
+    return ", ".join(filter(None, (f"{what}{one.finding.value}", told)))
 
 
 def list_changed(changes: Changes) -> tuple[Item, ...]:
@@ -144,7 +145,7 @@ def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
     """That a program changed, with what there is more or less of in it."""
     counts = [one for one in found if one.key == program.key and one.metric in COUNTED]
     words = ", ".join(f"{name_metric(one)} {write_effect(one)[0]}" for one in counts)
-    return replace(program, reason=words or "other instructions, as many of each")
+    return replace(program, reason=words or program.reason)
 
 
 def _size(one: Change) -> float:

@@ -169,7 +169,7 @@ def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
         ours, replicate = compare_paired(below, above), "process"
     else:
         ours, replicate = divide_readings(readings[0], readings[1], above.settings), "process"
-        none = "one of ours is 0, so there is no ratio"
+        none = "one of our numbers is 0, so there is no ratio"
     if ours is None:
         return None, reason or none
     if not reason and (ours.low is None or ours.high is None):
@@ -185,7 +185,7 @@ def _compare_number(case: Case, claim: Published, kind: Kind) -> Judged:
     (ours,) = _read_figures(case, claim)
     judged = Judged(claim, kind, case.run, label_case(case), theirs, reason=reason)
     if kind is Kind.OTHER:
-        return replace(judged, reason="one figure of another device is no claim that can be tested here")
+        return replace(judged, reason="a single figure of another device cannot be tested here")
     if ours is None or not _has_ended_well(ours):
         return judged
     judged = replace(judged, ours=Interval(None, ours.known[0], None, len(ours.known)), exact=ours.exact)
@@ -249,7 +249,7 @@ def _describe_lacking(case: Case, figures: Sequence[Figure], *, trusted: bool = 
         variant, metric = case.find(figure.variant), find_metric(figure)
         reading = _read(variant, metric)
         if reading is None:
-            why = "not planned in this case" if variant is None else f"{figure.metric} is no metric of a variant"
+            why = "not planned in this case" if variant is None else f"{figure.metric} is not a metric of a variant"
         else:
             why = _describe_reading(reading, trusted=trusted)
         names = alike.setdefault(why, [])

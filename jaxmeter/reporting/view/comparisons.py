@@ -5,7 +5,7 @@ A newest run stands beside the one that it was measured against, else beside the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxmeter.harness.metrics.reading import Case, Run
@@ -27,11 +27,13 @@ class Comparisons:
     Args:
       of_machines: In the order of the machines that have an earlier run.
       change_points: What changed for good over many runs, by machine.
+      steps: By suite and case, the confirmed changes from run to run, each with the name of the later run.
     """
 
     of_machines: tuple[tuple[MachineRuns, Changes], ...] = ()
     change_points: tuple[MachineChanges, ...] = ()
     _by_case: dict[tuple[int, str, str], tuple[Change, ...]] = field(default_factory=dict)
+    steps: Mapping[tuple[str, str], tuple[tuple[str, Change], ...]] = field(default_factory=dict)
 
     @property
     def reports(self) -> tuple[JudgedReport, ...]:
@@ -50,6 +52,10 @@ class Comparisons:
     def change_points_of(self, case: Case) -> tuple[ChangePoint, ...]:
         """What changed for good of a case at the place of its run."""
         return next((one.of(case) for one in self.change_points if one.machine.has(case.run)), ())
+
+    def steps_of(self, case: Case) -> tuple[tuple[str, Change], ...]:
+        """Return the confirmed changes of a case from run to run."""
+        return self.steps.get((case.planned.suite, case.planned.name), ())
 
     def earlier_of(self, case: Case) -> str:
         """The id of the run that a case was compared with; empty where there is none."""

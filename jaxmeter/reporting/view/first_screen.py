@@ -33,8 +33,8 @@ LONGEST_TRUST = 600
 """Of what the self-test found, with a name of the machine that may be long."""
 
 CONTENDED = (
-    ": a time marked ! is not to be trusted; a speedup is, since both of its sides met the same interference, "
-    "unless it is marked ! too"
+    ": do not rely on a time marked !; a speedup without ! is valid, since both of its variants met the same "
+    "interference"
 )
 
 
@@ -183,7 +183,7 @@ def list_warnings(loaded: Iterable[str], machines: Sequence[MachineRuns], cases:
         ("recompiles", _some(again, "compiled again in a second, equal call")),
         ("programs", _some(several, "got different programs from the compiler in different processes")),
         ("contended", _some(contended, "had too few quiet processes", CONTENDED)),
-        ("times", _some(at_odds, "have a time that is at odds with a speedup; trust the speedup")),
+        ("times", _some(at_odds, "have a time that is inconsistent with a speedup; rely on the speedup")),
         ("versions", _versions(runs)),
         ("git", _dirty([run for run in runs if run.environment.git_dirty])),
     ]
@@ -195,9 +195,8 @@ def _describe_series(machine: MachineRuns) -> str:
     if not machine.repeated:
         return ""
     return (
-        f"{len(machine.runs)} runs of {shorten(machine.name, LONGEST_NAME)}: each case is told as its newest run has "
-        f"it; "
-        f"do not compare times by eye, as the machine may have changed in between"
+        f"{len(machine.runs)} runs of {shorten(machine.name, LONGEST_NAME)}: each case is shown from its newest "
+        "run; do not compare times by eye, since the machine may have changed between runs"
     )
 
 

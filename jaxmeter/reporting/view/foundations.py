@@ -70,7 +70,7 @@ def describe_gap(run: Run) -> tuple[str, ...]:
     if gap_s is None or gap_s >= SHORTEST_GAP_S:
         return ()
     began = f"A case's processes began {numbers.time(gap_s)} apart"
-    return (f"{began}: intervals tell how well a time is known in these minutes, not how it will be tomorrow.",)
+    return (f"{began}: intervals describe the time in these minutes, not on another day.",)
 
 
 def describe_calibration(run: Run) -> str:
@@ -87,7 +87,7 @@ def describe_calibration(run: Run) -> str:
         else "the machine's speed varied, so compare normalised times"
     )
     if reference.slow_share > 0:
-        speed = f"the core was slow beside {numbers.percent(reference.slow_share)} of the blocks; {speed}"
+        speed = f"the core was slow next to {numbers.percent(reference.slow_share)} of the blocks; {speed}"
     if reference.baseline:
         speed += (
             f"; its times are brought to the speed of {reference.baseline}, {numbers.time(reference.calibration_s)}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.roofline import find_cost
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Answer, Status
@@ -17,7 +18,7 @@ from ..text import counted, shorten
 from ..write import write_reading
 from .answers import find_headline
 from .cells import find_speedup_tone
-from .changes import TONES, write_flag
+from .changes import write_flag
 from .comparisons import Comparisons
 from .doubts import find_doubts
 from .keys import fragment_of
@@ -33,9 +34,13 @@ LONGEST_LABEL = 60
 LONGEST_LIST = 200
 TIME, SPEEDUP = "execution_s", "speedup"
 
+LARGEST_RETURN_SHARE = 0.5
+"""Of the execution time. A call that returns later than that tells little of the device."""
+
 CAPTION = (
-    "One case of each suite, the same on every device. After a time: how fast it is beside the case's baseline "
-    "variant, or beside the variant named."
+    "One case of each suite, the same on every device unless a cell names another one. After a time: how fast it is "
+    "compared with the case's baseline variant, or with the variant named. Green is faster, orange slower, amber not "
+    "to be relied on, red failed."
 )
 NOT_RANKED = "Times of different backends are not ranked: precision and hardware differ."
 
@@ -54,7 +59,7 @@ def make_matrix(
     shown = machines[:MOST_MACHINES]
     suites = list(standing.items())[:MOST_SUITES]
     rows = [
-        _make_row(suite, case, [_find(case, machine, cases) for machine in shown], comparisons)
+        _make_row(suite, case, [_choose(case, machine, cases) for machine in shown], comparisons)
         for suite, case in suites
     ]
     columns = (
@@ -79,26 +84,60 @@ def _find(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case |
     return next((one for one in cases if machine.has(one.run) and fragment_of(one) == fragment_of(standing)), None)
 
 
+def _choose(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case | None:
+    """Return the case of a machine's cell: where a call takes long to return there, the one with the largest cost."""
+    same = _find(standing, machine, cases)
+    if same is None or not _is_late(same):
+        return same
+    own = [one for one in cases if machine.has(one.run) and one.planned.workload == standing.planned.workload]
+    return max((one for one in own if _find_cost(one) > _find_cost(same)), key=_find_cost, default=same)
+
+
+def _is_late(case: Case) -> bool:
+    """Return whether the variant that leads takes over half its time until its call returns."""
+    best = find_headline(case, case.planned.answer)
+    if best is None:
+        return False
+    time, until = best.read(TIME).estimate, best.read("return_s").estimate
+    return time is not None and until is not None and until > LARGEST_RETURN_SHARE * time
+
+
+def _find_cost(case: Case) -> float:
+    """Return the operations, else the bytes, of the costliest variant that was timed; 0 where nobody knows."""
+    timed = [one for one in case.shown if one.read(TIME).interval is not None]
+    for what in ("flops", "bytes"):
+        known = [cost[0] for one in timed if (cost := find_cost(one, what)) is not None]
+        if known:
+            return max(known)
+    return 0.0
+
+
 def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], comparisons: Comparisons) -> Row:
     name = shorten(standing.planned.name, LONGEST_LABEL)
     first = Cell(shorten(suite, LONGEST_LABEL), name, target=fragment_of(standing))
     cells = (
         Cell("not run", tone=Tone.MUTED)
         if case is None
-        else _mark_change(_make_cell(case, standing), case, comparisons)
+        else _mark_change(_name_other(_make_cell(case, standing), case, standing), case, comparisons)
         for case in cases
     )
     return Row((first, *cells))
 
 
+def _name_other(cell: Cell, case: Case, standing: Case) -> Cell:
+    """Return the cell, with the name of its case where another one stands for the suite."""
+    if fragment_of(case) == fragment_of(standing):
+        return cell
+    return replace(cell, detail=" · ".join(filter(None, (shorten(case.planned.name, LONGEST_LABEL), cell.detail))))
+
+
 def _mark_change(cell: Cell, case: Case, comparisons: Comparisons) -> Cell:
-    """The cell, with what changed worst of its case."""
+    """Return the cell, with the worst change of its case."""
     worst = comparisons.worst_of(case)
     if worst is None:
         return cell
-    tone = TONES.get(worst.finding, cell.tone)
     who = "" if worst.variant == "" else f"{shorten(worst.variant, LONGEST_LABEL)} "
-    return replace(cell, detail=f"{cell.detail} · ! {who}{write_flag(worst)}", tone=tone)
+    return replace(cell, detail=f"{cell.detail} · ! {who}{write_flag(worst)}")
 
 
 def _where(run: Run) -> str:
@@ -133,7 +172,7 @@ def _make_cell(case: Case, standing: Case) -> Cell:
     compared = None if answer is None or not best.is_baseline else _set_against(best, answer)
     flags = [
         shorten(best.planned.name, LONGEST_LABEL),
-        "" if compared is None or answer is None else f"beside {shorten(answer.against or '', LONGEST_LABEL)}",
+        "" if compared is None or answer is None else f"compared with {shorten(answer.against or '', LONGEST_LABEL)}",
         f"! {', '.join(doubts)}" if doubts else "",
         f"! {counted(len(bad), 'variant')} not measured" if bad else "",
     ]

@@ -11,16 +11,16 @@ from jaxmeter.harness.record import INCOMPLETE
 from jaxmeter.harness.record.self_test import SelfTest
 
 from .. import numbers
-from ..compare.findings import Change, Changes, Finding
-from ..text import counted, shorten
-from .cards import MOST_CARDS, make_cards, make_jit_card, make_time_card
+from ..compare.findings import Change, Changes, Finding, JudgedReport
+from ..text import by_numbers, counted, shorten
+from .cards import make_cards, make_jit_card, make_reports_card, make_time_card, split_cards
 from .changes import write_effect
 from .comparisons import Comparisons
 from .figure_model import Axis, Estimate, Forest, ForestRow, Hue, Mark
 from .figures.marks import TIME, find_hue
 from .figures.roofline import draw_roofline
 from .machines import MachineRuns
-from .names import LONGEST_NAME, LONGEST_TERM
+from .names import LONGEST_NAME, LONGEST_TERM, name_rows
 from .overview_model import Card, Device, Overview, Phrase, TrustFact
 from .page_model import Item, Tone
 from .reasons import count_statuses
@@ -32,6 +32,9 @@ MOST_CHANGES = 6
 
 MOST_DEVICES = 4
 
+ALREADY_THERE = ("time", "memory")
+"""Cards of a case that the first screen has anyway."""
+
 NOTE = "[a, b]: 95 % confidence interval across processes"
 
 
@@ -40,6 +43,8 @@ def make_overview(
     standing: Mapping[str, Case],
     told: Sequence[Case],
     comparisons: Comparisons,
+    reports: Sequence[JudgedReport],
+    alone: Sequence[Card],
     warnings: Sequence[Item],
 ) -> Overview:
     """Return the first screen of a page.
@@ -47,20 +52,25 @@ def make_overview(
     Args:
       standing: By suite, the case that stands for it.
       told: On each machine, each case once.
+      reports: Of releases, with what was measured here.
+      alone: Cards of the case of a page that has no other.
       warnings: About the data.
     """
-    cards = make_cards(standing, told)
+    of_reports = make_reports_card(reports)
+    cards, more = split_cards(make_cards(standing, told, has_reports=of_reports is not None))
+    cards = (*cards, *(one for one in alone if one.id not in ALREADY_THERE))
     return Overview(
         heading=_write_heading(machines),
         devices=tuple(_describe_device(machine, told) for machine in machines[:MOST_DEVICES]),
         note=NOTE,
         changed=_make_changed_card(comparisons),
-        trust=tuple(_list_trust(machines, told, warnings)),
+        trust=tuple(_list_trust(machines, told, comparisons, warnings)),
         jit=make_jit_card(standing, told),
         time=make_time_card(standing, told),
-        cards=cards[:MOST_CARDS],
-        more=cards[MOST_CARDS:],
+        cards=cards,
+        more=more,
         rooflines=tuple(_list_rooflines(machines, told)),
+        reports=of_reports,
     )
 
 
@@ -77,13 +87,20 @@ def _write_heading(machines: Sequence[MachineRuns]) -> str:
     if not machines:
         return "No run"
     shown = machines[:MOST_DEVICES]
-    versions = [machine.newest.environment.packages.get("jax", "of unknown version") for machine in shown]
+    versions = list(map(_name_versions, shown))
     devices = [_name_platform(machine.newest) for machine in shown]
     more = f" and {counted(len(machines) - len(shown), 'more device')}" if len(machines) > len(shown) else ""
     if len(set(versions)) == 1:
         return f"JAX {versions[0]} on {_join(devices)}{more}"
     named = [f"{device} ({version})" for device, version in zip(devices, versions, strict=True)]
     return f"JAX on {_join(named)}{more}"
+
+
+def _name_versions(machine: MachineRuns) -> str:
+    """Return `0.10.2`, or of runs of several releases `0.4.31 to 0.10.2`."""
+    known = {run.environment.packages.get("jax", "of unknown version") for run in machine.runs}
+    ordered = sorted(known, key=by_numbers)
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
 
 
 def _name_platform(run: Run) -> str:
@@ -129,32 +146,44 @@ def _describe_changes(machine: MachineRuns, changes: Changes) -> Phrase:
         return Phrase(f"Not comparable: {changes.conditions.incomparable}.", hue, Tone.WARN)
     slower, faster = (sum(one.finding is kind for one in changes.times) for kind in (Finding.SLOWER, Finding.FASTER))
     suspected = sum(one.finding in (Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER) for one in changes.times)
+    since = _name_sides(machine, changes)
     how = next((one.condition for one in changes.times if one.condition), "")
     of = f"of {counted(len(changes.times), 'time')}{f' {how}' if how else ''}"
     also = f", {suspected} suspected" if suspected else ""
-    smallest = [one.smallest for one in changes.times if one.smallest is not None]
-    detectable = f" Smallest detectable: {numbers.percent(statistics.median(smallest))}." if smallest else ""
     if not slower and not faster:
-        return Phrase(f"Nothing confirmed {of}{also}.{detectable}", hue)
+        smallest = [one.smallest for one in changes.times if one.smallest is not None]
+        least = f" Smallest detectable: {numbers.percent(statistics.median(smallest))}." if smallest else ""
+        return Phrase(f"{since}: nothing confirmed {of}{also}.{least}", hue)
     counts = ", ".join(f"{number} {word}" for number, word in ((slower, "slower"), (faster, "faster")) if number)
-    return Phrase(f"{counts} {of}{also}.{detectable}", hue, Tone.BAD if slower else Tone.GOOD)
+    return Phrase(f"{since}: {counts} {of}{also}.", hue, Tone.WORSE if slower else Tone.GOOD)
+
+
+def _name_sides(machine: MachineRuns, changes: Changes) -> str:
+    """Return `jax 0.4.31 → 0.10.2`, or the day of the earlier run where both have one release."""
+    before = next((run for run in machine.runs if run.manifest.run_id == changes.before), None)
+    if before is None:
+        return "Since the earlier run"
+    was, now_is = (run.environment.packages.get("jax", "") for run in (before, machine.newest))
+    return f"jax {was} → {now_is}" if was != now_is else f"Since {before.manifest.started[:10]}"
 
 
 def _draw_forest(found: Sequence[Change]) -> Forest | None:
-    rows = tuple(map(_make_row, found[:MOST_CHANGES]))
+    shown = [one for one in found[:MOST_CHANGES] if one.effect is not None]
+    names = name_rows([(one.suite, one.case, one.variant) for one in found])
+    rows = tuple(_make_row(one, names[one.suite, one.case, one.variant]) for one in shown)
     if not rows:
         return None
     alt = "Confirmed changes of times. " + "; ".join(row.mark.says for row in rows)
     return Forest(alt, Axis("change of the time, log", Unit.RATIO, is_log=True), rows)
 
 
-def _make_row(one: Change) -> ForestRow:
+def _make_row(one: Change, label: str) -> ForestRow:
     effect = one.effect
     assert effect is not None
-    label = shorten(f"{one.case} {one.variant}", LONGEST_NAME)
     text = " ".join(part for part in write_effect(one) if part not in ("", numbers.MISSING))
     hue = Hue.SLOWER if effect.estimate > 1 else Hue.FASTER
-    says = f"{label}: {one.finding.value}, {text}{f', {one.condition}' if one.condition else ''}"
+    name = shorten(f"{one.case} {one.variant}", LONGEST_NAME)
+    says = f"{name}: {one.finding.value}, {text}{f', {one.condition}' if one.condition else ''}"
     mark = Mark(Estimate(effect.estimate, effect.low, effect.high), hue, says, one.variant)
     return ForestRow(label, mark, text)
 
@@ -164,14 +193,25 @@ def _size(one: Change) -> float:
     return max(estimate, 1 / estimate)
 
 
-def _list_trust(machines: Sequence[MachineRuns], told: Sequence[Case], warnings: Sequence[Item]) -> Iterable[TrustFact]:
-    """Yield the smallest detectable speedup, the A/A test, contended times, what failed, and warnings."""
+def _list_trust(
+    machines: Sequence[MachineRuns], told: Sequence[Case], comparisons: Comparisons, warnings: Sequence[Item]
+) -> Iterable[TrustFact]:
+    """Yield the smallest detectable change and speedup, the A/A test, contended times, what failed, and warnings."""
+    changes = [
+        Phrase(numbers.percent(statistics.median(smallest)), find_hue(machine.newest))
+        for machine, found in comparisons.of_machines
+        if (smallest := [one.smallest for one in found.times if one.smallest is not None])
+    ]
+    if changes:
+        yield TrustFact("Smallest detectable change", tuple(changes), "method")
     own = [(machine, [case for case in told if machine.has(case.run)]) for machine in machines[:MOST_DEVICES]]
-    yield TrustFact(
-        "Smallest detectable speedup",
-        tuple(Phrase(_find_smallest(cases), find_hue(machine.newest)) for machine, cases in own),
-        "method",
-    )
+    speedups = [
+        Phrase(numbers.percent(statistics.median(smallest)), find_hue(machine.newest))
+        for machine, cases in own
+        if (smallest := list(list_smallest(variant for case in cases for variant in case.shown)))
+    ]
+    if speedups:
+        yield TrustFact("Smallest detectable speedup", tuple(speedups), "method")
     yield TrustFact(
         "A/A test",
         tuple(
@@ -182,19 +222,16 @@ def _list_trust(machines: Sequence[MachineRuns], told: Sequence[Case], warnings:
     yield TrustFact(
         "Contended times",
         tuple(_count_contended(cases, find_hue(machine.newest)) for machine, cases in own),
-        "warnings",
+        "attention" if warnings else "",
     )
     statuses = count_statuses(variant for case in told for variant in case.shown)
     bad = {status: count for status, count in statuses.items() if status in INCOMPLETE}
     text = ", ".join(f"{count} {status.value}" for status, count in bad.items())
-    yield TrustFact("Wrong or failed", (Phrase(text or "0", tone=Tone.BAD if bad else Tone.PLAIN),), "attention")
+    yield TrustFact(
+        "Wrong or failed", (Phrase(text or "0", tone=Tone.BAD if bad else Tone.PLAIN),), "attention" if bad else ""
+    )
     tone = Tone.WARN if warnings else Tone.PLAIN
-    yield TrustFact("Warnings", (Phrase(str(len(warnings)), tone=tone),), "warnings")
-
-
-def _find_smallest(cases: Sequence[Case]) -> str:
-    smallest = list(list_smallest(variant for case in cases for variant in case.shown))
-    return numbers.percent(statistics.median(smallest)) if smallest else "no speedup"
+    yield TrustFact("Warnings", (Phrase(str(len(warnings)), tone=tone),), "attention" if warnings else "")
 
 
 def _describe_test(found: SelfTest | None) -> str:

@@ -10,11 +10,16 @@ from .tone import Tone
 
 @dataclass(frozen=True)
 class Phrase:
-    """A text about a device, or about none: then its hue is None."""
+    """A text about a device, or about none: then its hue is None.
+
+    Args:
+      doubt: A sentence: why not to rely on it.
+    """
 
     text: str
     hue: Hue | None = None
     tone: Tone = Tone.PLAIN
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,9 @@ class Card:
       id: Of the suite or the subject.
       question: At most eight words.
       target: The fragment that opens what stands behind it.
+      others: Figures that a reader may look at instead, each with the quantity that it shows.
       rank: Of a suite's answer; the lowest come first.
+      is_asked: Whether a suite declares the question; else it is the suite's name.
     """
 
     id: str
@@ -33,7 +40,9 @@ class Card:
     phrases: tuple[Phrase, ...]
     figure: Figure | None = None
     target: str = ""
+    others: tuple[tuple[str, Figure], ...] = ()
     rank: float = float("inf")
+    is_asked: bool = True
 
     @property
     def is_answered(self) -> bool:
@@ -70,6 +79,7 @@ class Overview:
       cards: Answers of the first screen.
       more: The other answers.
       rooflines: How near the limit each device comes, for each that has a peak.
+      reports: Whether reported slowdowns happen here; None without any report.
     """
 
     heading: str
@@ -82,3 +92,4 @@ class Overview:
     cards: tuple[Card, ...]
     more: tuple[Card, ...]
     rooflines: tuple[Card, ...]
+    reports: Card | None = None

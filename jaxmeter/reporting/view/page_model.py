@@ -149,7 +149,8 @@ class Value:
 class Result:
     """What a reader compares of one variant at one place: times in seconds, memory in bytes.
 
-    `memory_of` is plan, call, or empty; `change` is what was found since an earlier run, empty where that is nothing.
+    `memory_of` is plan, call, or empty; `doubt` says why not to rely on the time or the speedup; `change` is what was
+    found since an earlier run. Each is empty where there is nothing to say.
     """
 
     variant: str
@@ -162,6 +163,7 @@ class Result:
     first: Value
     memory: Value
     memory_of: str
+    doubt: str = ""
     change: str = ""
 
 

@@ -36,7 +36,7 @@ def describe_fault(fault: Fault) -> str:
     if fault.reason:
         return fault.reason
     if fault.lack is Lack.NOT_ASKED:
-        return f"the run was not asked for {fault.probe}"
+        return f"the run was made without {fault.probe}"
     return f"no record of its {fault.probe}" if fault.lack is Lack.NOT_LOOKED else f"no {fault.metric} recorded"
 
 

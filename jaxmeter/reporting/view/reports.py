@@ -55,12 +55,14 @@ def make_report_table(found: Sequence[JudgedReport]) -> Table:
 def _row(one: JudgedReport) -> Row:
     report = one.report
     what = "" if report.metric == TIME else METRICS[report.metric].title
+    number, bounds = _measured(one)
+    releases = " → ".join(filter(None, one.releases))
     cells = (
         Cell(one.here.value, tone=TONES.get(one.here, Tone.PLAIN)),
         Cell(shorten(report.source, LONGEST_NAME), f"{report.before} → {report.after}"),
         Cell(shorten(one.case, LONGEST_NAME), what),
         Cell(numbers.speedup(one.theirs)),
-        Cell(*_measured(one)),
+        Cell(number, " ".join(filter(None, (bounds, releases)))),
         Cell("; ".join(filter(None, (one.condition, one.reason, report.differs)))),
     )
     return Row(cells)

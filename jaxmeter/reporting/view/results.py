@@ -32,7 +32,17 @@ def make_result(variant: Variant) -> Result:
         first=_value(variant.read(FIRST)),
         memory=_memory(variant),
         memory_of=_name_memory(variant),
+        doubt=_name_doubts(variant),
     )
+
+
+def _name_doubts(variant: Variant) -> str:
+    """Return why not to rely on the time or the speedup: `contended, wide`; empty without a reason."""
+    words: list[str] = []
+    for reading in map(variant.read, (TIME, SPEEDUP)):
+        words += find_doubts(variant, reading)
+        words += [WIDE] if is_vague(reading.interval) else []
+    return ", ".join(dict.fromkeys(words))
 
 
 def _time(variant: Variant) -> Value:

@@ -17,9 +17,9 @@ SYMBOLS = ("●", "■", "▲", "◆")
 
 
 def describe_cores(run: Run) -> str:
-    """`2 cores`, `2 cores, of which each timing process ran on one`."""
+    """`2 cores`, `2 cores, each timing process on one`."""
     cores, used = counted(run.environment.allowed_cores, "core"), run.settings.process_cores
-    return cores if used is None else f"{cores}, of which each timing process ran on {'one' if used == 1 else used}"
+    return cores if used is None else f"{cores}, each timing process on {'one' if used == 1 else used}"
 
 
 def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:

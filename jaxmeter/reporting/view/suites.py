@@ -31,7 +31,7 @@ CAPTION = (
     "Speedup: over the case's baseline variant, above 1× is faster. Time: of one call. First result: cold, tracing and "
     "compiling included. Memory: the compiler's plan, or measured peak memory. [a, b]: interval; (a to b): its "
     "processes. "
-    "Green is faster, brown slower, grey not told apart."
+    "Green is faster, orange slower, grey not distinguished, amber (!) not to be relied on."
 )
 
 

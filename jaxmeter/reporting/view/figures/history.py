@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.metric import Unit
@@ -19,6 +20,8 @@ FEWEST = 2
 """One run is no history."""
 
 TIME, FAIR = "execution_s", "normalised_s"
+
+_DATE = re.compile(r"\d\d-\d\d")
 
 
 def draw_history(machines: Sequence[Sequence[Case]]) -> Curves | None:
@@ -40,10 +43,9 @@ def _make_panel(cases: Sequence[Case]) -> CurvePanel | None:
         found[0] = first
     metric = FAIR if sum(one.read(FAIR).has_number for one in found) >= FEWEST else TIME
     timed = [one for one in found if one.read(metric).has_number]
-    names = tuple(_name_runs([_find_run(one, cases) for one in timed]))
-    marks = [
-        make_mark(one, metric, name=f"{name}, {name_variant(one)}") for name, one in zip(names, timed, strict=True)
-    ]
+    named = _drop_repeated(list(zip(_name_runs([_find_run(one, cases) for one in timed]), timed, strict=True)))
+    names = tuple(name for name, _ in named)
+    marks = [make_mark(one, metric, name=f"{name}, {name_variant(one)}") for name, one in named]
     points = tuple(CurvePoint(place, mark) for place, mark in enumerate(marks, 1) if mark is not None)
     if len(points) < FEWEST:
         return None
@@ -74,6 +76,13 @@ def _name_runs(runs: Sequence[Run]) -> list[str]:
     """Return releases of jax where these differ, else dates."""
     releases = [run.environment.packages.get("jax", "unknown") for run in runs]
     return releases if len(set(releases)) > 1 else [run.manifest.started[5:10] for run in runs]
+
+
+def _drop_repeated(named: Sequence[tuple[str, Variant]]) -> list[tuple[str, Variant]]:
+    """Return the first measurement of each release, where several releases were measured; else all."""
+    if all(_DATE.fullmatch(name) for name, _ in named):
+        return list(named)
+    return [(name, one) for place, (name, one) in enumerate(named) if not place or named[place - 1][0] != name]
 
 
 def _find(newest: Case, case: Case) -> Variant | None:

@@ -70,22 +70,40 @@ def draw_operations(variant: Variant) -> Stacks | None:
     if summary is None or not summary.operations:
         return None
     shown = summary.operations[:MOST_OPERATIONS]
-    rows = [_make_operation_row(variant, one) for one in shown]
+    files = {_name_file(one) for one in shown} - {""}
+    rows = [_make_operation_row(variant, one, with_file=len(files) > 1) for one in shown]
     count = summary.others + len(summary.operations) - len(shown)
     if count:
         share = max(0.0, 1.0 - sum(one.share for one in shown))
         part = Part("", share, Fill.TRANSFER, f"{counted(count, 'other operation')}: {numbers.percent(share)}")
         rows.append(StackRow(f"{count} others", find_hue(variant.case.run), (part,), numbers.percent(share)))
     alt = f"Operations of {name_variant(variant)}: " + "; ".join(row.parts[0].says for row in rows)
-    return Stacks(alt, Axis("share of the device's busy time", Unit.SHARE), tuple(rows))
+    lines = f"; lines of {shorten(files.pop(), LONGEST_TERM)}" if len(files) == 1 else ""
+    return Stacks(alt, Axis(f"share of busy time{lines}", Unit.SHARE), tuple(rows))
 
 
-def _make_operation_row(variant: Variant, one: TracedOperation) -> StackRow:
+def find_busiest_line(variant: Variant) -> tuple[str, float] | None:
+    """Return the source line, `train_step.py:25`, whose operations take most of the device's time, and its share."""
+    summary = find_trace(variant)
+    shares: dict[str, float] = {}
+    for one in () if summary is None else summary.operations:
+        if one.source:
+            line = shorten(visible(one.source).rpartition("/")[2], LONGEST_TERM)
+            shares[line] = shares.get(line, 0.0) + one.share
+    return max(shares.items(), key=lambda item: item[1], default=None)
+
+
+def _name_file(one: TracedOperation) -> str:
+    return visible(one.source).rpartition("/")[2].partition(":")[0]
+
+
+def _make_operation_row(variant: Variant, one: TracedOperation, *, with_file: bool) -> StackRow:
     # The file alone: its folders take the room of the line that a reader looks for.
     share, source = numbers.percent(one.share), shorten(visible(one.source).rpartition("/")[2], LONGEST_TERM)
     name = shorten(visible(one.name), LONGEST_TERM)
     says = f"{name}: {share}{f', {source}' if source else ''}"
-    total = f"{share}  {source}" if source else share
+    place = source if with_file else f":{source.partition(':')[2]}"
+    total = f"{share}  {place}" if source else share
     return StackRow(name, find_hue(variant.case.run), (Part("", one.share, Fill.DEVICE, says),), total)
 
 

@@ -60,7 +60,7 @@ CACHE_STATES = (COLD, CACHED, WARM, DEFAULT_THRESHOLD, NEW_SHAPE, NEW_STATIC)
 ALWAYS_SHOWN = (COLD, CACHED, WARM)
 
 BY_THRESHOLD = (
-    "JAX's threshold: the persistent cache holds what a process before has kept by JAX's own settings, programs that "
+    "JAX's threshold: the persistent cache was filled with JAX's own settings, which keep programs that "
     "take a second to compile; a shorter one compiles again. "
 )
 
@@ -111,11 +111,10 @@ def _times(cases: Sequence[Case], variants: Sequence[Variant]) -> Table:
     )
     by_threshold = any(variant.case.planned.default_threshold for variant in variants)
     caption = (
-        "One call by what the caches hold, each in fresh processes (n). Cold: no cache. Filled cache: the persistent "
-        "cache holds the program. Warm: the second, equal call. "
+        "One call by cache state, each in fresh processes (n). Cold: no cache. Filled cache: the persistent "
+        "cache has the program. Warm: the second, equal call. "
         f"{BY_THRESHOLD if by_threshold else ''}New: a call after the first with something else, cache "
-        "off. A time has a name only where what JAX reported proves its cache state. Below each mean and ratio stands "
-        "its "
+        "off. A time has a name only where JAX's own events prove its cache state. Below each mean and ratio: its "
         f"{name_level([variant.case.run for variant in variants])}."
     )
     groups = group_rows(cases, lambda variant: _row(variant) if _is_probed(variant) else None, _changes)
@@ -290,7 +289,7 @@ def _notes(variants: Sequence[Variant]) -> tuple[str, ...]:
         )
     if not all(PROBE in variant.settings.everywhere for variant in variants):
         notes.append(
-            "Measured where a suite's answer is about compiling, for the first variant that jit compiles on call, or "
-            "for all where a static argument changes; everywhere where the run was asked for it."
+            "Measured in suites whose answer is about compilation, for the first variant that jit compiles on call, or "
+            "for all if a static argument changes. `--probe caching` measures all cases."
         )
     return tuple(notes)

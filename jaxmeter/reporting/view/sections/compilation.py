@@ -92,11 +92,7 @@ def _stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equations:
         [
             "Each variant in fresh processes, persistent compilation cache off; first call includes one execution.",
             "A mode without a stage has a dash: eager code compiles every operation within its first call.",
-            *(
-                [f"n: cold processes. Below each mean stands its {level}; the total is of their sums."]
-                if repeated
-                else []
-            ),
+            *([f"n: cold processes. Below each mean: its {level}. The total is of their sums."] if repeated else []),
             *(["Compiles: programs until the first result; again: in a second, equal call."] if compiles else []),
             *(["Cache entries: kinds of call that the jitted function keeps, where not the same."] if entries else []),
         ]
@@ -185,8 +181,8 @@ def _programs(cases: Sequence[Case]) -> Table:
     )
     caption = (
         "The program of each compiled variant, from Python's to the optimised one. Equations: at the top level, and at "
-        "all levels. What XLA counts for one device stands above its ratio to the declared cost, of several devices to "
-        "one's share. Equal fingerprints: equal programs."
+        "all levels. XLA's count for one device, and below it the ratio to the declared cost of one "
+        "device. Equal fingerprints: equal programs."
     )
     groups = group_rows(cases, lambda variant: _program_row(variant) if _is_described(variant) else None, _declared)
     return drop_empty_columns(Table(caption, columns, groups, fold="Programs"))

@@ -17,7 +17,7 @@ from ..names import name_variant
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from ..reasons import LONGEST_REASON, list_notes_of_section
 
-QUESTION = "What does it hold, and does it fit?"
+QUESTION = "How much memory does it need, and does it fit?"
 PLANNED, CALLED, SHARE, SAVED = "planned_peak_bytes", "measured_peak_bytes", "capacity_share", "donation_saves_bytes"
 FIELDS = ("argument_bytes", "output_bytes", "temp_bytes", "alias_bytes", "code_bytes")
 
@@ -148,8 +148,8 @@ def _buffers(listed: Sequence[Variant]) -> tuple[Table, ...]:
     groups = tuple(_buffer_group(variant) for variant in shown)
     rest = f" {counted(len(known) - len(shown), 'program')} with less left out." if len(known) > len(shown) else ""
     caption = (
-        f"The {MOST_BUFFERS} largest places in each program's memory, programs with the largest plans first. "
-        f"A machine may hold several values, one after the other: the largest is named.{rest}"
+        f"The {MOST_BUFFERS} largest buffers of each program, programs with the largest plans first. "
+        f"A buffer may hold several values, one after the other: the largest is named.{rest}"
     )
     return (Table(caption, columns, groups, fold="Largest buffers"),)
 

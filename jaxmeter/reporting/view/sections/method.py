@@ -26,34 +26,33 @@ RULES = (
     "Timed: one call until its result is ready, compiled and warmed up, with inputs made beforehand.",
     "Not timed: making inputs, their transfer to the device, compilation, the first calls.",
     "A timing process is a fresh process, and the replicate: n counts processes, never samples.",
-    "Intervals are t intervals over processes on the logarithm, widened for every look that decided whether to go on.",
+    "Intervals are t intervals over processes on the logarithm, widened for each interim check of whether to continue.",
     (
-        "Normalised time: each block's time over the calibration loop beside it, a process's median, times the median "
-        "calibration loop."
+        "Normalised time: the median over a process's blocks of time divided by the calibration loop next to each, "
+        "times the median calibration loop."
     ),
-    "That median is the run's own, or that of the first run on the same machine with the same calibration loop.",
+    "The median calibration loop is the run's own, or that of the first run on the machine with the same loop.",
     (
-        f"Where the calibration loop varied, the error of such a time has {numbers.percent(BETWEEN_RUNS)} by which two "
-        f"runs differ."
+        f"Where the calibration loop varied, the error of a normalised time includes {numbers.percent(BETWEEN_RUNS)} "
+        f"for differences between runs."
     ),
-    f"That of a speedup has {numbers.percent(RATIOS_BETWEEN_RUNS)} there from {UNLIKE} on, less below, none at 1×.",
-    f"Beside a peer, which is timed in a process of its own, a speedup has {numbers.percent(BETWEEN_RUNS)}.",
+    f"The error of a speedup ≥ {UNLIKE} then includes {numbers.percent(RATIOS_BETWEEN_RUNS)}, of smaller ones less.",
+    f"A peer is timed in its own process: a speedup over a peer includes {numbers.percent(BETWEEN_RUNS)}.",
     "Stages of compilation and cache states are means over cold processes, each compiling one variant.",
-    "Variants alternate within a process; its speedup is the median of the paired ratios, then a mean.",
-    "So a speedup can be sharper than the two times beside it, which drift together.",
-    f"A speedup is coloured where its interval for verdicts excludes 1, and beyond {numbers.percent(MINIMUM_EFFECT)}.",
-    f"Samples whose threads waited for a core for more than {numbers.percent(LARGEST_WAIT)} of the time are set aside.",
-    "A variant is contended without enough quiet processes: its number is shown, but not trusted.",
-    "Rates divide the declared cost by the time: what the workload must do at least, not what the program did.",
-    "Throughput divides the declared items of a call, such as tokens, by its time, and has that time's interval.",
-    "A dash is a missing value; the notes, or the section on what has no number, say why.",
+    "Variants are interleaved within a process. A speedup is the mean over processes of median paired ratios.",
+    "The interval of a speedup can be narrower than those of its two times, which drift together.",
+    f"A speedup is coloured where its interval for verdicts excludes 1 and exceeds {numbers.percent(MINIMUM_EFFECT)}.",
+    f"Samples whose threads waited for a core for > {numbers.percent(LARGEST_WAIT)} of the time are left out.",
+    "A variant with too few undisturbed processes is contended: do not rely on its number.",
+    "A rate is the declared cost divided by the time. The declared cost is the least work of the workload.",
+    "Throughput is the declared items of a call, such as tokens, divided by its time.",
+    "A dash is a missing value; notes and the section Not measured give the reason.",
 )
 
 MODERATED = (
-    "Where enough cases were timed, intervals of times are moderated: a variant's variance is drawn towards that of "
-    "the run's other variants (limma's t). Those of speedups count one process more, that deviates as is usual in the "
-    "run, "
-    "where that makes them wider: few processes may have met none of those that are far off."
+    "Where enough cases were timed, intervals of times are moderated: the variance of a variant is shrunk towards that "
+    "of the run's other variants (limma's moderated t). Intervals of speedups include one more process with the usual "
+    "deviation of the run, where that widens them: few processes may contain no outlier."
 )
 
 PROBES = tuple(dict.fromkeys(metric.probe for metric in METRICS.values() if metric.probe is not None))
@@ -67,20 +66,20 @@ GLOSSARY = (
     ),
     ("variant", "implementation and mode; speedups refer to the case's baseline variant"),
     ("case", "a workload with one value of each param"),
-    ("probe", f"one way of looking at a variant: {', '.join(PROBES)}"),
+    ("probe", f"one kind of measurement of a variant: {', '.join(PROBES)}"),
     ("process", "one fresh process that measures a case"),
     ("speedup", "the baseline variant's time over this variant's, paired within each process: above 1× is faster"),
-    ("interval", "where the number would lie in nearly all runs like this one, as far as is known"),
+    ("interval", "95 % confidence interval over processes, unless another level is named"),
     (
-        "reference speed",
-        "of the machine as in the middle of the run: times are divided by a calibration loop's, timed beside them",
+        "normalised time",
+        "a time divided by that of a calibration loop timed next to it, times the loop's median in the run",
     ),
-    ("self-test", "the same program measured twice: how often this machine's numbers differ although nothing did"),
+    ("self-test", "an A/A test: equal programs are compared, to count the false differences of this machine"),
     ("run", "one call of the harness; its backend says where it ran"),
     ("lost", "planned, but without a record, or timed too seldom before the run stopped"),
     (
         "contended",
-        "noisy in too many processes: by other work, by a quota or the hypervisor, or as a slowed device",
+        "disturbed in too many processes, by other work, a quota or the hypervisor: do not rely on it",
     ),
 )
 

@@ -27,18 +27,18 @@ QUESTION = "Against published figures: what is as published here?"
 _LEAST, _NEAR = numbers.percent(MINIMUM_EFFECT), numbers.percent(ABOUT_SAME - 1)
 
 HOW_TO_READ = (
-    "A claim is what a source's figures say of each other; ours is the same ratio, count or exponent in the same case.",
+    "A claim is a ratio, count or exponent of a source's figures; ours is the same quantity in the same case.",
     "Ratios of execution times are paired by process, of other times over processes; ratios of counts are exact.",
     f"Same direction: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
     f"As published: it lies within a factor of {LIKE:g} of theirs, too; larger or smaller: wholly beyond that.",
     "Opposite: our whole interval lies on the other side of 1.",
     f"Verdicts go by intervals of {numbers.percent(CONFIDENCE)}, which are wider than those shown.",
-    "Cannot be told: it includes 1, or ours is missing, contended, without an interval or no test of it; it says why.",
+    "Cannot be told: our interval includes 1, or our number is missing, contended or without an interval.",
     f"A ratio within {_NEAR} of 1 claims no difference: as published is then a whole interval that is as near to 1.",
     "A count by itself is as published where ours is equal.",
     f"So is an exponent where our whole interval lies within {NEAR:g} of it; where it lies wholly outside it is not.",
     "Where ours has no interval, that goes for all exponents between neighbouring sizes.",
-    "Below the verdict stands our ratio over theirs. No time of ours is ranked with theirs.",
+    "Below the verdict: our ratio divided by theirs. Our times are not ranked with theirs.",
     "± is the spread that the source gives, mostly of single calls; no interval follows from it.",
 )
 
@@ -87,7 +87,7 @@ def _answer(found: Sequence[Judged]) -> str:
     counted_sizes = [(count, word) for count, word in sizes if count]
     by_how_much = same - sum(count for count, _ in counted_sizes)
     if counted_sizes and by_how_much:
-        counted_sizes.append((by_how_much, "of a size that is not told"))
+        counted_sizes.append((by_how_much, "of unknown size"))
     told = ", ".join(f"{count} {word}" for count, word in counted_sizes)
     parts = (
         f"{counts[Verdict.AS_PUBLISHED]} {Verdict.AS_PUBLISHED}",

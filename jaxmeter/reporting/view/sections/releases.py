@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxmeter.harness.metrics.reading import Case, Run
 
 from ... import numbers
 from ...compare.changes import find_changes
-from ...compare.findings import Change, Changes, Finding
+from ...compare.findings import Change, Changes, Finding, JudgedReport
 from ...text import by_numbers, counted, shorten
 from ..changes import write_effect
 from ..figures.history import draw_history
 from ..figures.marks import name_case
 from ..keys import make_fragment
 from ..machines import History, MachineRuns
-from ..names import LONGEST_NAME
+from ..names import LONGEST_NAME, Key, name_rows
 from ..overview_model import Card
 from ..page_model import Cell, Column, Group, ReleasesView, Row, Table, Tone
 
 FEWEST_PAIRS = 2
 """Of one pair the comparison says all."""
 
-MOST_ROWS, MOST_CURVES = 60, 4
+MOST_ROWS, MOST_CURVES = 60, 5
 
 SHADES = (0.03, 0.08, 0.20)
 """Sizes of a change from which on a cell is darker."""
@@ -33,74 +33,115 @@ CONFIRMED = (Finding.SLOWER, Finding.FASTER)
 QUESTION = "What did each release change?"
 CAPTION = (
     "Confirmed changes of a time, compared with the run before; blank: none confirmed; n/c: not compared. Slower is "
-    "orange, with a plus or above 1×; faster is green, with a minus or below 1×; darker from 3, 8 and 20 % on."
+    "orange, with a plus or above 1×; faster is green, with a minus or below 1×; darker from 3, 8 and 20 % on. "
+    "Point at a cell for its interval. Rows need not add up: small changes are not confirmed singly."
 )
 
 NOT_COMPARED = Cell("n/c", tone=Tone.MUTED, hint="not compared: not timed in both runs")
 
-Key = tuple[str, str, str]
-"""Suite, case and variant."""
-
 
 @dataclass(frozen=True)
 class Pair:
-    """A run, and what changed since the run that it was measured next to."""
+    """A run, and what changed since the run that it was measured next to.
+
+    Args:
+      is_span: Whether other releases of the page lie between both.
+    """
 
     before: Run
     after: Run
     changes: Changes
+    is_span: bool = False
 
 
-def make_releases_view(machines: Sequence[MachineRuns], history: History, minimum_effect: float) -> ReleasesView | None:
-    """Return the view; None where fewer than two runs were measured next to an earlier one of the page.
+def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView | None:
+    """Return the view; None of fewer than two pairs.
 
     Args:
       history: By the fragment of a case, for each machine the case in all runs.
     """
-    pairs = [pair for machine in machines for pair in find_pairs(machine, minimum_effect)]
     if len(pairs) < FEWEST_PAIRS:
         return None
     steps = _order(pairs)
     rows, left = _make_rows(steps)
-    timed = sum(len(pair.changes.times) for pair in steps)
-    confirmed = sum(one.finding in CONFIRMED for pair in steps for one in pair.changes.times)
-    how = next((one.condition for pair in steps for one in pair.changes.times if one.condition), "")
-    answer = f"{counted(confirmed, 'change')} confirmed of {counted(timed, 'time')}{f' {how}' if how else ''}."
-    columns = (Column("Case"), *(Column(name, numeric=True) for name in _name_steps(steps)))
+    times = [one for pair in steps if not pair.is_span for one in pair.changes.times]
+    confirmed = sum(one.finding in CONFIRMED for one in times)
+    how = next((one.condition for one in times if one.condition), "")
+    answer = f"{counted(confirmed, 'change')} confirmed of {counted(len(times), 'time')}{f' {how}' if how else ''}."
+    columns = (Column("Case"), *(Column(name, detail, numeric=True) for name, detail in _name_steps(steps)))
     table = Table(CAPTION, columns, (Group(tuple(rows)),))
     note = f"{counted(left, 'more row')} in the list of changes." if left else ""
     return ReleasesView(QUESTION, answer, table, note, tuple(_list_histories(steps, history)))
 
 
-def find_pairs(machine: MachineRuns, minimum_effect: float) -> Iterator[Pair]:
-    """Yield each run of a machine that was measured next to an earlier one of the page, with what changed."""
-    by_id = {run.manifest.run_id: run for run in machine.runs}
-    for run in machine.runs:
-        before = by_id.get(run.manifest.against or "")
-        if before is not None and before is not run:
-            yield Pair(before, run, find_changes(before, run, minimum_effect=minimum_effect))
+def find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Iterator[Pair]:
+    """Yield each run that was measured next to an earlier one of its machine and of the page, with what changed."""
+    for machine in machines:
+        by_id = {run.manifest.run_id: run for run in machine.runs}
+        for run in machine.runs:
+            before = by_id.get(run.manifest.against or "")
+            if before is not None and before is not run:
+                yield Pair(before, run, find_changes(before, run, minimum_effect=minimum_effect))
+
+
+def choose_reports(pairs: Sequence[Pair], others: Sequence[JudgedReport]) -> tuple[JudgedReport, ...]:
+    """Return each report of a release once: as the pair says that has the fewest other releases between its two.
+
+    A pair that measured the program comes before one that did not.
+
+    Args:
+      others: What comparisons of newest runs say; they may be of runs that were measured apart.
+    """
+    names = sorted({_name_run(run) for pair in pairs for run in (pair.before, pair.after)}, key=by_numbers)
+    places = {name: place for place, name in enumerate(names)}
+
+    def rank(one: JudgedReport) -> tuple[bool, int]:
+        before, after = (places.get(release, 0) for release in one.releases)
+        return one.ours is None, abs(after - before) or len(places)
+
+    found: dict[tuple[str, str, str, str], JudgedReport] = {}
+    for one in sorted((*others, *(report for pair in pairs for report in pair.changes.reports)), key=rank):
+        found.setdefault((one.report.source, one.report.after, one.report.metric, one.case), one)
+    return tuple(sorted(found.values(), key=lambda one: by_numbers(f"{one.report.before} {one.report.after}")))
+
+
+def gather_steps(pairs: Sequence[Pair]) -> dict[tuple[str, str], tuple[tuple[str, Change], ...]]:
+    """Return by suite and case the confirmed changes of times between neighbours, each with the later release."""
+    found: dict[tuple[str, str], list[tuple[str, Change]]] = {}
+    steps = [step for step in _order(pairs) if not step.is_span]
+    for step, (name, _) in zip(steps, _name_steps(steps), strict=True):
+        for one in step.changes.times:
+            if one.finding in CONFIRMED and one.effect is not None:
+                found.setdefault((one.suite, one.case), []).append((name, one))
+    return {key: tuple(changes) for key, changes in found.items()}
 
 
 def _order(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs by the version of the later run, then by its time; of one version the first is enough."""
+    """Return neighbours by the version of the later run, then pairs that others lie between."""
     found: dict[tuple[str, str], Pair] = {}
     for pair in sorted(pairs, key=lambda one: one.after.manifest.started):
         found[_name_run(pair.before), _name_run(pair.after)] = pair  # a second measurement takes the first one's place
-    return sorted(found.values(), key=lambda one: (by_numbers(_name_run(one.after)), by_numbers(_name_run(one.before))))
+    names = sorted({name for sides in found for name in sides}, key=by_numbers)
+    marked = [
+        replace(pair, is_span=abs(names.index(after) - names.index(before)) > 1)
+        for (before, after), pair in found.items()
+    ]
+    return sorted(marked, key=lambda one: (one.is_span, by_numbers(_name_run(one.after)), _name_run(one.before)))
 
 
 def _name_run(run: Run) -> str:
     return run.environment.packages.get("jax", run.manifest.started[:10])
 
 
-def _name_steps(steps: Sequence[Pair]) -> list[str]:
-    """Return the name of each column: the later release, and the earlier one where it is not the one before."""
+def _name_steps(steps: Sequence[Pair]) -> list[tuple[str, str]]:
+    """Return the heading of each column: the later release, and the earlier one where it is not the one before."""
     names, last = [], ""
     for step in steps:
         before, after = _name_run(step.before), _name_run(step.after)
         if before == after:
             after = step.after.manifest.started[:10]
-        names.append(after if before == last or not last else f"{before} → {after}")
+        is_next = not step.is_span and (before == last or not last)
+        names.append((after, "" if is_next else f"since {before}"))
         last = _name_run(step.after)
     return names
 
@@ -116,10 +157,15 @@ def _make_rows(steps: Sequence[Pair]) -> tuple[list[Row], int]:
             if one.finding in CONFIRMED and one.effect is not None:
                 cells.setdefault((one.suite, one.case, one.variant), {})[number] = one
     ordered = sorted(cells.items(), key=lambda item: -max(map(_size, item[1].values())))
+    names = name_rows([key for key, _ in ordered])
     rows = [
         Row(
             (
-                Cell(_name_row(case, variant), target=make_fragment("case", suite, case)),
+                Cell(
+                    names[suite, case, variant],
+                    target=make_fragment("case", suite, case),
+                    hint=shorten(f"{case} {variant}", LONGEST_NAME),
+                ),
                 *(
                     _make_cell(found.get(number)) if (number, (suite, case, variant)) in compared else NOT_COMPARED
                     for number in range(len(steps))
@@ -129,12 +175,6 @@ def _make_rows(steps: Sequence[Pair]) -> tuple[list[Row], int]:
         for (suite, case, variant), found in ordered[:MOST_ROWS]
     ]
     return rows, max(0, len(ordered) - MOST_ROWS)
-
-
-def _name_row(case: str, variant: str) -> str:
-    """Return the case, with the implementation where the workload does not have its name."""
-    implementation = variant.partition(":")[0]
-    return shorten(case if case.partition("[")[0] == implementation else f"{case} {implementation}", LONGEST_NAME)
 
 
 def _make_cell(one: Change | None) -> Cell:
@@ -158,7 +198,7 @@ def _size(one: Change) -> float:
 
 def _list_histories(steps: Sequence[Pair], history: History) -> Iterator[Card]:
     """Yield the time in each run of the cases that changed most."""
-    found = [one for step in steps for one in step.changes.times if one.finding in CONFIRMED]
+    found = [one for step in steps if not step.is_span for one in step.changes.times if one.finding in CONFIRMED]
     targets = dict.fromkeys(
         make_fragment("case", one.suite, one.case) for one in sorted(found, key=lambda one: -_size(one))
     )

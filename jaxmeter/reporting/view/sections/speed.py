@@ -28,15 +28,12 @@ QUESTION = "How fast is each way to run it?"
 TIME = "execution_s"
 PIPELINED, BY_QUEUEING = "pipelined_s", "pipelined_speedup"
 QUEUED = (
-    "Pipelined: a call of a queue that is waited for once; below, how many times longer a call takes in a row of calls "
-    "that are each waited for. "
+    "Pipelined: time a call where several calls are queued and waited for once; below, how many times longer a call "
+    "takes that is waited for by itself. "
 )
 NORMALISED = "normalised_s"
-REFERENCE = (
-    "Normalised: what it takes where the machine is as fast as in the middle of the run, by the calibration loop "
-    "beside each block. "
-)
-OF_FIRST_RUN = "Runs of one machine are brought to the speed of the first of them with the same calibration loop. "
+REFERENCE = "Normalised: the time divided by that of the calibration loop next to each block, times the loop's median. "
+OF_FIRST_RUN = "Runs of one machine are normalised to its first run with the same calibration loop. "
 COLLECTIVES = "Algorithm and bus: bandwidths of a collective, as NCCL's tests define them."
 RATES = (THROUGHPUT, "achieved_flops", "achieved_bandwidth")
 RATES_OF_COLLECTIVES = ("algorithm_bandwidth", "bus_bandwidth")

@@ -142,7 +142,7 @@ def _sentence(sweep: Sweep) -> str:
     )
     vague = ", ".join(shorten(name, LONGEST_TERM) for name, fitted in fits if not fitted.is_told)
     grows = f"{name_measure(measure)} grows as {clear}." if clear else ""
-    rest = f"{name_measure(measure)}: no exponent can be told for {vague}." if vague else ""
+    rest = f"{name_measure(measure)}: no exponent is clear for {vague}." if vague else ""
     return " ".join(filter(None, (grows, rest)))
 
 

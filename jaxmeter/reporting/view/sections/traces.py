@@ -36,8 +36,8 @@ SMALLEST_PART = 0.01
 _NOTHING = Cell(numbers.MISSING, tone=Tone.MUTED)
 
 LEDGER_CAPTION = (
-    "A captured step, divided: work of the device, transfers, dispatch with compilation, the host's own code, and "
-    "waiting. Where traced ÷ timed is between 0.8× and 1.25×, the shares hold for the timed step too."
+    "A captured step, divided into device, transfer, dispatch with compilation, host and "
+    "idle. Where traced ÷ timed is between 0.8× and 1.25×, the shares hold for the timed step too."
 )
 OPERATIONS_CAPTION = (
     "The operations that take most of the devices' busy time, with the line of the user's code that they come from. "
