@@ -1,0 +1,210 @@
+"""Sphinx extension: writes the reference pages from the code that they describe.
+
+Each function returns one page as Markdown. The pages lie in docs/reference/, and are made anew by each build.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jaxmeter
+from jaxmeter.cli.app import VERBS, load_verb
+from jaxmeter.harness.metrics.metric import Metric
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record import json_schema
+from jaxmeter.reporting.view.sections.method import GLOSSARY
+
+FOLDER = "reference"
+
+EXIT_CODES = (
+    ("0", "The command did what it was asked to do."),
+    ("1", "A comparison confirmed a regression."),
+    ("2", "Wrong usage, or input that cannot be used. Nothing was measured."),
+    ("3", "Incomplete: a case failed, is wrong, timed out or was lost, or a store could not be reached."),
+    ("130", "Interrupted. What was measured is kept; `--resume` continues."),
+)
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Register the extension with Sphinx."""
+    app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / FOLDER))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def write_pages(folder: Path) -> None:
+    """Write all reference pages into a folder; a page that is as it was keeps its time, so that it is not read again."""
+    (folder / "suites").mkdir(parents=True, exist_ok=True)
+    pages = {name: make() for name, make in PAGES.items()}
+    suites = describe_suites()
+    pages |= {f"suites/{suite['name']}": write_suite(suite) for suite in suites}
+    pages["suites"] = write_suites(suites)
+    for name, text in pages.items():
+        path = folder / f"{name}.md"
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def write_commands() -> str:
+    """Return every verb of the command line with its arguments and options."""
+    lines = ["# Command line", "", "`jaxmeter VERB --help` prints the same. Exit codes: [](exit_codes.md).", ""]
+    for section, verbs in VERBS.items():
+        lines += [f"## {section}", ""]
+        for name in verbs:
+            lines += _write_verb(f"jaxmeter {name}", load_verb(name))
+    return _join(lines)
+
+
+def _write_verb(name: str, command: Any) -> list[str]:
+    lines = [f"### {name}", "", _clean(command.help or ""), ""]
+    if hasattr(command, "commands"):
+        for word, one in command.commands.items():
+            lines += [f"#### {name} {word}", "", _clean(one.help or ""), "", *_list_params(one)]
+        return lines
+    return [*lines, *_list_params(command)]
+
+
+def _list_params(command: Any) -> list[str]:
+    rows = [(_write_param(one), _clean(one.help)) for one in command.params if getattr(one, "help", "")]
+    return [*_write_table(("Argument or option", "Meaning"), rows), ""] if rows else []
+
+
+def _write_param(param: Any) -> str:
+    """Return `--backend TEXT`, or the name of an argument."""
+    if param.param_type_name != "option":
+        return f"`{param.metavar or param.name.upper()}`"
+    words = ", ".join(f"`{word}`" for word in (*param.opts, *param.secondary_opts))
+    if param.is_flag:
+        return words
+    return f"{words} `{param.metavar or param.name.upper()}`"
+
+
+def write_metrics() -> str:
+    """Return a table of every metric: its name in exports and budgets, its unit, and its definition."""
+    lines = ["# Metrics", "", "Names are those of `jaxmeter export`, of budgets and of the record.", ""]
+    groups: dict[str, list[Metric]] = {}
+    for metric in METRICS.values():
+        groups.setdefault(metric.probe or "derived", []).append(metric)
+    for probe, metrics in groups.items():
+        lines += [f"## {probe[:1].upper()}{probe[1:].replace('_', ' ')}", ""]
+        rows = [
+            (f"`{one.name}`", one.title, one.unit.value, one.direction.value, f"{one.definition} {_say_how(one)}")
+            for one in metrics
+        ]
+        lines += [*_write_table(("Name", "Title", "Unit", "Better", "Definition"), rows), ""]
+    return _join(lines)
+
+
+def _say_how(metric: Metric) -> str:
+    return "Exact: equal programs have equal values." if metric.exact else f"Summary: {metric.summary.value}."
+
+
+def write_glossary() -> str:
+    """Return the terms that the report explains, in the words of the report."""
+    terms = [f"{term}\n: {_clean(text)}\n" for term, text in sorted(GLOSSARY)]
+    return _join(["# Glossary", "", *terms])
+
+
+def write_exit_codes() -> str:
+    """Return what each exit code means."""
+    return _join(["# Exit codes", "", *_write_table(("Code", "Meaning"), EXIT_CODES)])
+
+
+def write_record() -> str:
+    """Return the fields of every file of a run, from the JSON Schema of the record."""
+    schema = json_schema()
+    lines = ["# Record", "", "`jaxmeter schema` prints the JSON Schema that this page is made from.", ""]
+    for name, one in _list_structs(schema):
+        rows = [
+            (f"`{field}`", _name_type(kind), "yes" if field in one.get("required", ()) else "")
+            for field, kind in one["properties"].items()
+        ]
+        lines += [f"## {name}", "", _clean(one.get("description", "").partition("\n\n")[0]), ""]
+        lines += [*_write_table(("Field", "Type", "Required"), rows), ""]
+    return _join(lines)
+
+
+def _list_structs(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, one in sorted(schema.get("$defs", {}).items()):
+        if "properties" in one:
+            yield name, one
+
+
+def _name_type(kind: Mapping[str, Any]) -> str:
+    if "$ref" in kind:
+        return kind["$ref"].rpartition("/")[2]
+    if "anyOf" in kind:
+        return " or ".join(dict.fromkeys(map(_name_type, kind["anyOf"])))
+    if kind.get("type") == "array":
+        return f"list of {_name_type(kind.get('items') or {})}"
+    if "enum" in kind:
+        return "one of " + ", ".join(f"`{one}`" for one in kind["enum"])
+    return str(kind.get("type", "any"))
+
+
+def write_api() -> str:
+    """Return the public names of the package, which autodoc describes."""
+    lines = ["# Python API", "", "```{eval-rst}"]
+    for name in jaxmeter.__all__:
+        value = getattr(jaxmeter, name)
+        if isinstance(value, type):
+            lines += [f".. autoclass:: jaxmeter.{name}", "   :members:", ""]
+        elif callable(value):
+            lines += [f".. autofunction:: jaxmeter.{name}", ""]
+    return _join([*lines, "```"])
+
+
+def describe_suites() -> Sequence[Mapping[str, Any]]:
+    """Return what `jaxmeter list --full --json` prints."""
+    ended = subprocess.run(
+        (sys.executable, "-m", "jaxmeter", "list", "--full", "--json"), capture_output=True, text=True, check=True
+    )
+    return json.loads(ended.stdout)
+
+
+def write_suites(suites: Sequence[Mapping[str, Any]]) -> str:
+    """Return the list of suites with the question that each answers."""
+    lines = ["# Suites", "", "```{toctree}", ":hidden:", "", *(f"suites/{one['name']}" for one in suites), "```", ""]
+    rows = [(f"[{one['name']}](suites/{one['name']}.md)", _clean(one["description"])) for one in suites]
+    return _join([*lines, *_write_table(("Suite", "What it measures"), rows)])
+
+
+def write_suite(suite: Mapping[str, Any]) -> str:
+    """Return the workloads, params and variants of a suite."""
+    lines = [f"# {suite['name']}", "", _clean(suite["description"]), ""]
+    for workload in suite["workloads"]:
+        lines += [f"## {workload['name']}", "", _clean(workload["description"]), ""]
+        params = [(f"`{name}`", ", ".join(f"`{value}`" for value in values)) for name, values in workload["params"].items()]
+        lines += [*_write_table(("Param", "Values"), params), ""] if params else []
+        variants = [(f"`{name}`", _clean(description)) for name, description in workload["variants"]]
+        lines += [*_write_table(("Variant", "What it does"), variants), ""]
+    return _join(lines)
+
+
+def _write_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+
+
+def _clean(text: str) -> str:
+    """Return a text in one line, without what Markdown would read as HTML."""
+    return " ".join(text.split()).replace("<", "&lt;")
+
+
+def _join(lines: Sequence[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "command": write_commands,
+    "metrics": write_metrics,
+    "glossary": write_glossary,
+    "exit_codes": write_exit_codes,
+    "record": write_record,
+    "api": write_api,
+}
+"""Each page and what writes it; suites come in addition."""

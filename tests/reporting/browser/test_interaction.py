@@ -1,0 +1,214 @@
+"""What a reader can do with a page in a browser: read, select, save and copy figures, choose columns, follow links."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.render.html import render
+from jaxmeter.reporting.view import build
+
+RUN = ("run", "--backend", "cpu", "--quick", "--probe", "compilation", "--probe", "timing", "--probe", "trace")
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+FIGURE = "[data-card=jit] .wide svg"
+
+KEEP_COPIED = """
+Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The page of a small run that is measured now: two cases by jit and by eager code, with captures."""
+    folder = tmp_path_factory.mktemp("report")
+    measure = (*RUN, "--select", "selu", "--select", "matmul", "--processes", "3", "--out", str(folder), "--run-id", "run", "--quiet")
+    subprocess.run([sys.executable, "-m", "jaxmeter", *measure], check=True)
+    path = folder / "report.html"
+    path.write_text(render(build(load([folder / "run"]))), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    executable = shutil.which("chromium") or pytest.skip("needs chromium")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser, report):
+    """The overview; nothing that a test does with it may raise an error or break the page's policy."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(5000)
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.add_init_script(KEEP_COPIED)
+    page.goto(report)
+    yield page
+    page.close()
+    assert errors == []
+
+
+def list_titles(page):
+    return page.locator(f"{FIGURE} .m > title").all_text_contents()
+
+
+def press(page, label):
+    page.locator(FIGURE).focus()  # The menu shows while its card has the focus.
+    page.locator("[data-card=jit] .menu").get_by_role("button", name=label).click()
+
+
+def save(page, label):
+    with page.expect_download(timeout=20_000) as download:
+        press(page, label)
+    return download.value.suggested_filename, Path(download.value.path()).read_bytes()
+
+
+def test_arrow_keys_read_the_marks_of_a_focused_figure_until_escape(page):
+    first, second, *_ = list_titles(page)
+    page.locator(FIGURE).focus()
+
+    told = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "Escape"):
+        page.keyboard.press(key)
+        told.append(page.locator("#read").text_content())
+
+    assert told == [first, second, first, ""]
+
+
+def test_the_mark_under_the_mouse_is_read(page):
+    page.locator(f"{FIGURE} .m").first.dispatch_event("mouseover")
+
+    assert page.locator("#read").text_content() == list_titles(page)[0]
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_mark_selects_its_variant_in_all_figures_and_a_second_time_clears(page, by_key):
+    mark = page.locator(f"{FIGURE} .m[data-v]").first
+    variant = mark.get_attribute("data-v")
+
+    page.locator(FIGURE).focus()
+    page.keyboard.press("ArrowRight")
+
+    def choose():
+        page.keyboard.press("Enter") if by_key else mark.dispatch_event("click")
+
+    choose()
+    selected = page.locator(".m.on").evaluate_all("marks => marks.map((mark) => mark.dataset.v)")
+    of_variant = page.locator(".m[data-v]").evaluate_all("marks => marks.map((mark) => mark.dataset.v)").count(variant)
+
+    assert selected == [variant] * of_variant
+    assert page.locator("body.pick").count() == 1
+
+    choose()
+
+    assert page.locator("body.pick, .m.on").count() == 0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_saved_svg_needs_no_page(page, theme):
+    page.emulate_media(color_scheme=theme)
+
+    name, content = save(page, "SVG")
+    image = ElementTree.fromstring(content)
+    behind, *drawn = [one for one in image.iter() if one.tag not in (f"{SVG}title", f"{SVG}svg")]
+
+    assert name == "jit.svg"
+    assert behind.tag == f"{SVG}rect"
+    assert behind.get("fill") == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 26, 33)"}[theme]
+    assert all(one.get("fill").startswith(("rgb", "none")) for one in drawn)
+
+
+def test_a_saved_figure_says_what_it_is_and_where_it_was_measured(page):
+    heading = page.locator("#overview h1").text_content()
+
+    _, content = save(page, "SVG")
+    texts = [one.text for one in ElementTree.fromstring(content).iter(f"{SVG}text")]
+
+    assert texts[0] == "Is jit worth it?"
+    assert heading in texts
+    assert any("hollow" in text for text in texts[-4:])
+
+
+def test_a_saved_png_has_twice_the_pixels(page):
+    figure = page.locator(FIGURE)
+    least = 2 * float(figure.get_attribute("width")), 2 * float(figure.get_attribute("height"))
+
+    name, content = save(page, "PNG")
+    width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))
+
+    assert name == "jit.png"
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert width > least[0] and height > least[1]
+    assert width % 2 == height % 2 == 0
+
+
+def test_keys_up_and_down_go_to_another_row_and_stay_in_the_last_one(page):
+    page.locator(FIGURE).focus()
+
+    told = []
+    for key in ("ArrowRight", "ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+        told.append(page.locator("#read").text_content().partition(",")[0])
+
+    first, second = told[:2]
+    assert first != second
+    assert told == [first, second, second, first]
+
+
+def test_a_case_shows_its_speed_by_another_quantity(page, report):
+    page.goto(f"{report}#all")
+    page.locator(".explored tbody th a").first.click()
+    card = page.locator("#case [data-card=speed]")
+    card.get_by_role("button", name="normalised time").click()
+
+    assert card.locator("figure:visible").get_attribute("data-quantity") == "normalised time"
+    assert card.get_by_role("button", name="normalised time").get_attribute("aria-pressed") == "true"
+    card.get_by_role("button", name="time", exact=True).click()
+    assert card.locator("figure:visible").get_attribute("data-quantity") is None
+
+
+def test_a_card_is_copied_as_markdown_with_a_link_and_all_values(page):
+    press(page, "Copy Markdown")
+
+    question, *_, values = page.evaluate("window.copied").strip().split("\n\n")
+
+    assert question.startswith("**[") and "](<report.html#" in question
+    assert "file:" not in question
+    assert [line.replace("\\", "") for line in values.split("\n")] == [f"- {title}" for title in list_titles(page)]
+
+
+def test_chosen_columns_stay_in_the_link(page):
+    page.get_by_role("link", name="All results", exact=True).click()
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("Where", exact=True).and_(page.get_by_role("checkbox")).uncheck()
+    page.get_by_label("Run", exact=True).check()
+
+    page.reload()
+    page.locator(".explored th").first.wait_for()
+
+    assert page.url.endswith("#all?cols=case,variant,time,speedup,first,memory,status,run")
+    assert page.locator(".explored thead th").all_text_contents()[:3] == ["Case", "Variant", "Time"]
+
+
+def test_links_to_a_case_are_readable_and_escaped_ones_open_it_too(page, report):
+    page.goto(f"{report}#all")
+    link = page.locator(".explored tbody th a").first
+    fragment = link.get_attribute("href")
+
+    assert fragment.startswith("#case=") and "[" in fragment and "%" not in fragment
+    link.click()
+    heading = page.locator("#case h1").text_content()
+    page.goto(report)
+    page.goto(f"{report}#{page.evaluate('encodeURIComponent', fragment[1:])}")
+    assert page.locator("#case h1").text_content() == heading

@@ -1,0 +1,41 @@
+"""Texts: their widths are upper bounds, and what has no room is cut between words."""
+
+from __future__ import annotations
+
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxmeter.reporting.draw.text import ELLIPSIS, measure_text, shorten_text
+
+
+def test_a_text_that_fits_stays_whole() -> None:
+    assert shorten_text("CNN step", 100) == "CNN step"
+
+
+def test_a_long_text_is_cut_between_two_words() -> None:
+    assert shorten_text("memory: planned (bars), measured (marks)", 175) == "memory: planned (bars)…"
+
+
+def test_a_long_word_is_cut_within_it() -> None:
+    assert shorten_text("a" * 40, 60) == "aaaaaaa…"
+
+
+def test_no_comma_or_bracket_stands_before_the_ellipsis() -> None:
+    assert shorten_text("MLP step, (batch 32)", measure_text("MLP step, (b…")) == "MLP step…"
+
+
+def test_a_text_without_room_for_two_letters_is_left_out() -> None:
+    assert shorten_text("compile", measure_text("c…")) == ""
+
+
+def test_bold_text_is_wider() -> None:
+    assert measure_text("compile", is_bold=True) > measure_text("compile")
+
+
+@given(text=st.text(max_size=40), room=st.floats(0, 300), is_bold=st.booleans())
+def test_a_shortened_text_fits_and_is_a_beginning_of_the_whole(text: str, room: float, is_bold: bool) -> None:
+    shown = shorten_text(text, room, is_bold=is_bold)
+
+    assert measure_text(shown, is_bold=is_bold) <= room
+    assert text.startswith(shown.removesuffix(ELLIPSIS))
