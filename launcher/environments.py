@@ -42,6 +42,10 @@ _PIN = re.compile(r"[A-Za-z0-9._-]+(\[[^]]*])? *===? *[^\s*;,]+( *;.*)?|.*@[0-9a
 
 _INCLUDED = re.compile(r"(?:-r|-c|--requirement|--constraint)[ =]*(.+)")
 _VERSION = re.compile(r"([\d.]*\d|)([^\d]*)(.*)")
+_BOUND = re.compile(r"[=<>~!]=?\s*(\d[\w.]*)")
+_CONFLICT = re.compile(r"^The conflict is caused by:\n((?: +\S.*\n?)+)", re.MULTILINE)
+"""Pip's list of requirements that exclude one another; each line says which package asks for which versions."""
+
 _VERSIONS = re.compile(r"Could not find a version that satisfies the requirement (\S+).*\(from versions: ([^)]*)\)")
 LONGEST_COMPLAINT = 600
 
@@ -233,7 +237,10 @@ def _run(command: Sequence[str]) -> str:
 
 
 def explain(complaint: str) -> str:
-    """Pip's errors; of a version that does not exist the nearest that does."""
+    """Return pip's errors: for a missing version the nearest one, for a conflict the requirements that cause it."""
+    if (conflict := _CONFLICT.search(complaint)) is not None:
+        causes = "; ".join(line.strip() for line in conflict[1].splitlines())
+        return f"these requirements exclude one another: {causes}; leave out or change one of the versions"
     lines = [line.strip().removeprefix("ERROR: ") for line in complaint.splitlines() if line.startswith("ERROR")]
     told = "; ".join(lines) if lines else complaint.strip()
     match = _VERSIONS.search(complaint)
@@ -254,10 +261,16 @@ def list_versions(complaint: str) -> tuple[str, ...]:
 
 
 def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | None:
-    """The newest version that is not newer than that of `name==1.2.3`, else the oldest; None where there is none."""
-    known = sorted(versions, key=order_version)
-    wanted = order_version(requirement.partition("==")[2])
-    older = [one for one in known if order_version(one) <= wanted]
+    """Return the newest version older than a missing one, else the oldest; None where there is none.
+
+    Args:
+      requirement: `name==1.2.3`, or bounds, `name<=1.2.3,>=1.2.3`, as one package asks for another.
+      versions: What the index lists. A withdrawn version may be listed, and cannot be installed.
+    """
+    bound = _BOUND.search(requirement)
+    missing = order_version(bound[1] if bound else "")
+    known = sorted((one for one in versions if order_version(one) != missing), key=order_version)
+    older = [one for one in known if order_version(one) < missing]
     return older[-1] if older else next(iter(known), None)
 
 

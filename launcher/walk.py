@@ -22,6 +22,12 @@ FAILED = ("failed", "gone", "not comparable")
 COSTS = {"peak_memory": "planned peak memory in bytes", "compiles": "compilations", "recompiles": "recompilations"}
 """Exact numbers that a user pays for; other ones, such as instructions, only explain a time."""
 
+STAGES = {
+    "compile_total_s": "time to trace, lower and compile",
+    "first_result_s": "time until the first result",
+}
+"""Times that cold processes store. Two runs share no state of the machine, so a difference is suspected at most."""
+
 COLUMNS = ("release", "compared with", "case and variant", "finding", "factor", "99 % interval", "likely cause")
 
 Say = Callable[[str], object]
@@ -162,6 +168,13 @@ def describe(result: Walk) -> Iterator[str]:
         f"  {step.after}: {_name(change)}: {_write_count(change)}" for step, change in costs if _is_count(change)
     ]:
         yield from ("planned memory and compilations that changed:", *told)
+    stages = [(step, change) for step in result.steps for change in step.changes if change["metric"] in STAGES]
+    if told := [
+        f"  {step.after}: {_name(change)}: {STAGES[change['metric']]} {_write_finding(change)}"
+        for step, change in stages
+        if change["finding"] in OPEN
+    ]:
+        yield from ("compile times that are suspected to differ, by the times that both runs stored:", *told)
     unjudged = [f"  {release}: passed over: {reason}" for release, reason in result.passed_over]
     for step in result.steps:
         pair = f"{step.after} compared with {step.before}"

@@ -40,7 +40,7 @@ REFUSED = {name: why for name, why in REASONS.items() if name != "--resume"} | {
     "--select": "name one case: --case",
 }
 
-PROCESSES = 6
+PROCESSES = 5
 """Of each step of a walk. A step with a time that is not decided is measured again with twice as many."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from launcher.options import UsageError, read_options
 from launcher.predicates import read_changes
-from launcher.runs import MANIFEST, MARK, PROGRAMS, read_record
+from launcher.runs import CAPTURE, MANIFEST, MARK, PROGRAMS, read_record
 from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR
 from launcher.walk import Change, UnusableError
 
@@ -66,7 +66,7 @@ class Neighbours:
           UnusableError: It cannot be installed or measured, or the variant was not found right.
         """
         run = self._place(_version(release))
-        self._measure(release, run, PROGRAMS)
+        self._measure(release, run, (*PROGRAMS, *CAPTURE))
         _check_right(run, self.variant)
         self._baselines[release] = run
 
@@ -85,7 +85,7 @@ class Neighbours:
         variation = f"-with-{hashlib.sha256(setting.encode()).hexdigest()[:7]}" if variables else ""
         again = AGAIN if attempt else ""
         run = self._place(f"{_version(after)}-against-{_version(before)}{variation}{again}")
-        options = ("--probe", "timing", *PROGRAMS, "--processes", str(self.processes * 2**attempt))
+        options = ("--probe", "timing", *PROGRAMS, *CAPTURE, "--processes", str(self.processes * 2**attempt))
         self._measure(after, run, (*options, "--against", str(baseline)), before, variables or {})
         changes = compare_runs(self.compare, baseline, run)
         self._baselines.setdefault(after, run)

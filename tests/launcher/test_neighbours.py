@@ -5,7 +5,7 @@ import pytest
 
 from launcher.options import UsageError
 from launcher.sessions import bisect
-from launcher.sessions.bisect import bisect_releases
+from launcher.sessions.bisect import PROCESSES, bisect_releases
 from launcher.sessions.neighbours import Neighbours
 from launcher.walk import UnusableError
 from tests.launcher.test_walk import time
@@ -77,7 +77,7 @@ def test_the_first_release_is_measured_by_itself_and_the_next_one_in_lock_step_w
 
     begin(machine)("jax==0.9.0", "jax==0.9.1", 0)
 
-    programs = ("--probe", "compilation", "--probe", "memory")
+    programs = ("--probe", "compilation", "--probe", "memory", "--probe", "trace")
     common = ("run", "--backend", "cpu", "--out", str(tmp_path))
     assert machine.ran == [
         ("env/jax==0.9.0/bin/python", (*common, *programs, "--run-id", "it-0.9.0"), {}),
@@ -362,7 +362,8 @@ def test_variables_whose_effect_is_not_decided_are_tried_with_twice_the_processe
 
     _, _, said = bisected(machine, "--try-env", "XLA_FLAGS=--xla_a=1")
 
-    assert [words[words.index("--processes") + 1] for _, words, _ in machine.ran[-2:]] == ["6", "12"]
+    processes = [int(words[words.index("--processes") + 1]) for _, words, _ in machine.ran[-2:]]
+    assert processes == [PROCESSES, 2 * PROCESSES]
     assert "scan scan:jit: undone in part: slower, 1.500" in said
 
 

@@ -30,6 +30,11 @@ def memory(before, after, **told):
     )
 
 
+def stage(finding, **told):
+    effect = Interval(1.5, 2.0, 2.5, 6, Interval(1.4, 2.0, 2.6, 6))
+    return write("", "compile_total_s", finding, effect=effect, smallest=0.1, **told)
+
+
 class Machine:
     """Compares releases by what it was told of a pair; other pairs are equal. Notes what it was asked."""
 
@@ -74,6 +79,19 @@ def test_of_two_releases_the_step_is_the_total():
 
     assert machine.asked == [(0, 1, 0)]
     assert result.total is result.steps[0]
+
+
+@pytest.mark.parametrize(
+    ("finding", "counted"),
+    [("suspected slower", 1), ("suspected faster", 1), ("same", 0)],
+    ids=["slower", "faster", "same"],
+)
+def test_suspected_compile_times_are_listed_with_their_release(finding, counted):
+    result = walk(RELEASES, Machine({(1, 2): [time("same"), stage(finding)]}), ignore)
+
+    named = [line for line in describe(result) if "trace, lower and compile" in line]
+    assert len(named) == counted
+    assert all(RELEASES[2] in line and "2.000" in line for line in named)
 
 
 def test_several_change_points_are_all_found_in_order():
