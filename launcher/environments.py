@@ -20,7 +20,7 @@ from launcher.options import UsageError
 PIP = ("-m", "pip", "--disable-pip-version-check")
 
 MARK = "complete"
-"""A file in an environment that was made whole."""
+"""A file in a whole environment: it holds the bytes of all files, and its time is that of the last use."""
 
 NOT_FOR_MEASURING = (
     *("jax", "jaxlib", "scipy", "pandas", "jinja2", "matplotlib", "fsspec", "tensorboard-plugin-profile"),
@@ -149,12 +149,10 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
     Raises:
       UsageError: pip cannot install it; the message holds pip's own words, and the nearest version there is.
     """
-    version = sys.version if wanted.python == sys.executable else ask_version(wanted.python)
-    key = "\n".join((version, *wanted.arguments, wanted.contents, *needed))
-    name = hashlib.sha256(key.encode()).hexdigest()[:16]
-    place = folder / (name if wanted.is_pinned else f"{name}-{time.strftime('%Y-%m-%d', time.gmtime())}")
+    place, name = _locate_environment(wanted, folder, needed)
     python = place / "bin" / "python"
     if (place / MARK).is_file():
+        (place / MARK).touch()
         return python
     with _make_whole(place, wanted.words, wanted.python):
         # One after the other: a file with hashes forbids what has none. What the user named stays as it is.
@@ -164,6 +162,42 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
         _run([str(python), *PIP, "install", "--constraint", str(named), *needed])
     _remove_older(folder.glob(f"{name}-*"))
     return python
+
+
+def is_made(wanted: Wanted, folder: Path, needed: Sequence[str]) -> bool:
+    """Return whether `make_environment` installs nothing.
+
+    Raises:
+      UsageError: The interpreter cannot be started.
+    """
+    return (_locate_environment(wanted, folder, needed)[0] / MARK).is_file()
+
+
+def _locate_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> tuple[Path, str]:
+    """Return the folder of an environment, and the beginning of its name, which is the same every day."""
+    version = sys.version if wanted.python == sys.executable else ask_version(wanted.python)
+    key = "\n".join((version, *wanted.arguments, wanted.contents, *needed))
+    name = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return folder / (name if wanted.is_pinned else f"{name}-{time.strftime('%Y-%m-%d', time.gmtime())}"), name
+
+
+def describe_disk(folder: Path) -> str:
+    """Return the number and size of all environments, and the command that removes unused ones."""
+    sizes = [_read_size(mark) for mark in folder.glob(f"*/{MARK}")]
+    return (
+        f"{len(sizes)} environments take {sum(sizes) / 1e9:.1f} GB; to list those that nothing used for 30 days: "
+        f"nox -s report -- gc --environments {shlex.quote(str(folder))}"
+    )
+
+
+def _read_size(mark: Path) -> int:
+    text = mark.read_text(encoding="utf8")
+    return int(text) if text.isascii() and text.isdigit() else _measure_size(mark.parent)
+
+
+def _measure_size(place: Path) -> int:
+    """Return the bytes of all files below a folder, links not followed."""
+    return sum(path.lstat().st_size for path in place.rglob("*"))
 
 
 def _remove_older(places: Iterable[Path]) -> None:
@@ -186,6 +220,7 @@ def make_locked_environment(lock: Path, folder: Path) -> Path:
     place = folder / f"{lock.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     python = place / "bin" / "python"
     if (place / MARK).is_file():
+        (place / MARK).touch()
         return python
     with _make_whole(place, str(lock)):
         _run([str(python), *PIP, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
@@ -217,7 +252,7 @@ def _make_whole(place: Path, words: str, interpreter: str = sys.executable) -> I
     except _FailedError as error:
         shutil.rmtree(place, ignore_errors=True)
         raise UsageError(f"{words}: an environment cannot be made of it: {error}") from error
-    (place / MARK).touch()
+    (place / MARK).write_text(str(_measure_size(place)), encoding="utf8")
 
 
 class _FailedError(Exception):

@@ -90,7 +90,7 @@ def list_exports() -> Iterator[tuple[str, list[str]]]:
     """(name, command line) of every export: hashed requirements for pip, on every platform and Python version."""
     selections = {name: lock.extras for name, lock in LOCKS.items()}
     cloud = (*DEVELOPMENT, *LOCKS[STORES_LOCK].extras, "--group", "cloud")
-    selections |= {"dev": DEVELOPMENT, "cloud": cloud}
+    selections |= {"dev": DEVELOPMENT, "docs": ("--group", "docs"), "cloud": cloud}
     for name, selection in selections.items():
         yield (
             name,

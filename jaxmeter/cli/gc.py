@@ -1,7 +1,9 @@
-"""`jaxmeter gc`: old runs of a folder."""
+"""`jaxmeter gc`: old runs of a folder, or environments that nothing uses."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +13,7 @@ import typer
 from jaxmeter.cli.complaints import give_up, report_store_errors
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.reporting import numbers
+from jaxmeter.reporting.store import environments as unused
 from jaxmeter.reporting.store import old
 from jaxmeter.reporting.store.captures import OPTION
 
@@ -21,9 +24,19 @@ def command(
     pushed_to: Annotated[
         str | None, typer.Option(metavar="URL", help="Keep runs that this store does not hold completely.")
     ] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Remove the runs; default: only list them.")] = False,
+    environments: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="List Python environments of upgrades and bisections instead of runs."),
+    ] = None,
+    delete: Annotated[bool, typer.Option("--delete", help="Remove what is listed; default: only list.")] = False,
 ) -> None:
-    """Unfinished runs and other files are kept. Stores are not changed."""
+    """List or remove old runs, or environments that nothing used for --keep-days days.
+
+    Unfinished runs and other files are kept. Stores are not changed.
+    """
+    if environments is not None:
+        _list_environments(environments, keep_days, delete=delete)
+        return
     if not out.is_dir():
         give_up(f"{out}: no such folder")
     with report_store_errors():
@@ -35,10 +48,28 @@ def command(
     goes = [one for one in found if not one.stays]
     if delete:
         for one in goes:
-            _remove(one)
+            with _report_undeletable(one.folder):
+                old.remove(one)
     total = f"{counted(len(goes), 'run')}, {numbers.memory(sum(one.size_bytes for one in goes))}"
     hint = "" if delete or not goes else "; --delete removes them"
     typer.echo(f"{total} older than {counted(keep_days, 'day')}{hint}")
+
+
+def _list_environments(folder: Path, keep_days: int, *, delete: bool) -> None:
+    if not folder.is_dir():
+        give_up(f"{folder}: no such folder")
+    found = list(unused.find_unused(folder, old.find_time(keep_days, datetime.now(UTC))))
+    for one in found:
+        packages = f", {one.packages}" if one.packages else ""
+        words = f"last used {one.used:%Y-%m-%d}{packages}: {'removed' if delete else 'unused'}"
+        typer.echo(visible(f"{one.folder}: {numbers.memory(one.size_bytes)}, {words}"))
+    if delete:
+        for one in found:
+            with _report_undeletable(one.folder):
+                unused.remove(one)
+    total = f"{counted(len(found), 'environment')}, {numbers.memory(sum(one.size_bytes for one in found))}"
+    hint = "" if delete or not found else "; --delete removes them"
+    typer.echo(f"{total} unused for {counted(keep_days, 'day')}{hint}")
 
 
 def _describe_only_here(run: old.OldRun) -> str:
@@ -48,8 +79,9 @@ def _describe_only_here(run: old.OldRun) -> str:
     return f", with the only copy of {run.only_here}; `jaxmeter push RUN URL {OPTION}` sends them"
 
 
-def _remove(run: old.OldRun) -> None:
+@contextmanager
+def _report_undeletable(folder: Path) -> Iterator[None]:
     try:
-        old.remove(run)
+        yield
     except OSError as error:
-        give_up(f"{run.folder}: cannot be removed: {error.strerror}; see whose it is")
+        give_up(f"{folder}: cannot be removed: {error.strerror}; see whose it is")

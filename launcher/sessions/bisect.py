@@ -21,7 +21,7 @@ from launcher.predicates import Target, find_target, judge_by_code, judge_by_tar
 from launcher.releases import list_releases
 from launcher.runs import DEFAULT_OUT, EXACT, new_run_id
 from launcher.sessions.neighbours import CompareRuns, Make, Neighbours, Run, check_measured, compare_runs
-from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_environment, run_elsewhere, run_jaxmeter
+from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_environment, run_elsewhere, run_jaxmeter, say_disk
 from launcher.sessions.upgrade import read_variables
 from launcher.walk import TIME, UnusableError, Walk, compare_pair, describe, describe_trial, walk
 
@@ -140,6 +140,7 @@ def bisect_releases(shell: Shell, arguments: Sequence[str]) -> int:
         return NO_ANSWER
     for line in bisection.describe(found):
         say(line)
+    say_disk(shell)
     return FINE
 
 
@@ -170,6 +171,7 @@ def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: 
     runs = neighbours.list_runs()  # a page is not of the variables that are tried
     for line in _try_variables(result, neighbours, asked.variables):
         say(line)
+    say_disk(shell)
     say(f"runs: {asked.out / name}-…; one page of all: nox -s report -- {shlex.join(map(str, runs))}")
     return FINE if result.has_change_point else NO_ANSWER
 

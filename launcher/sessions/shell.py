@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from launcher.environments import Wanted, list_needed, make_environment, make_locked_environment
+from launcher.environments import Wanted, describe_disk, is_made, list_needed, make_environment, make_locked_environment
 from launcher.execution import say
 from launcher.locks import STORES_LOCK, locate_lock
 
@@ -91,6 +91,12 @@ def prepare_environment(shell: Shell, wanted: Wanted) -> Path:
     Raises:
       UsageError: pip cannot install them.
     """
-    say(f"installing {wanted.words}; the first time, that takes a minute or two")
     needed = list_needed(shell.checkout / "pyproject.toml")
+    if not is_made(wanted, shell.checkout / ENVIRONMENTS, needed):
+        say(f"installing {wanted.words}; this takes a minute or two, once")
     return make_environment(wanted, shell.checkout / ENVIRONMENTS, needed)
+
+
+def say_disk(shell: Shell) -> None:
+    """Say how much disk all environments take, and how to remove them."""
+    say(describe_disk(shell.checkout / ENVIRONMENTS))

@@ -7,9 +7,12 @@ import pytest
 
 from launcher import environments
 from launcher.environments import (
+    MARK,
     Wanted,
+    describe_disk,
     explain,
     find_nearest_version,
+    is_made,
     list_needed,
     make_environment,
     make_locked_environment,
@@ -153,6 +156,34 @@ def test_an_environment_is_made_once(tmp_path, commands):
     assert python == again
     assert python.parts[-2:] == ("bin", "python")
     assert [command[-1] for command in commands if "install" in command] == ["jax==0.10.0", "rich"]
+
+
+def test_using_an_environment_again_is_noted_as_its_last_use(tmp_path, commands):
+    wanted = read_wanted("jax==0.10.0")
+    assert not is_made(wanted, tmp_path, ())
+    mark = make_environment(wanted, tmp_path, ()).parents[1] / MARK
+    os.utime(mark, (0, 0))
+
+    make_environment(wanted, tmp_path, ())
+
+    assert is_made(wanted, tmp_path, ())
+    assert mark.stat().st_mtime > 0
+
+
+def test_the_disk_of_all_environments_is_the_sum_of_what_each_took_when_it_was_made(tmp_path):
+    for name, size in (("a", 1.5e9), ("b", 2.5e9)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / MARK).write_text(f"{size:.0f}")
+    (tmp_path / "unfinished").mkdir()
+
+    assert describe_disk(tmp_path).startswith("2 environments take 4.0 GB")
+
+
+def test_the_disk_of_an_environment_is_noted_when_it_is_made(tmp_path, commands):
+    place = make_environment(read_wanted("jax==0.10.0"), tmp_path, ()).parents[1]
+
+    files = [path for path in place.rglob("*") if path.name != MARK]
+    assert int((place / MARK).read_text()) == sum(path.lstat().st_size for path in files)
 
 
 def test_what_measuring_needs_changes_nothing_that_the_user_named(tmp_path, commands):
