@@ -22,8 +22,8 @@ from jaxmeter.harness.traces.privacy import make_capture_private
 from jaxmeter.harness.traces.summary import shorten_summary, summarise_capture
 from jaxmeter.harness.traces.xplane import CaptureError
 
-CAPTURES = (0, 8)
-"""The oldest release of jax whose profiler writes a capture as it is asked to here."""
+CAPTURES = (0, 7, 2)
+"""The oldest release of jax whose captures name operations on a CPU."""
 
 WITHOUT_COMMAND_BUFFERS: dict[str, Param] = {"xla_gpu_enable_command_buffer": ""}
 """XLA launches each kernel by itself then, and a capture says of which operation it is. Such a program is slower to
@@ -40,7 +40,7 @@ def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
     if context.folder is None:
         raise ValueError("a capture needs a folder")
     if find_jax_release() < CAPTURES:
-        return Outcome(status=Status.UNSUPPORTED, reason="profiler captures of jax before 0.8 are not read")
+        return Outcome(status=Status.UNSUPPORTED, reason="profiler captures of jax before 0.7.2 do not name operations")
     folder = context.folder.trace(variant)
 
     def call_without_command_buffers() -> Callable[[], None]:

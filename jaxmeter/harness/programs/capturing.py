@@ -109,6 +109,7 @@ def _nothing() -> None:
 
 def _capture(once: _Once, folder: Path, session: Path, name: str, most: int, clock: Callable[[], float]) -> Captured:
     shutil.rmtree(session, ignore_errors=True)
+    others = set(session.parent.glob("*"))
     discarded = steps = 0
     with _profile(folder, session.name):
         begun = clock()
@@ -121,6 +122,8 @@ def _capture(once: _Once, folder: Path, session: Path, name: str, most: int, clo
             with jax.profiler.StepTraceAnnotation(name, step_num=steps):
                 once.call()
             steps += 1
+    for named_by_date in set(session.parent.glob("*")) - others - {session}:  # jax before 0.8.2 takes no session_id
+        named_by_date.rename(session)
     paths = sorted(session.glob(f"*{SUFFIX}"))
     if not paths:
         raise CaptureError(f"the profiler wrote no capture (*{SUFFIX})")

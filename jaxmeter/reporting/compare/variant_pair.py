@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jaxmeter.harness.metrics.across import find_worst
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.traced import find_trace
@@ -16,6 +17,9 @@ from .. import numbers
 from ..text import counted, visible
 from .conditions import Conditions, compare_conditions
 from .surroundings import describe_changed_code
+
+TRACE = "trace"
+"""The probe that captures."""
 
 LEAST_GROWTH = 0.02
 """Of the device's busy time in a step; captures of equal programs differ by as much."""
@@ -153,8 +157,9 @@ class VariantPair:
 
 
 def find_status(variant: Variant) -> tuple[Status, str]:
-    """Return how a variant ended, and why."""
-    _, worst = variant.worst
+    """Return how a variant ended, and why. A capture only explains a time: without one the time still counts."""
+    measured = {probe: outcome for probe, outcome in variant.outcomes.items() if probe != TRACE}
+    _, worst = find_worst(measured or variant.outcomes)
     return worst.status, worst.reason or ""
 
 

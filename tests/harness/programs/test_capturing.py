@@ -17,8 +17,8 @@ from jaxmeter.harness.traces.xplane import CaptureError
 class FakeProfiler:
     """Writes as many bytes as its calls have, and a part that does not depend on them."""
 
-    def __init__(self, monkeypatch, *, call_bytes: int = 10, other_bytes: int = 0) -> None:
-        self.call_bytes, self.other_bytes = call_bytes, other_bytes
+    def __init__(self, monkeypatch, *, call_bytes: int = 10, other_bytes: int = 0, is_old: bool = False) -> None:
+        self.call_bytes, self.other_bytes, self.is_old = call_bytes, other_bytes, is_old
         self.sessions: list[tuple[int, int]] = []
         self.outside = self.inside = 0
         for name in ("start_trace", "stop_trace"):
@@ -26,7 +26,8 @@ class FakeProfiler:
         monkeypatch.setattr(jax.profiler, "StepTraceAnnotation", self.annotate)
 
     def start_trace(self, folder, profiler_options) -> None:
-        self.folder = Path(folder) / "plugins" / "profile" / profiler_options.session_id
+        session = "2026_11_28_08_10_00" if self.is_old else profiler_options.session_id
+        self.folder = Path(folder) / "plugins" / "profile" / session
         self.outside = self.inside = 0
         self.options = profiler_options
 
@@ -167,3 +168,10 @@ def test_an_error_of_the_call_ends_the_session(tmp_path):
         capture_steps(fail, tmp_path, "fail")
 
     assert capture_steps(call_double, tmp_path, "double").steps >= capturing.FEWEST_CALLS
+
+
+def test_a_session_that_an_old_release_names_by_its_date_gets_the_name_that_was_asked_for(capture, tmp_path):
+    _, captured = capture(is_old=True, call_s=1.0)
+
+    assert captured.path == tmp_path / "plugins" / "profile" / "capture" / "host.xplane.pb"
+    assert [path.name for path in (tmp_path / "plugins" / "profile").iterdir()] == ["capture"]
