@@ -84,6 +84,12 @@ class Walk:
         return any(step.change_points for step in self.steps)
 
     @property
+    def most_slower(self) -> tuple[Step, Change] | None:
+        """The step between neighbours that is confirmed slower by the largest factor, and its finding."""
+        found = [(step, change) for step in self.steps for change in filter(_is_slower, step.times)]
+        return max(found, key=lambda pair: pair[1]["effect"]["estimate"], default=None)
+
+    @property
     def first_slower(self) -> Step | None:
         """The first step with a time that is confirmed to be longer."""
         return next((step for step in self.steps if any(map(_is_slower, step.times))), None)

@@ -23,7 +23,7 @@ from launcher.runs import DEFAULT_OUT, EXACT, new_run_id
 from launcher.sessions.neighbours import CompareRuns, Make, Neighbours, Run, check_measured, compare_runs
 from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_environment, run_elsewhere, run_jaxmeter, say_disk
 from launcher.sessions.upgrade import read_variables
-from launcher.walk import TIME, UnusableError, Walk, compare_pair, describe, describe_trial, walk
+from launcher.walk import TIME, Change, Step, UnusableError, Walk, compare_pair, describe, describe_trial, walk
 
 OWN = ("--good", "--bad", "--case", "--variant", "--metric", "--command", "--processes", "--resume")
 
@@ -172,8 +172,17 @@ def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: 
     for line in _try_variables(result, neighbours, asked.variables):
         say(line)
     say_disk(shell)
+    if (slowest := result.most_slower) is not None:
+        say(f"for a bug report, the programs of both releases: {_write_reproduce(neighbours, *slowest)}")
     say(f"runs: {asked.out / name}-…; one page of all: nox -s report -- {shlex.join(map(str, runs))}")
     return FINE if result.has_change_point else NO_ANSWER
+
+
+def _write_reproduce(neighbours: Neighbours, step: Step, change: Change) -> str:
+    """Write the command that packs the programs and numbers of both releases of a step."""
+    earlier, later = neighbours.find_pair(step.before, step.after)
+    words = (str(later), "--before", str(earlier), "--case", change["case"], "--variant", change["variant"])
+    return f"nox -s report -- reproduce {shlex.join(words)}"
 
 
 def _try_variables(result: Walk, neighbours: Neighbours, variables: Mapping[str, str]) -> Sequence[str]:

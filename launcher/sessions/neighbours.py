@@ -58,6 +58,7 @@ class Neighbours:
         self._runs: list[Path] = []
         self._baselines: dict[str, Path] = {}
         self._pythons: dict[str, Path] = {}
+        self._pairs: dict[tuple[str, str], tuple[Path, Path]] = {}
 
     def begin(self, release: str) -> None:
         """Measure the first release by itself.
@@ -88,12 +89,18 @@ class Neighbours:
         options = ("--probe", "timing", *PROGRAMS, *CAPTURE, "--processes", str(self.processes * 2**attempt))
         self._measure(after, run, (*options, "--against", str(baseline)), before, variables or {})
         changes = compare_runs(self.compare, baseline, run)
+        if not variables:
+            self._pairs[before, after] = (baseline, run)
         self._baselines.setdefault(after, run)
         return [change for change in changes if not self.variant or change["variant"] in ("", self.variant)]
 
     def list_runs(self) -> list[Path]:
         """Return all runs, in the order in which they were measured."""
         return list(self._runs)
+
+    def find_pair(self, before: str, after: str) -> tuple[Path, Path]:
+        """Return the runs of two releases that were compared, of the last attempt."""
+        return self._pairs[before, after]
 
     def _place(self, name: str) -> Path:
         return self.folder.with_name(f"{self.folder.name}-{name}")

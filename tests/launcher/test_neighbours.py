@@ -1,4 +1,5 @@
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -294,6 +295,25 @@ def bisected(tmp_path, monkeypatch, capsys):
         return bisect_releases(shell, [*both, *options]), shell, capsys.readouterr().err
 
     return call
+
+
+def test_the_command_that_packs_a_bug_report_names_the_runs_of_the_largest_slowdown(bisected, tmp_path):
+    machine = Machine(findings={"0.9.1": [time("slower", 1.5)], "0.9.2": [time("slower", 2.0)]})
+
+    _, _, said = bisected(machine)
+
+    (line,) = [line for line in said.splitlines() if "reproduce" in line]
+    words = shlex.split(line[line.index("nox") :])
+    assert words[4:] == [
+        *("reproduce", str(tmp_path / "it-0.9.2-against-0.9.1"), "--before", str(tmp_path / "it-0.9.1-against-0.9.0")),
+        *("--case", "scan", "--variant", "scan:jit"),
+    ]
+
+
+def test_without_a_slower_step_there_is_nothing_to_report(bisected):
+    _, _, said = bisected(Machine(findings={"0.9.1": [time("faster", 0.5)]}))
+
+    assert "reproduce" not in said
 
 
 def test_a_change_point_ends_with_0_and_names_the_page_of_all_runs(bisected, tmp_path):
