@@ -46,6 +46,7 @@ _BOUND = re.compile(r"[=<>~!]=?\s*(\d[\w.]*)")
 _CONFLICT = re.compile(r"^The conflict is caused by:\n((?: +\S.*\n?)+)", re.MULTILINE)
 """Pip's list of requirements that exclude one another; each line says which package asks for which versions."""
 
+_UNREACHED = re.compile(r"after connection broken by|Could not fetch URL")
 _VERSIONS = re.compile(r"Could not find a version that satisfies the requirement (\S+).*\(from versions: ([^)]*)\)")
 LONGEST_COMPLAINT = 600
 
@@ -267,7 +268,8 @@ def _run(command: Sequence[str]) -> str:
     """
     ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if ended.returncode != 0:
-        raise _FailedError(explain(ended.stderr or ended.stdout))
+        has_causes = _CONFLICT.search(ended.stdout) is not None  # pip writes them there, and the error elsewhere
+        raise _FailedError(explain(ended.stdout if has_causes else ended.stderr or ended.stdout))
     return ended.stdout
 
 
@@ -283,8 +285,12 @@ def explain(complaint: str) -> str:
         return told[:LONGEST_COMPLAINT]
     requirement = match[1]
     nearest = find_nearest_version(requirement, list_versions(complaint))
+    if nearest is None and _UNREACHED.search(complaint) is not None:
+        return (
+            f"the package index cannot be reached to find {requirement}; check the network, and pip's index and proxy"
+        )
     if nearest is None:
-        return f"there is no {requirement} for this Python"
+        return f"the package index has no {requirement} for this Python; check the name, and that pip reaches the index"
     return f"there is no {requirement} for this Python; nearest: {nearest}"
 
 

@@ -78,5 +78,5 @@ def ask_versions(package: str) -> tuple[str, ...]:
     ended = subprocess.run(asked, capture_output=True, text=True, errors="replace", check=False)
     versions = list_versions(ended.stderr)
     if not versions:
-        raise UsageError(f"no release of {name} can be found: {explain(ended.stderr)}")
+        raise UsageError(f"no release of {name} can be found: {explain(ended.stderr).replace(f'=={NO_VERSION}', '')}")
     return versions

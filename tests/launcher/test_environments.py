@@ -98,7 +98,15 @@ ERROR: ResolutionImpossible: for help visit an address
     ("printed", "said"),
     [
         (PIP, "there is no jax==0.10.9 for this Python; nearest: 0.10.2"),
-        (PIP.replace("0.9.2, 0.10.0, 0.10.2", "none"), "there is no jax==0.10.9 for this Python"),
+        (
+            PIP.replace("0.9.2, 0.10.0, 0.10.2", "none"),
+            "the package index has no jax==0.10.9 for this Python; check the name, and that pip reaches the index",
+        ),
+        (
+            "WARNING: Retrying (…) after connection broken by 'NewConnectionError(…)'\n"
+            + PIP.replace("0.9.2, 0.10.0, 0.10.2", "none"),
+            "the package index cannot be reached to find jax==0.10.9; check the network, pip's index and proxy",
+        ),
         ("noise\nERROR: No space left\nERROR: Sorry\n", "No space left; Sorry"),
         ("killed", "killed"),
         (
@@ -109,7 +117,7 @@ ERROR: ResolutionImpossible: for help visit an address
             ),
         ),
     ],
-    ids=["no such version", "no such package", "errors", "other words", "a conflict"],
+    ids=["no such version", "no such package", "no network", "errors", "other words", "a conflict"],
 )
 def test_a_version_that_does_not_exist_names_the_nearest_and_other_complaints_are_pips_own(printed, said):
     assert explain(printed) == said
@@ -129,6 +137,17 @@ def test_a_version_that_does_not_exist_names_the_nearest_and_other_complaints_ar
 )
 def test_the_nearest_version_is_the_newest_before_a_missing_one_or_the_oldest(requirement, nearest):
     assert find_nearest_version(requirement, ["0.9.2", "0.10.0", "0.10.2"]) == nearest
+
+
+def test_the_causes_of_a_conflict_are_read_where_pip_prints_them(tmp_path, monkeypatch):
+    def fail(command, **options):
+        error, _, causes = CONFLICT.partition("\n")
+        return subprocess.CompletedProcess(command, "install" in command, causes, error)
+
+    monkeypatch.setattr(environments.subprocess, "run", fail)
+
+    with pytest.raises(UsageError, match=r"numpy==1\.22\.4; jax 0\.4\.31 depends on numpy>=1\.24"):
+        make_environment(read_wanted("jax==0.4.31 numpy==1.22.4"), tmp_path, ())
 
 
 @pytest.fixture
