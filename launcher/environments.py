@@ -286,9 +286,7 @@ def explain(complaint: str) -> str:
     requirement = match[1]
     nearest = find_nearest_version(requirement, list_versions(complaint))
     if nearest is None and _UNREACHED.search(complaint) is not None:
-        return (
-            f"the package index cannot be reached to find {requirement}; check the network, and pip's index and proxy"
-        )
+        return f"the package index cannot be reached to find {requirement}; check the network, pip's index and proxy"
     if nearest is None:
         return f"the package index has no {requirement} for this Python; check the name, and that pip reaches the index"
     return f"there is no {requirement} for this Python; nearest: {nearest}"
