@@ -16,7 +16,7 @@ from jaxmeter.harness.request import DEFAULT_LEVEL, find_backend
 
 def command(backend: Backend = DEFAULT_BACKEND, cores: Cores = None) -> None:
     """Options `--machine` of other commands override this name."""
-    end(lambda: print_machine(backend, cores))
+    end(lambda: print_machine(backend, cores or None))  # ALL_CORES is the default here
 
 
 def print_machine(backend: str, cores: int | None) -> int:

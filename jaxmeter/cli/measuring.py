@@ -54,10 +54,6 @@ Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of runs.")]
 Machine = Annotated[
     str | None, typer.Option(metavar="NAME", help="Name of this machine; default: processor, cores, devices.")
 ]
-Cores = Annotated[
-    int | None,
-    typer.Option(min=1, metavar="N", help="Run each process on N cores, different ones in each round; default: all."),
-]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 
@@ -70,7 +66,15 @@ def read_cores(text: str) -> int:
     raise typer.BadParameter(f"{text!r} must be an integer ≥ 1, or all")
 
 
-CoresOrAll = Annotated[
+Cores = Annotated[
+    int | None,
+    typer.Option(
+        parser=read_cores,
+        metavar="N|all",
+        help="Run each process on N cores, different ones in each round; default: all.",
+    ),
+]
+CoresInTurns = Annotated[
     int | None,
     typer.Option(
         parser=read_cores,

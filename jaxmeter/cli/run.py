@@ -20,7 +20,7 @@ from jaxmeter.cli.ending import FINE, INCOMPLETE
 from jaxmeter.cli.measuring import (
     Backend,
     Budget,
-    CoresOrAll,
+    CoresInTurns,
     Full,
     Json,
     Machine,
@@ -156,7 +156,7 @@ def command(
     against: AgainstRun = None,
     suspects: SuspectsFile = None,
     lock_step: LockStep = None,
-    cores: CoresOrAll = None,
+    cores: CoresInTurns = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,

@@ -247,7 +247,7 @@ def test_a_run_that_its_machine_stops_says_what_it_kept_and_how_it_goes_on(tmp_p
     folder = make_folder(tmp_path, "it")
 
     assert run_command(during_a_run(folder, ERRORS[name][0])) == 3
-    assert capsys.readouterr().err.endswith(f"go on with: jaxmeter run --resume {folder.path}\n")
+    assert capsys.readouterr().err.endswith(f"continue with: jaxmeter run --resume {folder.path}\n")
 
 
 def test_errors_of_a_command_read_as_their_golden_text(tmp_path, monkeypatch, capsys):

@@ -104,7 +104,7 @@ def test_the_findings_are_written_for_other_tools(call, tmp_path):
     )
 
     assert code == 1
-    assert said.startswith("Of 1 time 1 slower (confirmed)")
+    assert said.startswith("Of 1 time interleaved 1 slower (confirmed)")
     told = json.loads(verdict.read_text())
     assert (told["baseline"], told["candidate"], told["exit_code"]) == (BEFORE, AFTER, 1)
     assert [one["finding"] for one in told["changes"] if one["metric"] == "execution_s"] == ["slower"]
@@ -133,14 +133,14 @@ def test_what_is_no_file_is_not_removed_for_want_of_suspects(call, tmp_path, mak
     code, _, said = call("compare", plain(BEFORE), plain(AFTER), options=("--suspects", suspects))
 
     assert code == 2
-    assert f"{suspects}: no file" in said
+    assert f"{suspects}: not a regular file" in said
     assert suspects.exists()
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--min-effect", "much"), "--min-effect 'much' is no difference"),
+        (("--min-effect", "much"), "--min-effect 'much' is not a percentage"),
         (("--min-effect", "0"), "write 3% or 2.5%"),
         (("--budgets", "nowhere.toml"), "nowhere.toml: cannot be read"),
         (("--fail-on", "rumour"), "rumour"),

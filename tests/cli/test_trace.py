@@ -292,7 +292,7 @@ def test_two_captures_have_their_groups_next_to_each_other_and_operations_that_a
     assert find_row(lines, "−1.52 ms")[-2:] == ["22", "others"]
     assert find_row(lines, "−1.53 ms") == ["−1.53", "ms", "2.79", "ms", "1.26", "ms", "busy", "time"]
     assert " ".join(lines).endswith("`jaxmeter compare` decides whether a program became slower.")
-    assert "alone is no finding" in " ".join(lines)
+    assert "each was traced once, and tracing slows programs down" in " ".join(lines)
 
 
 def test_captures_that_are_unlike_are_compared_with_a_warning(call):

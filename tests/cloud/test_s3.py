@@ -103,7 +103,7 @@ def test_a_bucket_that_is_not_there_is_said(make, bucket):
 
     for ended in (pushed, read):
         assert ended.returncode == 2, ended.stderr
-        assert "s3://no-such-bucket-here/a: there is no such bucket or folder" in ended.stderr
+        assert "s3://no-such-bucket-here/a: no such bucket or folder" in ended.stderr
         assert "Traceback" not in ended.stderr
 
 

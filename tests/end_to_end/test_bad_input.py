@@ -22,8 +22,8 @@ pytestmark = pytest.mark.end_to_end
         (("--probe", "speed"), "no probe 'speed'; probes are numerics"),
         (("--backend", "npu"), "no backend 'npu'; backends are cpu, gpu, tpu"),
         (("--cores", "4096"), "--cores 4096: "),
-        (("--cores", "1", "--against", "results/a", "--lock-step", "python"), "leave out --cores"),
-        (("--cores", "0"), "Invalid value for '--cores'"),
+        (("--cores", "0"), "'0' must be an integer ≥ 1, or all"),
+        (("--cores", "some"), "'some' must be an integer ≥ 1, or all"),
         (("--budget", "soon"), "--budget 'soon' is not a time"),
         (("--budget", "0s"), "--budget '0s' is not between 1 s and 30 days"),
         (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.end_to_end
         (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
         (("--out", "s3://bucket/runs"), "measuring writes into a folder; `jaxmeter push RUN URL` copies"),
         (("--out", "/proc/no"), "choose a writable place with --out DIR"),
-        (("--run-id", "a\udcffb"), "'a?b' is no text in UTF-8; give a name that is"),
-        (("--suites", "\udcff.py"), "'?.py' is no text in UTF-8"),
-        (("--out", "\udcff"), "'?' is no text in UTF-8"),
+        (("--run-id", "a\udcffb"), "'a?b' is not valid UTF-8; choose a name that is"),
+        (("--suites", "\udcff.py"), "'?.py' is not valid UTF-8"),
+        (("--out", "\udcff"), "'?' is not valid UTF-8"),
         (("--resume", "absent", "--quick"), "--resume goes by the run's own settings"),
         (("--quick", "--full"), "exclude each other"),
         (("--backend", "gpu"), "looked for an NVIDIA GPU"),
@@ -143,7 +143,12 @@ def needs_too_much(x):
     assert json.loads(ended.stdout)["exit_code"] == 3
     run = read_json(tmp_path / "results" / "it" / "run.json", RunRecord)
     alone = "importing them begins threads, as making an array does; make arrays in functions, such as inputs()"
-    assert ended.stderr.count(f"warning: every process imports the suites itself: {alone}; until then ") == 1
+    assert (
+        ended.stderr.count(
+            f"warning: every process imports the suites itself: {alone}; each process therefore starts later"
+        )
+        == 1
+    )
     assert run.manifest.settings.notes == (f"every process imported the suites itself: {alone}",)
     (case,) = run.cases
     numerics = {variant.name: variant.outcomes["numerics"] for variant in case.variants}

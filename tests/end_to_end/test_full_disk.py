@@ -87,7 +87,7 @@ def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_r
 
     assert running.returncode == 3, said + complaint
     assert "error: the disk is full (disk/" in complaint
-    assert "; free some room, then go on with: jaxmeter run --resume disk/it --suites slow.py" in complaint
+    assert "; free some room, then continue with: jaxmeter run --resume disk/it --suites slow.py" in complaint
     assert "Traceback" not in complaint
     assert "failed" not in said
     assert not (folder / "run.json").exists()

@@ -85,7 +85,7 @@ def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_
 
     assert running.returncode == 3, said
     assert "cannot be read or written: Permission denied: what was measured is kept (" in said
-    assert "; fix that, then go on with: jaxmeter run --resume results/it" in said
+    assert "; fix that, then continue with: jaxmeter run --resume results/it" in said
     assert "Traceback" not in said
     resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr

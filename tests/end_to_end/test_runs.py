@@ -229,6 +229,7 @@ def test_what_a_machine_is_called_is_told_without_a_run(harness: Harness) -> Non
 
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.endswith(", 1 core, 1 x cpu\n")
+    assert harness("machine", "--cores", "all").stdout == harness("machine").stdout != ""
     assert harness("machine", "--backend", "cuda").returncode == 2
 
 

@@ -74,7 +74,7 @@ def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(
 
     assert ended.returncode == 0
     assert "damaged" in ended.stderr
-    assert "the run goes on without a self-test; make it anew: nox -s self-test" in ended.stderr
+    assert "the run continues without a self-test; repeat it with: nox -s self-test" in ended.stderr
     manifest = read_manifest(RunFolder(tmp_path / "results" / "it"))
     assert (manifest.machine, manifest.self_test) == ("lab 3", None)
 
@@ -112,7 +112,7 @@ def test_a_budget_that_does_not_reach_ends_with_3_and_keeps_what_was_known(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--machine", ""), "--machine '' is no name; give 1 to 100 printable characters"),
+        (("--machine", ""), "--machine '' is invalid; give 1 to 100 printable characters"),
         (("--select", "incremend"), "nearest: 'increment'"),
         (("--budget", "soon"), "--budget 'soon' is not a time"),
         (("--out", "/proc/no"), "choose a writable place with --out DIR"),

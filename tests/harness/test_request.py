@@ -7,13 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from jaxmeter.harness.machine.affinity import can_choose_cores
+from jaxmeter.harness.machine.environment import usable_cores
 from jaxmeter.harness.parent.against import read_suspects
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.plan.timing_process import TURNS
 from jaxmeter.harness.record import OtherEnvironment
 from jaxmeter.harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
-from jaxmeter.harness.request import RunRequest, choose_settings, complete_request
+from jaxmeter.harness.request import ALL_CORES, RunRequest, choose_settings, complete_request
 from tests import samples
 
 ASKED = RunRequest(
@@ -28,6 +30,7 @@ ASKED = RunRequest(
     out=Path("results"),
     run_id=None,
 )
+needs_cores = pytest.mark.skipif(not can_choose_cores(), reason="only Linux lets a process choose its cores")
 ELSEWHERE = OtherEnvironment(python="/elsewhere/bin/python", version="3.11.2", packages={}, variables={})
 BEFORE = make_settings("quick", suites=("jaxmeter.suites",), run_id="before", select=("mlp",), processes=4)
 
@@ -100,3 +103,24 @@ def test_a_run_in_lock_step_records_that_a_cpus_two_environments_run_on_one_core
 
     assert choose_settings(beside, "after", samples.manifest(())).lock_step_cores == cores
     assert choose_settings(replace(ASKED, backend=backend), "after", samples.manifest(())).lock_step_cores is None
+
+
+@needs_cores
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+@pytest.mark.parametrize(("cores", "of_a_process"), [(1, 1), (ALL_CORES, None)])
+def test_a_given_number_of_cores_holds_for_every_process_and_in_lock_step_for_both_environments(
+    backend, cores, of_a_process
+):
+    asked = replace(ASKED, backend=backend, cores=cores)
+
+    alone = choose_settings(asked, "after", samples.manifest(()))
+    beside = choose_settings(replace(asked, lock_step="/elsewhere/bin/python"), "after", samples.manifest(()))
+
+    assert (alone.cores, alone.lock_step_cores) == (of_a_process, None)
+    assert (beside.cores, beside.lock_step_cores) == (None, of_a_process or usable_cores())
+
+
+@needs_cores
+def test_more_cores_than_can_be_used_are_refused():
+    with pytest.raises(UsageError, match="can be used here; give fewer"):
+        choose_settings(replace(ASKED, cores=usable_cores() + 1), "after")

@@ -22,7 +22,7 @@ def test_a_speedup_that_is_none_and_processes_too_few_for_bounds_are_told():
 
     _, _, even, few = described((planned, samples.record(planned, outcomes)))
 
-    assert even.endswith("1x [0.992, 1.01], no difference told")
+    assert even.endswith("1x [0.992, 1.01], no confirmed difference")
     assert few == "  g:jit    2.01 s                      0.000501x"
 
 

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.reporting.load import Loaded, load
+from jaxmeter.reporting.render import html
+from jaxmeter.reporting.view import build
+
 REQUIRE = "JAXMETER_REQUIRE_BROWSER"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = (
@@ -35,10 +39,23 @@ def miss(reason):
     pytest.fail(f"{reason}, and {REQUIRE} is set")
 
 
-class Visit:
-    """An opened page, with everything that it did: console messages, dialogs, errors, requests."""
+def write_example(folder):
+    """The page of the run in examples/ that has most results, and the run's folder."""
+    runs = [load([path]).runs[0] for path in EXAMPLES]
+    most = max(runs, key=lambda one: sum(len(case.variants) for case in one.manifest.cases))
+    file = folder / "report.html"
+    file.write_text(html.render(build(Loaded((most,), ()))), "utf-8")
+    return file, most.folder.path
 
-    def __init__(self, browser, path, *, width=1280, scheme="light", javascript=True):
+
+class Visit:
+    """An opened page, with everything that it did: console messages, dialogs, errors, requests.
+
+    Args:
+      script: What runs before the page's own.
+    """
+
+    def __init__(self, browser, path, *, width=1280, scheme="light", javascript=True, script=""):
         context = browser.new_context(
             viewport={"width": width, "height": 800}, color_scheme=scheme, java_script_enabled=javascript
         )
@@ -48,4 +65,6 @@ class Visit:
         self.page.on("pageerror", lambda error: self.noise.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.noise.append(dialog.message), dialog.dismiss()))
         self.page.on("request", lambda request: self.requests.append(request.url.split(",")[0]))
+        if script:
+            self.page.add_init_script(script)
         self.page.goto(path.as_uri())

@@ -132,7 +132,7 @@ def test_self_tests_beside_runs_are_no_runs(tmp_path):
     loaded = load([folder, tmp_path, tmp_path / SELF_TESTS])
 
     assert len(loaded.runs) == 1
-    assert loaded.warnings[0].endswith("holds runs but is none itself; give " + str(tmp_path) + "/*")
+    assert loaded.warnings[0].endswith("contains runs but is not a run; give " + str(tmp_path) + "/*")
     assert loaded.warnings[1].endswith("no run folder, since it has no manifest.json")
 
 

@@ -75,6 +75,24 @@ def headings(page, name):
     return [column.title for column in tables(page, name)[0].columns]
 
 
+def card_of(cards, name):
+    """The card with this id."""
+    return next(card for card in cards if card.id == name)
+
+
+def curves_of(figure):
+    """The points of each curve of a figure with one panel, by the curve's name."""
+    (panel,) = figure.panels
+    return {curve.name: curve.points for curve in panel.curves}
+
+
+def grown(page, metric):
+    """The curves of a metric over size, of the only suite of a page."""
+    (suite,) = page.suites
+    (figure,) = [card.figure for card in suite.figures if card.id.startswith(f"{metric}-")]
+    return curves_of(figure)
+
+
 def answers_of_suites(page):
     """Without those of all suites together."""
     return [one for one in page.answers if one.suite not in ("memory", "traces")]

@@ -290,7 +290,7 @@ def test_pytorch_gets_its_batches_in_numpys_arrays_as_jax_does():
 def test_a_peer_needs_pytorch(monkeypatch):
     monkeypatch.setattr(util, "find_spec", lambda name: None)
 
-    assert peers.needs_torch("cpu") == Skip("PyTorch is not installed: it comes with the extra 'torch'")
+    assert peers.needs_torch("cpu") == Skip("PyTorch is not installed: install the extra 'torch'")
 
 
 def test_pytorch_is_compared_on_the_cpu_only(monkeypatch):

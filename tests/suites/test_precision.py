@@ -39,7 +39,7 @@ def test_precisions_of_float32_are_compared_only_where_they_differ(declared):
 
     assert precisions
     for one in precisions:
-        assert one.find_skip({}, "cpu").reason == "on a CPU float32 has one precision, that of 'float32'"
+        assert one.find_skip({}, "cpu").reason == "on a CPU every precision of float32 is the same as 'float32'"
         assert one.find_skip({}, "gpu") is one.find_skip({}, "tpu") is None
 
 

@@ -30,9 +30,11 @@ def find_lock_step_cores(platform: Platform, wanted: int | None = None) -> int |
     """Return on how many cores two environments in lock-step run; None where on all that are allowed.
 
     Args:
-      wanted: The number that was asked for; by default LOCK_STEP_CORES.
+      wanted: The number that was asked for; by default LOCK_STEP_CORES on a CPU, and all elsewhere.
     """
-    return (wanted or LOCK_STEP_CORES) if platform.is_host and can_choose_cores() else None
+    if not can_choose_cores():
+        return None
+    return wanted or (LOCK_STEP_CORES if platform.is_host else None)
 
 
 def keep_on_cores(count: int, index: int) -> None:

@@ -540,7 +540,9 @@ def test_the_time_alone_is_the_median_of_its_blocks():
 def test_what_alternating_costs_is_said_with_both_numbers():
     (note,) = beside_and_alone(0.0064, 0.006)
 
-    assert note.startswith("6.4 ms a call beside the other variants, 6 ms alone: in calls over 1 ms the caches hold")
+    assert note.startswith(
+        "6.4 ms a call interleaved with the other variants, 6 ms alone: in calls over 1 ms the caches hold"
+    )
 
 
 @pytest.mark.parametrize(

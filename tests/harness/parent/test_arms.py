@@ -79,10 +79,26 @@ def test_a_server_there_that_has_ended_is_started_again(there):
     process, environment = there
     with ArmServer(environment, VARIABLES) as server:
         first = server.reach(0)
+        running = server.start(0).server
         os.kill(list_servers(process)[-1], signal.SIGKILL)
-        wait_for(lambda: not server._server.is_alive())
+        wait_for(lambda: not running.is_alive())
 
         assert server.reach(0) != first
+
+
+def test_a_server_that_was_started_is_not_waited_for_until_it_is_reached_and_is_the_one_reached(there):
+    process, environment = there
+    with ArmServer(environment, VARIABLES) as server:
+        assert not list_servers(process)
+
+        started = server.start(0)
+
+        assert not started.is_ready
+        assert server.start(0) is started
+        assert server.reach(0) == str(started.folder / "socket")
+        assert started.is_ready
+        assert server.start(0) is started
+        assert server.start(1) is not started
 
 
 def test_a_connection_that_asks_for_nothing_costs_itself_alone(there):
@@ -96,8 +112,10 @@ def test_a_connection_that_asks_for_nothing_costs_itself_alone(there):
 
 def test_what_starts_servers_ends_with_its_standard_input_and_they_with_it(there):
     process, environment = there
-    with ArmServer(environment, VARIABLES):
+    with ArmServer(environment, VARIABLES) as server:
+        server.reach(0)
         servers = list_servers(process)
+        assert servers
         process.stdin.close()
 
         assert process.wait(timeout=10) == 0
@@ -116,8 +134,11 @@ def test_what_a_server_there_complains_of_is_said(tmp_path):
     code = f"import sys; sys.executable = {str(make_false_python(tmp_path))!r}; {CODE}"
     with start(tmp_path, code) as process:
         wait_for((tmp_path / "gateway").is_socket)
-        with pytest.raises(ServerError, match="no module named jax"), ArmServer(make(tmp_path / "gateway"), VARIABLES):
-            pass
+        with (
+            ArmServer(make(tmp_path / "gateway"), VARIABLES) as server,
+            pytest.raises(ServerError, match="no module named jax"),
+        ):
+            server.reach(0)
         process.kill()
 
 
@@ -133,11 +154,8 @@ def test_a_container_that_has_ended_is_said(there):
     process.kill()
     process.wait()
 
-    with (
-        pytest.raises(ServerError, match="the other container has ended"),
-        ArmServer(environment, VARIABLES),
-    ):
-        pass
+    with ArmServer(environment, VARIABLES) as server, pytest.raises(ServerError, match="the other container has ended"):
+        server.start(0)
 
 
 def test_another_container_takes_what_steers_jax_and_keeps_its_own_files():

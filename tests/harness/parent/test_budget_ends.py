@@ -47,7 +47,7 @@ def test_where_no_other_case_waits_it_is_ended_soon_after_the_budget_and_may_be_
     assert (eager.outcomes["numerics"].status, jitted.outcomes["numerics"].status) == (Status.LOST, Status.LOST)
     assert jitted.outcomes["numerics"].reason == (
         "process 'check' had been at variant 'a:jit', stage 'compile' for 69 s when the budget of 60 s had been used "
-        "up for 10 s, so it was ended; go on with --resume, or give a larger --budget"
+        "up for 10 s, so it was ended; continue with --resume, or give a larger --budget"
     )
     assert eager.outcomes["numerics"].reason == "the budget ended before"
     stop = read_json(RunFolder(tmp_path).stop, Stop)

@@ -283,5 +283,5 @@ def test_a_case_at_whose_turn_the_budget_is_just_used_up_is_lost(executed):
     executed(settings(), [case("selu"), case("matmul")], budget_s=3.0, watcher=watcher)
 
     lost = [word for word in watcher.words if word[0] == "lost"]
-    assert [word[2] for word in lost] == ["the budget of 3 s is used up; go on with --resume"]
+    assert [word[2] for word in lost] == ["the budget of 3 s is used up; continue with --resume"]
     assert len([word for word in watcher.words if word[0] == "ends"]) == 1

@@ -246,7 +246,8 @@ def test_another_definition_or_a_case_that_is_gone_is_refused(address, changes, 
 
 
 def test_the_process_ends_with_the_one_that_asked_for_it_even_where_it_hangs(server, make_context):
-    children = Path(f"/proc/{server._server.process.pid}/task/{server._server.process.pid}/children")
+    process = server.start(0).server.process
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     begin = make_context("hanging:eager").arms[Arm.BEFORE].begin
     asked = subprocess.Popen(
         [sys.executable, "-c", ASK, server.reach(0)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -285,8 +286,9 @@ time.sleep(1000)
 def test_a_server_that_was_ended_is_started_again(address, suite):
     with ArmServer(HERE, VARIABLES) as started:
         first = started.reach(0)
-        started._server.process.kill()
-        started._server.process.wait()
+        process = started.start(0).server.process
+        process.kill()
+        process.wait()
 
         with meet(Address(started.reach(0), address.begin)) as meeting:
             assert meeting.inputs
@@ -308,10 +310,10 @@ def test_a_program_that_is_no_python_of_jax_says_what_it_said(tmp_path):
     path.chmod(0o755)
 
     with (
+        ArmServer(msgspec.structs.replace(HERE, python=str(path)), dict(os.environ)) as server,
         pytest.raises(ServerError, match="no module named jax"),
-        ArmServer(msgspec.structs.replace(HERE, python=str(path)), dict(os.environ)),
     ):
-        pass
+        server.reach(0)
     with pytest.raises(UsageError, match="no such program"):
         ArmServer(msgspec.structs.replace(HERE, python="/none/python"), {})
 

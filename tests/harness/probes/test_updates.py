@@ -72,7 +72,7 @@ def test_an_update_smaller_than_the_tolerance_is_compared_by_itself():
     found = look(right, other_order, *FAULTS, inputs=(WEIGHTS, X, Y), reference=step_in_numpy)
 
     assert [outcome.status for outcome in found.values()] == [Status.OK] * 2 + [Status.WRONG] * 3
-    assert all("update is not the reference's" in outcome.reason for outcome in list(found.values())[2:])
+    assert all("its update differs from the reference's" in outcome.reason for outcome in list(found.values())[2:])
     assert not any(outcome.notes for outcome in found.values())
 
 

@@ -34,7 +34,7 @@ def test_a_budget_is_found_by_suite_and_case_and_brackets_mean_themselves(tmp_pa
         ('"*" = { time = 5 }', 'write "5%"'),
         ('"*" = { time = "much" }', 'write "5%"'),
         ('"*" = { compiles = -1 }', "a number that may be added"),
-        ('"*" = { compiles = true }', "is no budget"),
+        ('"*" = { compiles = true }', "is not a budget"),
     ],
 )
 def test_what_nobody_understands_is_said_with_what_to_write(tmp_path, text, word):

@@ -155,7 +155,7 @@ def test_the_last_accepted_run_is_pinned_though_it_began_earlier(ask, live, out)
 def test_only_whole_runs_with_a_verdict_are_accepted_and_for_a_reason(ask, live, tmp_path):
     live(plain(BEFORE))
     store = open_store(ask("any").store)
-    for run_id, why, said in (("nobody", "x", "holds no verdict on a run 'nobody'"), (BEFORE, " ", "--why is empty")):
+    for run_id, why, said in (("nobody", "x", "has no verdict on a run 'nobody'"), (BEFORE, " ", "--why is empty")):
         with pytest.raises(StoreError, match=said):
             verdicts.accept(store, Acceptance(run=run_id, why=why, at=""))
     shutil.rmtree(tmp_path / "store" / BEFORE)
@@ -288,7 +288,7 @@ def test_the_night_before_is_given_up_if_its_run_has_not_ended(ask, out):
 
     assert next_one.night.run == "two"
     (note,) = next_one.notes
-    assert "given up" in note
+    assert "the nightly run of one is abandoned" in note
     assert str(out) in note
     assert (out / "one" / "manifest.json").is_file()
 
@@ -327,7 +327,7 @@ def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
     ended = conclude(out)
 
     assert (ended.verdict.exit_code, ended.is_over) == (3, False)
-    assert "the same command goes on with it" in ended.verdict.heading
+    assert "the same command continues it" in ended.verdict.heading
     assert verdicts.find_verdict(open_store(ask("any").store), "one") is None
     assert read_night(out) is not None
 
@@ -340,7 +340,7 @@ def test_what_is_no_verdict_is_named_and_not_counted(ask, out):
     begun = begin(ask("one"), out)
 
     assert begun.notes == tuple(
-        f"{store.name('verdicts', name)} is no verdict, and is not counted" for name in ("a.json", "b.accepted.json")
+        f"{store.name('verdicts', name)} is not a verdict, and is not counted" for name in ("a.json", "b.accepted.json")
     )
 
 
@@ -354,7 +354,7 @@ def test_verdicts_are_read_from_the_cache_once_they_are_there(ask, live, monkeyp
 
 
 def test_without_a_night_there_is_nothing_to_conclude(out):
-    with pytest.raises(NightError, match="no nightly run is under way"):
+    with pytest.raises(NightError, match="no nightly run is in progress"):
         conclude(out)
 
 
@@ -362,7 +362,7 @@ def test_a_damaged_night_says_what_to_remove(ask, out):
     write_night(out, ask("one"))
     (out / ".night" / "night.json").write_text("{")
 
-    with pytest.raises(NightError, match=r"remove .*\.night: the runs beside it are kept"):
+    with pytest.raises(NightError, match=r"remove .*\.night: the runs next to it are kept"):
         begin(ask("two"), out)
 
 

@@ -180,7 +180,7 @@ def test_a_cache_that_cannot_be_written_is_said(make, url, tmp_path, monkeypatch
 def test_a_store_without_runs_says_how_one_gets_there(url, cache):
     open_store(url).create(b"x", "other", "x")
 
-    with pytest.raises(StoreError, match="holds no whole run; `jaxmeter push RUN "):
+    with pytest.raises(StoreError, match="has no complete run; `jaxmeter push RUN "):
         fetch(url)
 
 

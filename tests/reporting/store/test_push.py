@@ -60,7 +60,7 @@ def test_a_run_that_was_finished_otherwise_keeps_its_mark(make, url):
     before = {path: open_store(url).read("a-run", *path.split("/")) for path in list_local(first.path)}
     again = make(text="HloModule another, longer", ended="2027-01-01T00:00:00Z")
 
-    with pytest.raises(TakenError, match="a run of this id has been finished otherwise; nothing was changed there"):
+    with pytest.raises(TakenError, match="the store has another finished run of this id; nothing was changed there"):
         push(again, url)
 
     assert {path: open_store(url).read("a-run", *path.split("/")) for path in before} == before

@@ -88,7 +88,7 @@ def test_folders_are_listed_by_name_without_hidden_ones(url):
 
 
 def test_a_store_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(StoreError, match="none: there is no such bucket or folder"):
+    with pytest.raises(StoreError, match="none: no such bucket or folder"):
         open_store((tmp_path / "none").as_uri()).list_folders()
 
 
@@ -116,7 +116,7 @@ UnreachableError.__module__ = "botocore.exceptions"
         (UnreachableError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (UnreachableError); try again"),
         (TimeoutError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (TimeoutError); try again"),
         (OSError("AKIA-secret"), BrokenOffError, "s3://b: cannot be reached (OSError); try again"),
-        (OSError(errno.ENOSPC, "x"), BrokenOffError, "s3://b: there is no room left; make some, and the same command"),
+        (OSError(errno.ENOSPC, "x"), BrokenOffError, "s3://b: no space left; free some, then repeat the command"),
     ],
 )
 def test_what_a_library_complains_of_is_told_without_its_own_words(error, kind, said):
