@@ -13,6 +13,7 @@ nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick  what an upgra
 nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME  which releases changed it
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
 nox -s schedule -- ENGINE --store URL --machine NAME  a schedule for kubernetes, slurm, github, systemd …
+nox -s docs                            build the documentation site in docs/_build/html
 nox                                    lint, types, tests
 """
 
@@ -224,6 +225,13 @@ def torch(session: nox.Session) -> None:
     """What needs PyTorch, which is set beside JAX in some suites. Downloads 3.3 GB; needs a C++ compiler."""
     NoxShell(session).install("dev", "cpu-torch")
     session.run("python", "-m", "pytest", "-m", "torch", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site in docs/_build/html; every warning is an error. The build needs no network."""
+    NoxShell(session).install("docs")
+    session.run("python", "-m", "sphinx", "-W", "-b", "html", "docs", "docs/_build/html", *session.posargs)
 
 
 @nox.session

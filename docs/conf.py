@@ -9,15 +9,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from jaxmeter.version import __version__
 
 project = "jaxmeter"
-copyright = "The jaxmeter authors"
+project_copyright = "The jaxmeter authors"
 version = release = __version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "reference", "links"]
 exclude_patterns = ["_build"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"  # Outputs are those of a machine with a device; `nox -s docs -- --update` makes them.
+nb_execution_mode = "off"  # notebooks keep the outputs of the machine that ran them
 
 html_theme = "sphinx_book_theme"
 html_title = "jaxmeter"

@@ -1,6 +1,7 @@
 """Sphinx extension: writes the reference pages from the code that they describe.
 
-Each function returns one page as Markdown. The pages lie in docs/reference/, and are made anew by each build.
+Each function returns one page as Markdown. Every build writes the pages in docs/reference/. They are kept in git, so
+that links to them also work on a code host; tests/test_docs.py checks that they are those of the code.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def setup(app: Any) -> dict[str, Any]:
 
 
 def write_pages(folder: Path) -> None:
-    """Write all reference pages into a folder; a page that is as it was keeps its time, so that it is not read again."""
+    """Write all reference pages into a folder. An unchanged page keeps its time, so Sphinx does not read it again."""
     (folder / "suites").mkdir(parents=True, exist_ok=True)
     pages = {name: make() for name, make in PAGES.items()}
     suites = describe_suites()
@@ -51,7 +52,12 @@ def write_pages(folder: Path) -> None:
 
 def write_commands() -> str:
     """Return every verb of the command line with its arguments and options."""
-    lines = ["# Command line", "", "`jaxmeter VERB --help` prints the same. Exit codes: [](exit_codes.md).", ""]
+    lines = [
+        "# Command line",
+        "",
+        "`jaxmeter VERB --help` prints the same. See also the [exit codes](exit_codes.md).",
+        "",
+    ]
     for section, verbs in VERBS.items():
         lines += [f"## {section}", ""]
         for name in verbs:
@@ -105,13 +111,17 @@ def _say_how(metric: Metric) -> str:
 
 def write_glossary() -> str:
     """Return the terms that the report explains, in the words of the report."""
-    terms = [f"{term}\n: {_clean(text)}\n" for term, text in sorted(GLOSSARY)]
-    return _join(["# Glossary", "", *terms])
+    lines = ["# Glossary", "", "The terms of the report. [Words of the code](../words.md) defines the others.", ""]
+    return _join(
+        [*lines, *_write_table(("Term", "Meaning"), [(term, _clean(text)) for term, text in sorted(GLOSSARY)])]
+    )
 
 
 def write_exit_codes() -> str:
     """Return what each exit code means."""
-    return _join(["# Exit codes", "", *_write_table(("Code", "Meaning"), EXIT_CODES)])
+    gate, nightly = "[`nox -s gate`](../comparing.md#gate)", "[nightly run](../operations.md#what-a-nightly-run-does)"
+    more = f"Of {gate} and of a {nightly}, code 3 means that there is no answer."
+    return _join(["# Exit codes", "", *_write_table(("Code", "Meaning"), EXIT_CODES), "", more])
 
 
 def write_record() -> str:
@@ -168,7 +178,13 @@ def describe_suites() -> Sequence[Mapping[str, Any]]:
 
 def write_suites(suites: Sequence[Mapping[str, Any]]) -> str:
     """Return the list of suites with the question that each answers."""
-    lines = ["# Suites", "", "```{toctree}", ":hidden:", "", *(f"suites/{one['name']}" for one in suites), "```", ""]
+    lines = [
+        "# Suites of jaxmeter",
+        "",
+        "[What the suites show](../../jaxmeter/suites/README.md) has the findings.",
+        "",
+    ]
+    lines += ["```{toctree}", ":hidden:", "", *(f"suites/{one['name']}" for one in suites), "```", ""]
     rows = [(f"[{one['name']}](suites/{one['name']}.md)", _clean(one["description"])) for one in suites]
     return _join([*lines, *_write_table(("Suite", "What it measures"), rows)])
 
@@ -178,7 +194,9 @@ def write_suite(suite: Mapping[str, Any]) -> str:
     lines = [f"# {suite['name']}", "", _clean(suite["description"]), ""]
     for workload in suite["workloads"]:
         lines += [f"## {workload['name']}", "", _clean(workload["description"]), ""]
-        params = [(f"`{name}`", ", ".join(f"`{value}`" for value in values)) for name, values in workload["params"].items()]
+        params = [
+            (f"`{name}`", ", ".join(f"`{value}`" for value in values)) for name, values in workload["params"].items()
+        ]
         lines += [*_write_table(("Param", "Values"), params), ""] if params else []
         variants = [(f"`{name}`", _clean(description)) for name, description in workload["variants"]]
         lines += [*_write_table(("Variant", "What it does"), variants), ""]

@@ -16,7 +16,7 @@ from launcher.locks import find_unlocked, list_exports
 
 CHECKOUT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-LOCKS = ("cpu", "cpu-torch", "gpu", "gpu-cuda12", "tpu", "dev")
+LOCKS = ("cpu", "cpu-torch", "gpu", "gpu-cuda12", "tpu", "dev", "docs")
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
@@ -65,7 +65,7 @@ def direct(lock):
     """What pyproject.toml asks of a lock by name."""
     project = PROJECT["project"]
     optional = project["optional-dependencies"]
-    extras = {"cpu": [], "cpu-torch": optional["torch"], "dev": group("dev"), **optional}
+    extras = {"cpu": [], "cpu-torch": optional["torch"], "dev": group("dev"), "docs": group("docs"), **optional}
     return [Requirement(wanted) for wanted in (*project["dependencies"], *extras[lock])]
 
 
