@@ -10,6 +10,7 @@ from jaxmeter.reporting.compare.findings import Finding
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.render.export import list_rows
+from jaxmeter.reporting.view.figure_model import Hue
 from tests import samples
 from tests.reporting.views import loaded, page_of
 
@@ -74,6 +75,15 @@ def test_the_page_has_a_column_for_each_platform_and_shows_both():
     assert [column.title for column in page.matrix.columns[1:]] == ["● cpu", f"■ {TARGET}"]
     assert [run.where for run in page.runs] == ["cpu", TARGET]
     assert "Made-up TPU" in html.render(page)
+
+
+def test_the_first_screen_names_both_platforms_in_the_colour_of_their_kind():
+    devices = page_of(two_platforms()).overview.devices
+
+    assert {device.hue: device.name for device in devices} == {
+        Hue.CPU: "Sample Processor 1, 2 cores",
+        Hue.TPU: "4 × Made-up TPU",
+    }
 
 
 def test_a_run_of_two_platforms_counts_once():

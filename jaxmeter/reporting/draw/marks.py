@@ -47,7 +47,7 @@ def draw_mark(
                 x, y = (across + DOT_DROP, at) if is_vertical else (at, across + DOT_DROP)
                 canvas.add("circle", "dot", cx=x, cy=y, r=DOT)
         bounds = [bound for bound in (estimate.low, estimate.high) if bound is not None and scale.shows(bound)]
-        if len(bounds) == 2:  # noqa: PLR2004
+        if len(bounds) == 2:
             low, high = map(scale, bounds)
             ends = (across, low, across, high) if is_vertical else (low, across, high, across)
             canvas.line(*ends, stroke_width=INTERVAL)

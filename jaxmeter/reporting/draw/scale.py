@@ -136,7 +136,7 @@ _SUFFIXES: dict[Unit, str] = {unit: numbers.SPACE + unit.value for unit in _WRIT
 def _write_number(value: float) -> str:
     """Return `1 000`, `0.25`, from a million on `2.5e6`, below a thousandth `1e−6`."""
     value = float(f"{value:.6g}")
-    if 1e-3 <= value < 1e6:  # noqa: PLR2004 - the docstring names both
+    if 1e-3 <= value < 1e6:
         return numbers.number(value)
     mantissa, power = f"{value:e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(power)}".replace("-", "−")
@@ -198,7 +198,7 @@ def _list_powers(low: float, high: float, base: int) -> list[float]:
     first = math.floor(math.log(low, base) + SLACK)
     last = max(math.ceil(math.log(high, base) - SLACK), first + 1)
     # As text for base 10: 10.0 ** -9 is not 1e-9.
-    return [float(f"1e{power}") if base == 10 else float(base) ** power for power in range(first, last + 1)]  # noqa: PLR2004
+    return [float(f"1e{power}") if base == 10 else float(base) ** power for power in range(first, last + 1)]
 
 
 def _list_steps_around(low: float, high: float) -> list[float]:

@@ -16,8 +16,8 @@ from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, write_table
 from jaxmeter.reporting.view import reports
 from jaxmeter.reporting.view.changes import TONES, make_change_table, write_change
-from jaxmeter.reporting.view.page_model import Tone
 from jaxmeter.reporting.view.reports import describe_reports, make_report_table, write_report
+from jaxmeter.reporting.view.tone import Tone
 from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, write_heading
 
 MOST_LINES = 24

@@ -16,7 +16,7 @@ from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.text import counted
 from jaxmeter.reporting.view.change_points import MachineChanges, describe_change_points, label, write_levels
 from jaxmeter.reporting.view.changes import TONES
-from jaxmeter.reporting.view.page_model import Tone
+from jaxmeter.reporting.view.tone import Tone
 
 MOST_LINES = 12
 """Of one change; --json has all."""

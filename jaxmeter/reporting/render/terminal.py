@@ -10,7 +10,8 @@ from rich.text import Text
 from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.text import shorten
 from jaxmeter.reporting.view import Page
-from jaxmeter.reporting.view.page_model import AnswerLine, Item, Tone
+from jaxmeter.reporting.view.page_model import AnswerLine, Item
+from jaxmeter.reporting.view.tone import Tone
 
 ANSWERS_AT_MOST = 6
 ITEMS_AT_MOST = 4

@@ -31,8 +31,9 @@ from .figures.marks import find_hue
 from .keys import fragment_of
 from .names import LONGEST_NAME, LONGEST_TERM
 from .overview_model import Phrase
-from .page_model import AnswerLine, Tone
+from .page_model import AnswerLine
 from .reasons import describe_fault
+from .tone import Tone
 from .trust import is_vague
 
 TIME, SPEEDUP = "execution_s", "speedup"
@@ -49,6 +50,8 @@ SENTENCES = {
 
 LEAST_FACTOR = 1.5
 """Below it, the two numbers by themselves say more."""
+
+UNRELIABLE = "do not rely on it"
 
 LONGEST_SUITE = 60
 LONGEST_QUESTION = 160
@@ -122,6 +125,11 @@ def choose_answer(case: Case) -> Answer | None:
     return case.planned.answer or _find_surest(case)
 
 
+def is_known(metric: str) -> bool:
+    """Return whether variants have a metric of this name; another version of jaxmeter may have recorded others."""
+    return metric in METRICS and METRICS[metric].exponent_of is None
+
+
 def tell_answer(case: Case) -> Told:
     """Return what answers a suite's question."""
     return _tell(case, choose_answer(case))
@@ -131,9 +139,9 @@ def write_answer(case: Case) -> Phrase:
     """Return the sentence that answers a suite's question and the doubts about it, without remarks."""
     told = tell_answer(case)
     doubt = "; ".join(told.doubts)
-    return Phrase(
-        f"{told.sentence}.", find_hue(case.run), told.tone, f"{doubt[:1].upper()}{doubt[1:]}." if doubt else ""
-    )
+    if doubt.startswith(UNRELIABLE):  # else it begins with the name of a variant
+        doubt = f"{doubt[:1].upper()}{doubt[1:]}"
+    return Phrase(f"{told.sentence}.", find_hue(case.run), told.tone, f"{doubt}." if doubt else "")
 
 
 def _tell_change(case: Case, comparisons: Comparisons) -> str:
@@ -175,7 +183,7 @@ def _sure_speedup(variant: Variant) -> tuple[float, float]:
 def _tell(case: Case, answer: Answer | None) -> Told:
     if answer is None:
         return _no_answer(_why_untimed(case))
-    if answer.metric not in METRICS or METRICS[answer.metric].exponent_of is not None:
+    if not is_known(answer.metric):
         return _no_answer(f"this version of jaxmeter knows no metric {shorten(answer.metric, LONGEST_TERM)}")
     found = [case.find(name) for name in answer.variants]
     sides = [variant for variant in found if variant is not None]
@@ -238,7 +246,7 @@ def _tell_ratio(one: Variant, other: Variant, also: str = "") -> Told:
 def _write_doubts(doubts: Sequence[str], sides: Sequence[Variant]) -> tuple[str, ...]:
     """Return `do not rely on it: contended`, and `f:jit has a trap: dead work` of each side that has some."""
     known = tuple(filter(None, doubts))
-    words = (f"do not rely on it: {' and '.join(known)}",) if known else ()
+    words = (f"{UNRELIABLE}: {' and '.join(known)}",) if known else ()
     return (*words, *_tell_traps(sides))
 
 
@@ -257,7 +265,7 @@ def _explain_undecided(one: Variant, ratio: Interval) -> str:
 
 
 def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
-    """Return another metric of each: `Temporary memory: by_blocks:jit 1 MiB, naive:jit 9 MiB, about 9 times as much`"""
+    """Return another metric of each: `Temporary memory: blocks:jit 1 MiB, naive:jit 9 MiB, about 9 times as much`."""
     lacking = next((reading for reading in readings if reading.interval is None), None)
     if lacking is not None:
         return _no_answer("nothing recorded" if lacking.fault is None else describe_fault(lacking.fault))

@@ -1,7 +1,7 @@
 """Answer cards: each suite's question with a figure that fits it, and questions of one kind on one card.
 
 Which figure fits: a curve where the case that answers is one of several sizes, stages where the answer is about
-compiling, else points. A suite may declare another one.
+compiling, else points. A suite may declare another one; where that has nothing to show, points stand in its place.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jaxmeter.harness.record import Answer
 from .. import numbers
 from ..compare.findings import Here, JudgedReport
 from ..text import counted, shorten
-from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, rank_answer, write_answer
+from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, is_known, rank_answer, write_answer
 from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points
 from .figures.growth import draw_growth
 from .figures.ledger import draw_ledgers, find_largest, list_traced
@@ -112,7 +112,12 @@ def make_jit_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card | 
     figure = compare_jit(cases)
     if figure is None:
         return None
-    pairs = list_jit_speedups(cases)
+    question = "Is jit worth it?"
+    found = list_jit_speedups(cases)
+    pairs = [(speedup, case) for speedup, case, has_trap in found if not has_trap]
+    if not pairs:
+        phrase = Phrase("Each speedup is of a variant with a trap.", tone=Tone.WARN)
+        return Card("jit", question, (phrase,), figure, fragment_of(found[0][1]))
     smallest, (largest, surest) = (
         min((speedup for speedup, _ in pairs), key=lambda one: one.estimate),
         max(pairs, key=lambda pair: pair[0].estimate),
@@ -121,8 +126,10 @@ def make_jit_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card | 
         " ".join(part for part in numbers.speedup_with_bounds(one) if part != numbers.MISSING)
         for one in dict.fromkeys((smallest, largest))
     )
+    left_out = len(found) - len(pairs)
+    doubt = f"Without {counted(left_out, 'speedup')} of variants with a trap." if left_out else ""
     return Card(
-        "jit", "Is jit worth it?", (Phrase(f"jit is {words} as fast as eager code."),), figure, fragment_of(surest)
+        "jit", question, (Phrase(f"jit is {words} as fast as eager code.", doubt=doubt),), figure, fragment_of(surest)
     )
 
 
@@ -157,14 +164,18 @@ def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[C
     metric = "execution_s" if answer is None else answer.metric
     focus = () if answer is None else answer.variants
     wanted = "" if answer is None else answer.figure
-    if wanted == "ledger":
-        return draw_ledgers([one for case in cases for one in case.shown], of_one_case=True)
-    sweeps = [sweep for case in cases if (sweep := _find_sweep(case, told)) is not None]
-    if wanted in ("", "growth") and sweeps and (figure := draw_growth(sweeps, (metric,), focus)) is not None:
+    shown = [one for case in cases for one in case.shown]
+    if wanted == "ledger" and (figure := draw_ledgers(shown, of_one_case=True)) is not None:
         return figure
+    if not is_known(metric):
+        return None
+    sweeps = [sweep for case in cases if (sweep := _find_sweep(case, told)) is not None]
+    if wanted in ("", "growth") and sweeps and (growth := draw_growth(sweeps, (metric,), focus)) is not None:
+        return growth
     if wanted == "stages" or (not wanted and metric in OF_COMPILING):
-        variants = [one for case in cases for one in case.shown if not focus or one.name in focus]
-        return draw_stages(variants, of_one_case=True)
+        stages = draw_stages([one for one in shown if not focus or one.name in focus], of_one_case=True)
+        if stages is not None:
+            return stages
     return compare_variants(cases, metric, is_small=True)
 
 

@@ -25,8 +25,8 @@ from .figures.speed import compare_variants
 from .figures.stages import draw_stages
 from .names import LONGEST_NAME, LONGEST_TERM
 from .overview_model import Card, Phrase
-from .page_model import Tone
 from .sweeps import Sweep
+from .tone import Tone
 
 NORMALISED = "normalised_s"
 

@@ -15,7 +15,8 @@ from .. import numbers
 from ..write import write, write_range, write_reading
 from .cases import label_case
 from .doubts import find_doubts
-from .page_model import Cell, Column, Group, Row, Table, Tone
+from .page_model import Cell, Column, Group, Row, Table
+from .tone import Tone
 from .trust import WIDE, is_vague, is_vague_range
 
 _TONES = {

@@ -20,8 +20,9 @@ from .changes import TONES
 from .keys import make_fragment
 from .machines import MachineRuns
 from .names import LONGEST_NAME
-from .page_model import Item, Tone
+from .page_model import Item
 from .reasons import LONGEST_REASON
+from .tone import Tone
 
 FEWEST_RUNS = 3
 """Of a machine; of two, the comparison says what changed."""

@@ -16,7 +16,8 @@ from ..text import counted, shorten
 from ..write import write
 from .keys import make_fragment
 from .names import LONGEST_NAME
-from .page_model import Cell, Column, Group, Item, Row, Table, Tone
+from .page_model import Cell, Column, Group, Item, Row, Table
+from .tone import Tone
 
 LONGEST_REASON = 300
 

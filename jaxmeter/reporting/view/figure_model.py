@@ -61,7 +61,7 @@ class Estimate:
     """A number with its interval.
 
     Args:
-      low, high: Its 95 % confidence interval; None where it has none.
+      low, high: Its confidence interval; None where it has none.
       is_doubtful: Whether it is not to be relied on, as contended: it is drawn hollow.
       dots: The number of each process, where they are shown.
     """

@@ -18,13 +18,14 @@ from .comparisons import Comparisons
 from .keys import key_of_case, key_of_variant
 from .machines import MachineRuns
 from .names import LONGEST_NAME, name_variant
-from .page_model import Item, Tone
+from .page_model import Item
 from .reasons import LONGEST_REASON, count_statuses, find_incomplete
 from .runs import describe_cores, name_device
 from .sections.caching import describe_caching
 from .sections.compilation import describe_compilation, find_fingerprints
 from .sections.problems import make_trap_id
 from .sections.speed import describe_speed
+from .tone import Tone
 from .trust import describe_trust
 
 NAMED_AT_MOST = 3

@@ -23,8 +23,9 @@ from .comparisons import Comparisons
 from .doubts import find_doubts
 from .keys import fragment_of
 from .machines import MachineRuns
-from .page_model import Cell, Column, Group, Row, Table, Tone
+from .page_model import Cell, Column, Group, Row, Table
 from .runs import name_device
+from .tone import Tone
 
 MOST_SUITES = 24
 MOST_MACHINES = 6

@@ -10,9 +10,10 @@ from jaxmeter.harness.metrics.traced import find_trace
 from .cases import label_case
 from .files import TRACE, describe_folder, name_folder
 from .keys import fragment_of
-from .page_model import AnswerLine, Tone
+from .page_model import AnswerLine
 from .sections.memory import PLANNED, describe_memory
 from .sections.traces import QUESTION, describe_traces
+from .tone import Tone
 
 MEMORY_RANK, TRACES_RANK = 8.3, 8.6
 """Among those of the suites."""

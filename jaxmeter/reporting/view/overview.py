@@ -14,6 +14,7 @@ from .. import numbers
 from ..compare.findings import Change, Changes, Finding, JudgedReport
 from ..text import by_numbers, counted, shorten
 from .cards import make_cards, make_jit_card, make_reports_card, make_time_card, split_cards
+from .cells import name_level
 from .changes import write_effect
 from .comparisons import Comparisons
 from .figure_model import Axis, Estimate, Forest, ForestRow, Hue, Mark
@@ -22,9 +23,10 @@ from .figures.roofline import draw_roofline
 from .machines import MachineRuns
 from .names import LONGEST_NAME, LONGEST_TERM, name_rows
 from .overview_model import Card, Device, Overview, Phrase, TrustFact
-from .page_model import Item, Tone
+from .page_model import Item
 from .reasons import count_statuses
 from .runs import describe_cores, name_device
+from .tone import Tone
 from .trust import list_smallest
 
 MOST_CHANGES = 6
@@ -34,8 +36,6 @@ MOST_DEVICES = 4
 
 ALREADY_THERE = ("time", "memory")
 """Cards of a case that the first screen has anyway."""
-
-NOTE = "[a, b]: 95 % confidence interval across processes"
 
 
 def make_overview(
@@ -62,7 +62,7 @@ def make_overview(
     return Overview(
         heading=_write_heading(machines),
         devices=tuple(_describe_device(machine, told) for machine in machines[:MOST_DEVICES]),
-        note=NOTE,
+        note=f"[a, b]: {name_level([run for machine in machines for run in machine.runs])} across processes",
         changed=_make_changed_card(comparisons),
         trust=tuple(_list_trust(machines, told, comparisons, warnings)),
         jit=make_jit_card(standing, told),

@@ -11,7 +11,8 @@ from .. import numbers
 from ..compare.findings import TIME, Here, JudgedReport
 from ..text import counted, shorten
 from .names import LONGEST_NAME
-from .page_model import Cell, Column, Group, Row, Table, Tone
+from .page_model import Cell, Column, Group, Row, Table
+from .tone import Tone
 
 TONES = {Here.REPRODUCED: Tone.GOOD, Here.OPPOSITE: Tone.WARN, Here.NOT_HERE: Tone.MUTED, Here.UNTOLD: Tone.MUTED}
 

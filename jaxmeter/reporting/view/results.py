@@ -12,7 +12,8 @@ from .. import numbers
 from ..write import write, write_range, write_reading
 from .cells import find_speedup_tone, find_tone
 from .doubts import CONTENDED, find_doubts
-from .page_model import Result, Tone, Value
+from .page_model import Result, Value
+from .tone import Tone
 from .trust import WIDE, is_vague, is_vague_range
 
 TIME, FAIR, SPEEDUP, FIRST = "execution_s", "normalised_s", "speedup", "first_result_s"

@@ -6,9 +6,10 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
+import msgspec
 import pytest
 
-from jaxmeter.reporting.render import html, panels
+from jaxmeter.reporting.render import html
 from jaxmeter.reporting.text import visible
 from tests import samples
 from tests.reporting.views import page_of
@@ -50,16 +51,19 @@ def unpacked(page: str, name: str) -> list:
     return [json.loads(gzip.decompress(base64.b64decode(one))) for one in found]
 
 
+def list_pieces(page: str) -> list[str]:
+    """The HTML of all that the page unpacks."""
+    return [text for chunk in unpacked(page, r"chunk-\d+") for texts in chunk["kinds"].values() for text in texts]
+
+
 def everything(page: str) -> list[tuple[str, dict[str, str | None]]]:
     """The elements of the page, and of all that it unpacks."""
-    pieces = [text for chunk in unpacked(page, r"chunk-\d+") for texts in chunk["kinds"].values() for text in texts]
-    return [one for text in (page, *pieces) for one in Reader(text).elements]
+    return [one for text in (page, *list_pieces(page)) for one in Reader(text).elements]
 
 
 def told(page: str) -> str:
     """The text of the page, and of all that it unpacks."""
-    chunks = unpacked(page, r"chunk-\d+")
-    return Reader(page + "".join(text for chunk in chunks for texts in chunk["kinds"].values() for text in texts)).text
+    return Reader(page + "".join(list_pieces(page))).text
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -81,7 +85,7 @@ def test_the_policy_forbids_everything_but_the_page_s_own_style_and_script():
             "http-equiv": "Content-Security-Policy",
             "content": (
                 f"default-src 'none'; script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'; "
-                "base-uri 'none'; form-action 'none'"
+                "img-src data:; base-uri 'none'; form-action 'none'"
             ),
         },
     )
@@ -139,44 +143,67 @@ def test_hostile_names_are_text_in_a_figure_too():
     name = "</text><script>alert(1)</script>"
     pairs = []
     for n in (10, 100, 1000):
-        planned = samples.planned_case("grows", params={name: n}, variants=(f"{name}:jit",))
-        pairs.append((planned, samples.record(planned, {f"{name}:jit": {"timing": samples.timing(n * 1e-6)}})))
+        planned = samples.planned_case("grows", params={name: n}, variants=(f"{name}:jit", "g:jit"))
+        times = {variant.name: {"timing": samples.timing(n * 1e-6)} for variant in planned.variants}
+        pairs.append((planned, samples.record(planned, times)))
 
     page = html.render(page_of(samples.run(*pairs)))
     (chunk,) = unpacked(page, r"chunk-\d+")
-    (scaling,) = chunk["kinds"]["more"][:1]
 
-    assert "<polyline" in scaling
-    assert "<script" not in scaling
+    drawn = "".join(chunk["kinds"]["figures"])
+    assert "<polyline" in drawn
+    assert "<script" not in drawn
     assert page.count("<script>") == 1
-    assert scaling.count("&lt;/text&gt;&lt;script&gt;") >= 3
+    assert drawn.count("&lt;/text&gt;&lt;script&gt;") >= 3
 
 
-def test_a_figure_is_a_drawing_of_each_panel_with_words_for_who_cannot_see_it():
-    (chunk,) = unpacked(rendered("pass_number"), r"chunk-\d+")
-    scaling = chunk["kinds"]["more"][0]
-    (figure,) = [attributes for _, attributes in Reader(scaling).elements if attributes.get("role") == "img"]
+@pytest.mark.parametrize("name", RUNS)
+def test_each_figure_has_a_name_and_each_of_its_marks_says_what_it_shows(name):
+    drawn = "".join([rendered(name), *list_pieces(rendered(name))])
+    figures = re.findall(r"<svg class=\"figure\".*?</svg>", drawn, re.DOTALL)
 
-    assert figure["aria-label"].startswith(
-        "cumulative_sum over n · ● cpu: trace + lower + compile, execution time, jaxpr equations"
-    )
-    drawings = re.findall(r"<svg[^>]*viewBox=\"0 0 180 150\".*?</svg>", scaling, re.DOTALL)
-    assert [re.search(r"<text[^>]*>(.*?)</text>", one)[1] for one in drawings] == [
-        "Trace + lower + compile",
-        "Execution time",
-        "Jaxpr equations",
+    assert bool(figures) is (name != "nothing planned")
+    for figure in figures:
+        ((tag, attributes), *_) = Reader(figure).elements
+        assert (tag, attributes["role"], attributes["tabindex"]) == ("svg", "img", "0")
+        assert attributes["aria-label"]
+        assert figure.count('<g class="m ') == len(re.findall(r'<g class="m [^>]*><title>[^<]', figure))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_only_the_style_sheet_knows_how_a_figure_looks(name):
+    looks = {"fill", "stroke", "color", "opacity", "font-size", "font-weight", "text-anchor", "stroke-dasharray"}
+    drawn = [
+        one for one in everything(rendered(name)) if one[0] in ("svg", "g", "path", "line", "rect", "circle", "text")
     ]
-    assert [one.count("<polyline") for one in drawings] == [2, 3, 2]
-    assert all('font-size="11"' in one for one in drawings)
+
+    assert not [one for one in drawn if looks & set(one[1])]
 
 
-def test_a_suite_s_figure_has_a_name_for_each_bar_and_words_for_its_marks():
-    page = rendered("ok")
-    (figure,) = re.findall(r'<svg class="dumbbells".*?</figcaption>', page, re.DOTALL)
+def test_a_number_with_an_interval_is_in_bold_and_hostile_words_around_it_are_text():
+    shown = html.emphasise("<img src=x> 4.5\u202fms [4.2, 4.8] of 3 <b>")
 
-    assert 'role="img"' in figure
-    assert "○ eager ● jit" in figure
-    assert len(re.findall(r'<text x="6"', figure)) >= 1
+    assert shown == "&lt;img src=x&gt; <b>4.5\u202fms</b> [4.2, 4.8] of 3 &lt;b&gt;"
+
+
+def test_why_not_to_rely_on_an_answer_stands_behind_it():
+    planned = samples.planned_case(variants=("f:eager", "f:jit"))
+    doubted = samples.timing(1e-4, baseline_s=1e-3, doubtful_ratios=True)
+    record = samples.record(planned, {"f:eager": {"timing": samples.timing(1e-3)}, "f:jit": {"timing": doubted}})
+
+    page = html.render(page_of(samples.run((planned, record))))
+
+    (said,) = re.findall(r'data-card="selu".*?<p class="said">(.*?)</p>', page, re.DOTALL)
+    assert re.search(r'as fast as f:eager\. <span class="warn">.*rely.*</span>', said)
+
+
+def test_a_figure_by_another_quantity_is_there_and_hidden():
+    run = samples.run()
+    counted = msgspec.structs.replace(run.manifest.cases[0], items=64, items_unit="tokens")
+    page = html.render(page_of(samples.run((counted, run.cases[0]))))
+
+    found = [attributes for tag, attributes in everything(page) if tag == "figure" and "data-quantity" in attributes]
+    assert {(one["data-quantity"], "hidden" in one) for one in found} == {("throughput", True)}
 
 
 def test_a_word_of_the_glossary_is_explained_where_it_first_stands_and_only_there():
@@ -187,15 +214,10 @@ def test_a_word_of_the_glossary_is_explained_where_it_first_stands_and_only_ther
     assert "&lt;b&gt; 1 variant is <dfn" in shown
 
 
-def test_a_figure_is_drawn_as_often_for_many_cases_as_for_few(monkeypatch):
-    drawn = []
-    really = panels.draw
-    monkeypatch.setattr(panels, "draw", lambda plot: drawn.append(plot) or really(plot))
-
+def test_what_is_seen_first_has_as_many_figures_for_many_cases_as_for_few():
     def count(cases: int) -> int:
         planned = [samples.planned_case(params={"n": 10**power}) for power in range(cases)]
-        drawn.clear()
-        html.render(page_of(samples.run(*((one, samples.fast_case(one)) for one in planned))))
-        return len(drawn)
+        page = html.render(page_of(samples.run(*((one, samples.fast_case(one)) for one in planned))))
+        return [tag for tag, _ in Reader(page).elements].count("svg")
 
     assert count(3) == count(6) > 0

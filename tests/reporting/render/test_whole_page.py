@@ -80,7 +80,7 @@ def test_ten_thousand_results_have_a_small_index_in_a_page_that_can_be_mailed(la
 
     index = text.partition('id="index">')[2].partition("</script>")[0]
     assert len(index) <= 600_000
-    assert len(text.encode()) <= 2_300_000
+    assert len(text.encode()) <= 5_800_000  # with the figures of over 3 000 cases
 
 
 def test_ten_thousand_results_are_searched_and_a_case_is_opened(chromium, large):
@@ -93,7 +93,7 @@ def test_ten_thousand_results_are_searched_and_a_case_is_opened(chromium, large)
     page.keyboard.press("Enter")
     page.wait_for_selector("#case:not([hidden]) h1")
 
-    assert page.locator("#case h1").inner_text().endswith("#17")
+    assert page.locator("#case h1").inner_text().partition(": ")[0].endswith("#17")
     page.evaluate("location.hash = '#all'")
     page.wait_for_selector("#all tbody tr")
     assert page.locator("#all tbody tr").count() == 50

@@ -6,11 +6,11 @@ import pytest
 from jaxmeter.harness.record import Answer, Artifact, Outcome, Status, TimingDetails
 from jaxmeter.reporting.view.answers import choose_standing
 from jaxmeter.reporting.view.cases import gather_cases
-from jaxmeter.reporting.view.page_model import Tone
 from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.golden_texts import check_golden_scenes
-from tests.reporting.page_text import write_text
+from tests.reporting.view.page_text import write_text
 from tests.reporting.views import answers_of_suites, kept, page_of
 
 STEADY = (-0.01, 0.0, 0.01)
@@ -35,7 +35,7 @@ def answered(answer, jit, *, eager=None, variants=("f:eager", "f:jit"), **change
     return line
 
 
-RATIOS = [(4, STEADY, Tone.GOOD), (0.25, STEADY, Tone.WARN), (1.01, STEADY, Tone.MUTED)]
+RATIOS = [(4, STEADY, Tone.GOOD), (0.25, STEADY, Tone.WORSE), (1.01, STEADY, Tone.MUTED)]
 RATIOS += [(4, (0.0, 0.1), Tone.MUTED), (9, (-0.1, 0.0, 0.1), Tone.GOOD)]
 
 
@@ -127,8 +127,8 @@ def test_what_is_above_the_peak_is_a_warning_and_what_is_missing_says_why():
     ("metric", "jit", "eager", "tone"),
     [
         ("temp_bytes", 1, 2, Tone.GOOD),
-        ("temp_bytes", 2, 1, Tone.WARN),
-        ("temp_bytes", 1, 1, Tone.MUTED),
+        ("temp_bytes", 2, 1, Tone.WORSE),
+        ("temp_bytes", 1, 1, Tone.PLAIN),
         ("temp_bytes", 0, 1, Tone.PLAIN),
         ("donation_saves_bytes", 2, 1, Tone.GOOD),
         ("code_bytes", 1, 2, Tone.GOOD),

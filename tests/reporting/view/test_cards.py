@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
+import pytest
+
 from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.record import Answer, CaseRecord, CompilationDetails, Outcome, PlannedCase, Status, Trap
 from jaxmeter.harness.record.cases import Reported
 from jaxmeter.reporting.compare.findings import Here, JudgedReport
 from jaxmeter.reporting.view.cards import FEWEST_ASKED, MOST_CARDS, make_reports_card, split_cards
 from jaxmeter.reporting.view.figure_model import Hue, Points
 from jaxmeter.reporting.view.overview_model import Card, Phrase
 from jaxmeter.reporting.view.tone import Tone
+from tests import samples
+from tests.reporting.views import card_of, page_of
 
 
 def make_cards(asked: int, others: int = 0) -> list[Card]:
@@ -21,7 +29,9 @@ def make_cards(asked: int, others: int = 0) -> list[Card]:
 
 def make_report(here: Here, ours: Interval | None) -> JudgedReport:
     report = Reported(source="jax issue 1", before="0.4.31", after="0.4.33", factor=20.0)
-    return JudgedReport(report, "array_walk[n=20000]", "array_walk:jit", 20.0, ours, here, releases=("0.4.31", "0.4.33"))
+    return JudgedReport(
+        report, "array_walk[n=20000]", "array_walk:jit", 20.0, ours, here, releases=("0.4.31", "0.4.33")
+    )
 
 
 def test_the_first_screen_shows_declared_questions_only() -> None:
@@ -55,11 +65,117 @@ def test_reports_are_drawn_as_measured_and_counted_by_verdict() -> None:
         ]
     )
 
-    assert card is not None and isinstance(card.figure, Points)
+    assert card is not None
+    assert isinstance(card.figure, Points)
     assert [row.marks[-1].hue for row in card.figure.rows] == [Hue.SLOWER, Hue.FASTER, Hue.INK]
     assert card.figure.rows[0].label == "array walk, 0.4.33"
     assert [mark.is_reference for mark in card.figure.rows[0].marks] == [True, False]
-    assert card.phrases[0].text == "Of 4 reports: 1 reproduced, 1 opposite direction, 1 not on this machine, 1 cannot be told."
+    assert (
+        card.phrases[0].text
+        == "Of 4 reports: 1 reproduced, 1 opposite direction, 1 not on this machine, 1 cannot be told."
+    )
+
+
+def run_of(times: Mapping[str, Outcome], *, suite: str = "selu", **changes: object) -> tuple[PlannedCase, CaseRecord]:
+    """A case by its suite, timed by eager code and by jit."""
+    planned = samples.planned_case(suite, variants=tuple(times), **changes)
+    return planned, samples.record(planned, {name: {"timing": outcome} for name, outcome in times.items()})
+
+
+def time_both(ratio: float, **changes: object) -> dict[str, Outcome]:
+    jit = samples.timing(1e-3 / ratio, baseline_s=1e-3, **changes)
+    return {"f:eager": samples.timing(1e-3), "f:jit": jit}
+
+
+TRAP = Trap(kind="dead_work", evidence="98 % of the traced FLOPs do not reach the result")
+
+
+def trap_jit(pair: tuple[PlannedCase, CaseRecord]) -> tuple[PlannedCase, CaseRecord]:
+    """The same case, of which jit has a trap."""
+    planned, record = pair
+    outcomes = {one.name: dict(one.outcomes) for one in record.variants}
+    outcomes["f:jit"]["compilation"] = Outcome(status=Status.OK, details=CompilationDetails(traps=(TRAP,)))
+    return planned, samples.record(planned, outcomes)
+
+
+def test_what_jit_is_worth_is_told_from_the_smallest_to_the_largest_of_all_suites() -> None:
+    card = page_of(samples.run(run_of(time_both(2), suite="a"), run_of(time_both(50), suite="b"))).overview.jit
+
+    assert [row.label for row in card.figure.rows] == ["a", "b"]
+    assert re.findall(r"[\d.]+×", card.phrases[0].text) == ["2.0×", "50×"]
+    assert card.target == "case=b/b[dtype=float32,n=10000]"
+
+
+def test_a_speedup_with_a_trap_is_drawn_hollow_and_left_out_of_what_jit_is_worth() -> None:
+    trapped = trap_jit(run_of(time_both(50), suite="b"))
+    card = page_of(samples.run(run_of(time_both(2), suite="a"), trapped)).overview.jit
+
+    hollow = {row.label: row.marks[-1].estimate.is_doubtful for row in card.figure.rows}
+    assert hollow == {"a": False, "b": True}
+    assert "50×" not in card.phrases[0].text
+    assert "1 speedup" in card.phrases[0].doubt
+
+
+def test_where_every_speedup_has_a_trap_none_is_told() -> None:
+    (phrase,) = page_of(samples.run(trap_jit(run_of(time_both(50))))).overview.jit.phrases
+
+    assert phrase.tone is Tone.WARN
+    assert "50" not in phrase.text
+
+
+def test_an_answer_says_why_not_to_rely_on_it_and_names_variants_as_they_are() -> None:
+    doubted = page_of(samples.run(run_of(time_both(4, doubtful_ratios=True)))).overview.cards[0].phrases[0]
+    trapped = page_of(samples.run(trap_jit(run_of(time_both(4))))).overview.cards[0].phrases[0]
+
+    assert doubted.text.startswith("f:jit is 4.0×")
+    assert doubted.doubt.startswith("Do not rely on it: ")
+    assert trapped.doubt.startswith("f:jit has a trap: ")
+    assert (doubted.tone, trapped.tone) == (Tone.WARN, Tone.WARN)
+
+
+@pytest.mark.parametrize("metric", ["taste", "compile_exponent"])
+def test_an_answer_by_a_metric_that_variants_do_not_have_has_a_card_without_a_figure(metric: str) -> None:
+    answer = Answer("How does it taste?", "f:jit", metric=metric)
+
+    (card,) = page_of(samples.run(run_of(time_both(4), answer=answer))).overview.cards[:1]
+
+    assert (card.question, card.figure, card.is_answered) == ("How does it taste?", None, False)
+
+
+@pytest.mark.parametrize("figure", ["ledger", "stages"])
+def test_where_the_figure_that_a_suite_declares_has_nothing_to_show_points_do(figure: str) -> None:
+    answer = Answer("How fast?", "f:jit", metric="execution_s", figure=figure)
+
+    card = page_of(samples.run(run_of(time_both(4), answer=answer))).overview.cards[0]
+
+    assert [row.label for row in card.figure.rows] == ["f, eager", "f, jit"]
+
+
+def test_first_calls_without_stages_are_points() -> None:
+    planned = samples.planned_case(
+        variants=("f:mixed", "g:mixed"), answer=Answer("?", "f:mixed", metric="first_call_s")
+    )
+    calls = {one.name: {"compilation": samples.compilation(0.1, processes=3)} for one in planned.variants}
+
+    card = page_of(samples.run((planned, samples.record(planned, calls)))).overview.cards[0]
+
+    assert isinstance(card.figure, Points)
+
+
+def test_every_answer_is_a_card_of_its_device() -> None:
+    here, there = (samples.run(run_of(time_both(4)), run_id=backend, backend=backend) for backend in ("cpu", "gpu"))
+
+    card = card_of(page_of(here, there).overview.cards, "selu")
+
+    assert {phrase.hue for phrase in card.phrases} == {Hue.CPU, Hue.GPU}
+    assert {mark.hue for row in card.figure.rows for mark in row.marks} == {Hue.CPU, Hue.GPU}
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_the_first_screen_names_the_level_of_its_intervals(level: float) -> None:
+    run = samples.run(run_of(time_both(4)), settings=samples.settings(shown_confidence=level))
+
+    assert f"{100 * level:g}\u202f% interval" in page_of(run).overview.note
 
 
 def test_without_a_measured_report_there_is_no_card() -> None:

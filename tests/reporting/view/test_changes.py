@@ -12,7 +12,7 @@ from jaxmeter.reporting.view.changes import (
     order_changes,
     write_change,
 )
-from jaxmeter.reporting.view.page_model import Tone
+from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed
@@ -69,9 +69,10 @@ def test_the_worst_and_the_largest_come_first():
     ]
 
 
-def test_every_finding_that_is_worse_has_a_tone():
-    for finding in (Finding.SLOWER, Finding.MORE, Finding.FAILED):
-        assert TONES[finding] is Tone.BAD
+def test_a_failure_looks_unlike_a_number_that_is_surely_worse_and_that_unlike_one_that_is_only_suspected():
+    kinds = (Finding.FAILED, Finding.SLOWER, Finding.MORE, Finding.SUSPECTED_SLOWER)
+
+    assert [TONES[kind] for kind in kinds] == [Tone.BAD, Tone.WORSE, Tone.WORSE, Tone.WARN]
 
 
 def test_the_page_of_two_runs_says_what_changed_first_in_the_matrix_and_in_the_case():
@@ -79,8 +80,14 @@ def test_the_page_of_two_runs_says_what_changed_first_in_the_matrix_and_in_the_c
 
     assert [item.label for item in page.changed] == ["slower", "changed"]
     assert page.changed[0].target == "case=selu/selu[dtype=float32,n=10000]"
-    assert page.matrix.rows[0].cells[1].tone is Tone.BAD
+    assert "selu:jit slower, +50" in page.matrix.rows[0].cells[1].detail
     assert case_view(page, NAME).sections[0].id == "changed"
+
+
+def test_the_colour_of_a_cell_of_the_matrix_is_that_of_its_number_whatever_changed():
+    before, after = page_of(plain(BEFORE)), page_of(plain(BEFORE), replayed(1.5))
+
+    assert after.matrix.rows[0].cells[1].tone is before.matrix.rows[0].cells[1].tone
 
 
 def test_replays_stand_where_it_is_told_what_changed_and_nowhere_else():

@@ -10,7 +10,7 @@ from jaxmeter.harness.record.traps import describe_trap
 from jaxmeter.harness.results import describe_results, list_results
 from jaxmeter.reporting.render.export import to_json
 from jaxmeter.reporting.view.doubts import AT_ODDS
-from jaxmeter.reporting.view.page_model import Tone
+from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.views import case_view, loaded, page_of, tables
 

@@ -25,14 +25,16 @@ def test_changes_are_said_in_their_order_with_intervals() -> None:
 def test_of_many_changes_the_largest_are_said_and_the_others_counted() -> None:
     (phrase,) = _describe_steps([make_step(f"0.{number}", 2.0 + number) for number in range(MOST_STEPS + 2)])
 
-    assert "0.0:" not in phrase.text and "0.1:" not in phrase.text
+    assert "0.0:" not in phrase.text
+    assert "0.1:" not in phrase.text
     assert phrase.text.endswith("and 2 smaller changes.")
 
 
 def test_variants_are_named_where_several_changed() -> None:
     (phrase,) = _describe_steps([make_step("1", 4.0), make_step("2", 4.0, "f:eager")])
 
-    assert "1 f:jit: " in phrase.text and "2 f:eager: " in phrase.text
+    assert "1 f:jit: " in phrase.text
+    assert "2 f:eager: " in phrase.text
 
 
 def test_without_a_change_nothing_is_said() -> None:

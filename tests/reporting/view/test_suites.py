@@ -3,10 +3,11 @@ import pytest
 
 from jaxmeter.harness.record import Status
 from jaxmeter.reporting.view import suites as limits
+from jaxmeter.reporting.view.figure_model import Curves, Points, Stacks
 from jaxmeter.reporting.view.keys import make_fragment
-from jaxmeter.reporting.view.page_model import Dumbbells, Plot
+from jaxmeter.reporting.view.suite_figures import MOST_GROWTH
 from tests import samples
-from tests.reporting.views import case_view, page_of
+from tests.reporting.views import card_of, case_view, curves_of, page_of
 
 
 def rows_of(suite):
@@ -30,25 +31,37 @@ def test_a_suite_has_its_answer_a_figure_and_a_row_for_each_variant_of_each_case
     assert [group.id for group in selu.table.groups] == [case.id for case in selu.cases]
     assert rows_of(selu) == ["selu:eager", "selu:jit"]
     assert selu.left_out == 0
-    assert isinstance(selu.parts[0].plot, Dumbbells)
+    assert isinstance(card_of(selu.figures, "speed").figure, Points)
 
 
-def test_the_passes_of_a_suite_are_unpacked_with_it():
+def test_a_suite_draws_speed_growth_and_first_calls_and_tells_how_it_grows():
     (suite,) = page_of(samples.sweep_run()).suites
 
-    (scaling,) = suite.more
-    assert isinstance(scaling.plot, Plot)
-    assert scaling.tables
-    assert [isinstance(part.plot, Dumbbells) for part in suite.parts] == [True]
+    kinds = {card.id: type(card.figure) for card in suite.figures}
+    assert (kinds["speed"], kinds["first"]) == (Points, Stacks)
+    assert set(curves_of(card_of(suite.figures, "compile_total_s-cumulative_sum").figure)) == {"scan", "loop"}
+    (growth,) = suite.parts
+    assert growth.tables
+    assert growth.notes
 
 
-def test_a_suite_that_was_not_timed_shows_its_pass():
+def test_a_suite_that_was_not_timed_draws_what_else_grows():
     def change(outcomes, name, params):
         return {probe: one for probe, one in outcomes.items() if probe != "timing"}
 
     (suite,) = page_of(samples.change_outcomes(samples.sweep_run(), change)).suites
 
-    assert isinstance(suite.parts[0].plot, Plot)
+    assert [card.id for card in suite.figures] == ["compile_total_s-cumulative_sum", "first"]
+
+
+def test_a_suite_of_many_sweeps_draws_a_few():
+    sizes = [(width, n) for width in range(MOST_GROWTH + 1) for n in (10, 100, 1000)]
+    planned = [samples.planned_case(params={"width": width, "n": n}) for width, n in sizes]
+
+    (suite,) = page_of(samples.run(*((case, samples.fast_case(case)) for case in planned))).suites
+
+    assert sum(isinstance(card.figure, Curves) for card in suite.figures) == MOST_GROWTH
+    assert len(suite.parts) > MOST_GROWTH
 
 
 def test_each_place_has_its_rows_in_the_case_and_the_newest_run_leads():
@@ -106,9 +119,9 @@ def test_earlier_runs_of_a_case_are_a_series_and_no_comparison():
     assert history.answer == "3 runs of it."
     assert [group.title for group in table.groups] == ["selu:eager · ● cpu · run-3", "selu:jit · ● cpu · run-3"]
     assert [row.cells[0].text for row in table.groups[1].rows] == ["run-3", "run-2", "run-1"]
-    marks = [row.cells[-1].mark for row in table.groups[1].rows]
-    assert all(0 <= mark.low <= mark.point <= mark.high <= 1 for mark in marks)
-    assert {mark.origin for mark in marks} == {None}
+    (curve,) = card_of(view.figures, "history").figure.panels[0].curves
+    assert [point.mark.variant for point in curve.points] == ["selu:jit"] * 3
+    assert card_of(view.figures, "history").figure.panels[0].x.names == ("02-01", "02-02", "02-03")
 
 
 def test_runs_of_two_machines_are_no_series():
@@ -117,15 +130,16 @@ def test_runs_of_two_machines_are_no_series():
     view = case_view(page_of(*runs), "selu[dtype=float32,n=10000]")
 
     assert "history" not in [section.id for section in view.sections]
+    assert "history" not in [card.id for card in view.figures]
 
 
-def test_a_case_of_a_pass_marks_its_size_in_the_suite_s_figure():
-    page = page_of(samples.sweep_run())
+def test_a_case_of_a_sweep_marks_its_size_in_the_curves():
+    (suite,) = page_of(samples.sweep_run()).suites
 
-    (suite,) = page.suites
-    marked = {case.name: [part.plot.panels[0].marked for part in case.scaling] for case in suite.cases}
-    assert marked["cumulative_sum[n=64]"] == [64]
-    assert {part.id for case in suite.cases for part in case.scaling} == {part.id for part in suite.more}
+    marked = {
+        case.name: [panel.here for panel in card_of(case.figures, "growth-n").figure.panels] for case in suite.cases
+    }
+    assert marked == {f"cumulative_sum[n={n}]": [n] for n in (16, 64, 256, 1024)}
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
 from tests import samples
 from tests.golden_texts import check_golden_scenes
-from tests.reporting.page_text import write_row
-from tests.reporting.views import page_of, section, tables, texts
+from tests.reporting.view.page_text import write_row
+from tests.reporting.views import grown, page_of, section, tables, texts
 
 
 def test_a_case_of_which_nothing_was_to_be_run_here_is_skipped_and_not_measured():
@@ -222,9 +222,9 @@ def test_each_implementation_is_shown_in_the_mode_that_compiles_most_of_it():
         outcomes = {name: {"timing": samples.timing(index * 1e-3)} for index, name in enumerate(names, start=1)}
         cases.append((planned, samples.record(planned, outcomes)))
 
-    (part,) = section(page_of(samples.run(*cases)), "sweeps").parts
+    curves = grown(page_of(samples.run(*cases)), "execution_s")
 
-    first = [(series.name, series.points[0].y) for series in part.plot.panels[0].series]
+    first = [(points[0].mark.variant, points[0].mark.estimate.value) for points in curves.values()]
     assert first == [
         ("a:jit", pytest.approx(2e-3, rel=1e-3)),
         ("b:mixed", pytest.approx(4e-3, rel=1e-3)),
@@ -232,7 +232,7 @@ def test_each_implementation_is_shown_in_the_mode_that_compiles_most_of_it():
     ]
 
 
-def grown(n, **changes):
+def sweep_with(n, **changes):
     """A sweep of which one variant has other outcomes at one n."""
 
     def change(outcomes, name, params):
@@ -241,28 +241,28 @@ def grown(n, **changes):
     return samples.change_outcomes(samples.sweep_run(), change)
 
 
-def scan(run, panel):
-    (part,) = section(page_of(run), "sweeps").parts
-    return part.plot.panels[panel].series[0].points
+def scan(run, metric):
+    return grown(page_of(run), metric)["scan"]
 
 
 def test_scaling_of_compile_time_is_that_of_the_mean_over_cold_processes():
     outcome = samples.compilation(1.0, 1.0, 1.0, 1.0)
     values = {"trace_s": (1, 1, 1), "lower_s": (1, 1, 1), "compile_s": (2, 2, 6), "first_call_s": (1, 1, 1)}
 
-    points = scan(grown(64, compilation=msgspec.structs.replace(outcome, values=values)), 0)
+    points = scan(sweep_with(64, compilation=msgspec.structs.replace(outcome, values=values)), "compile_total_s")
 
-    assert points[1].y == pytest.approx((4 * 4 * 8) ** (1 / 3))
-    assert points[1].bounds[0] < 4 < 8 < points[1].bounds[1]
+    found = points[1].mark.estimate
+    assert found.value == pytest.approx((4 * 4 * 8) ** (1 / 3))
+    assert found.low < 4 < 8 < found.high
 
 
 def test_a_point_with_a_wide_interval_is_shown_and_fitted_like_any_other():
     values = {"trace_s": (1, 1, 1), "lower_s": (1, 1, 1), "compile_s": (1e-3, 1e3, 1), "first_call_s": (1, 1, 1)}
-    run = grown(64, compilation=samples.Outcome(status=Status.OK, values=values))
+    run = sweep_with(64, compilation=samples.Outcome(status=Status.OK, values=values))
 
     (part,) = section(page_of(run), "sweeps").parts
 
-    assert [point.x for point in scan(run, 0)] == [16, 64, 256, 1024]
+    assert [point.x for point in scan(run, "compile_total_s")] == [16, 64, 256, 1024]
     assert texts(part.tables[0].rows[0])[1:3] != ["—", "—"]
     assert texts(part.tables[1].groups[0].rows[1])[1].count("[") == 1
 
@@ -282,12 +282,15 @@ def test_scaling_leads_with_the_first_measure_of_which_it_can_be_told():
 
 
 def test_contended_points_of_a_pass_are_hollow_and_counted():
-    run = grown(64, timing=samples.timing(6.4e-6, contended=3))
+    run = sweep_with(64, timing=samples.timing(6.4e-6, contended=3))
 
     (part,) = section(page_of(run), "sweeps").parts
 
-    assert [point.doubtful for point in scan(run, 1)] == [False, True, False, False]
-    assert not any(point.doubtful for point in scan(run, 0))
+    hollow = {
+        metric: [point.mark.estimate.is_doubtful for point in scan(run, metric)]
+        for metric in ("execution_s", "compile_total_s")
+    }
+    assert hollow == {"execution_s": [False, True, False, False], "compile_total_s": [False] * 4}
     assert part.notes[-1].startswith("Execution time: 1 of 11 points")
     assert texts(part.tables[1].groups[0].rows[1])[2].startswith("! ")
 

@@ -153,9 +153,9 @@ def _write_names(sheet: Sheet, curves: Sequence[Curve], x: Scale, y: Scale, righ
         reached = max(reached, entry[0] + entry[2].width)
     for column in columns:
         places = spread([entry[1] for entry in column], APART, y.end, y.start)
-        for place, (at, _, label, last) in zip(places, column, strict=True):
+        for place, (wanted, _, label, last) in zip(places, column, strict=True):
             # Without enough room at its right, as after many sizes, a name is moved over its curve.
-            at = min(at, right - label.width)
+            at = min(wanted, right - label.width)
             colour = last.mark.hue if label.is_bold else "note"
             sheet.write(at, place, label.name, colour, is_bold=label.is_bold, has_halo=True)
             sheet.write(at + label.name_width + GAP, place, label.ending, "note", has_halo=True)

@@ -47,7 +47,7 @@ def draw_mark(
     if not scale.shows(estimate.value):
         return
     bounds = [one for one in (estimate.low, estimate.high) if one is not None and scale.shows(one)]
-    if len(bounds) == 2:  # noqa: PLR2004 - both bounds
+    if len(bounds) == 2:
         ends = ((at, at), bounds) if is_vertical else (bounds, (at, at))
         (line,) = axes.plot(*ends, color=colour, linewidth=INTERVAL_WIDTH, clip_on=False, zorder=2.5)
         line.set(solid_capstyle="butt", gid="interval")
@@ -91,6 +91,6 @@ def list_entries(marks: Collection[Mark], hues: Collection[Hue] = ()) -> Iterato
     used = {mark.hue for mark in marks} | set(hues)
     yield from (Entry(sign, hue, WORDS[hue]) for hue, sign in SIGNS.items() if hue in used)
     if any(mark.estimate.low is not None and mark.estimate.high is not None for mark in marks):
-        yield Entry("━", "note", "95 % confidence interval")
+        yield Entry("━", "note", "confidence interval")
     if any(mark.estimate.is_doubtful for mark in marks):
         yield Entry("○", "ink", "hollow: do not rely on it")

@@ -13,6 +13,7 @@ from jaxmeter.harness.metrics.table import METRICS
 from ... import numbers
 from ...text import counted, shorten
 from ...write import write_reading
+from ..doubts import name_traps
 from ..figure_model import Axis, PointRow, Points
 from ..names import LONGEST_TERM
 from .marks import TIME, make_mark, name_apart, name_variant, name_workload, write_number
@@ -127,10 +128,10 @@ def compare_jit(cases: Iterable[Case]) -> Points | None:
     return Points(alt, choose_axis(TIME, times), tuple(rows), note_title="speedup", mark_names=("jit", "eager"))
 
 
-def list_jit_speedups(cases: Iterable[Case]) -> list[tuple[Interval, Case]]:
-    """Return the speedup of jit over eager code that stands for each case, in the order of the cases."""
+def list_jit_speedups(cases: Iterable[Case]) -> list[tuple[Interval, Case, bool]]:
+    """Return the speedup of jit over eager code that stands for each case, and whether either of the two has a trap."""
     found = ((case, _choose_pair(case)) for case in cases)
-    return [(pair[2], case) for case, pair in found if pair is not None]
+    return [(pair[2], case, any(map(name_traps, pair[:2]))) for case, pair in found if pair is not None]
 
 
 def _choose_pair(case: Case) -> tuple[Variant, Variant, Interval] | None:

@@ -28,8 +28,9 @@ from ..cells import (
 )
 from ..headlines import count_sides
 from ..names import name_variant
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..reasons import LONGEST_REASON, describe_outcome
+from ..tone import Tone
 
 QUESTION = "What does a recompilation cost, and what does the cache save?"
 NOT_PROVEN = "not proven"

@@ -26,8 +26,9 @@ from ..cells import (
     name_level,
 )
 from ..names import name_variant
-from ..page_model import Cell, Column, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Part, Row, Section, Table
 from ..reasons import list_notes_of_section
+from ..tone import Tone
 
 QUESTION = "Where does the time to the first result go?"
 PROBE = "compilation"

@@ -9,8 +9,9 @@ from jaxmeter.harness.record.differences import Fact, facts_of, find_differences
 
 from ... import numbers
 from ...text import counted, shorten
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..runs import describe_cores, name_device
+from ..tone import Tone
 
 QUESTION = "Where and how was it made?"
 ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})

@@ -10,7 +10,8 @@ from ...history.change_points import ChangePoint
 from ...text import counted
 from ..cells import make_column, make_interval_cell, make_time_cells
 from ..change_points import write_change_point, write_levels
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
+from ..tone import Tone
 
 QUESTION = "How was it in earlier runs?"
 MOST_RUNS = 30

@@ -14,8 +14,9 @@ from ...text import counted, shorten
 from ...write import write
 from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
 from ..names import name_variant
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..reasons import LONGEST_REASON, list_notes_of_section
+from ..tone import Tone
 
 QUESTION = "How much memory does it need, and does it fit?"
 PLANNED, CALLED, SHARE, SAVED = "planned_peak_bytes", "measured_peak_bytes", "capacity_share", "donation_saves_bytes"

@@ -13,7 +13,8 @@ from ...text import counted
 from ..cases import group_alike, label_case, list_notes_of
 from ..cells import find_tone
 from ..keys import key_of_case, key_of_variant, make_key
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
+from ..tone import Tone
 
 QUESTION = "What has no number, and why?"
 RAISES = "raises"

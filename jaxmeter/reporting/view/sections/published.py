@@ -17,9 +17,10 @@ from ...text import counted
 from ...write import write, write_interval
 from ..cells import name_level
 from ..claims import TIME, Judged, Kind, count_verdicts, find_metric, judge_claims
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..runs import name_device
 from ..sweeps import PARAM
+from ..tone import Tone
 
 ID = "published"
 QUESTION = "Against published figures: what is as published here?"

@@ -18,7 +18,8 @@ from ..keys import make_fragment
 from ..machines import History, MachineRuns
 from ..names import LONGEST_NAME, Key, name_rows
 from ..overview_model import Card
-from ..page_model import Cell, Column, Group, ReleasesView, Row, Table, Tone
+from ..page_model import Cell, Column, Group, ReleasesView, Row, Table
+from ..tone import Tone
 
 FEWEST_PAIRS = 2
 """Of one pair the comparison says all."""

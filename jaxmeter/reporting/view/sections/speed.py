@@ -20,8 +20,9 @@ from ..doubts import explain_doubts, find_doubts
 from ..headlines import describe_largest_speedup
 from ..jit_speedups import describe_jit
 from ..keys import key_of_case, key_of_variant
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..reasons import LONGEST_REASON, describe_outcome, describe_unreached_target
+from ..tone import Tone
 
 QUESTION = "How fast is each way to run it?"
 

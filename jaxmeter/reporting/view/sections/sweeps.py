@@ -17,9 +17,10 @@ from ...text import counted, shorten
 from ...write import write_interval
 from ..cells import drop_empty_columns, make_cell, make_interval_cell, name_level
 from ..names import LONGEST_TERM
-from ..page_model import Cell, Column, Group, Part, Row, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Table
 from ..reasons import LONGEST_REASON, describe_outcome
 from ..sweeps import DEVICES, SCALING, Sweep, list_slopes, write_exponent
+from ..tone import Tone
 from .crossovers import describe_crossovers
 
 HINT = "0 is constant, 1 linear, 2 quadratic"

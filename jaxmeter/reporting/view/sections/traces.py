@@ -25,7 +25,8 @@ from ...text import counted, visible
 from ...write import write
 from ..cases import label_case
 from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from ..page_model import Cell, Column, Group, Part, Row, Section, Table
+from ..tone import Tone
 
 QUESTION = "Where does the time go?"
 MOST_OPERATIONS, MOST_LINES = 5, 5

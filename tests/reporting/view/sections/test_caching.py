@@ -6,7 +6,7 @@ from jaxmeter.harness.record import Status
 from jaxmeter.reporting.view.sections.caching import CACHE_STATES
 from tests import samples
 from tests.golden_texts import check_golden_scenes
-from tests.reporting.page_text import write_row
+from tests.reporting.view.page_text import write_row
 from tests.reporting.views import by_variant, headings, page_of, section, tables
 
 PLANNED = samples.planned_case(variants=("f:jit",))

@@ -2,11 +2,10 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import Status
-from jaxmeter.reporting.view.page_model import StackMark
 from tests import samples
 from tests.golden_texts import check_golden_scenes
-from tests.reporting.page_text import write_row
-from tests.reporting.views import page_of, section, tables
+from tests.reporting.view.page_text import write_row
+from tests.reporting.views import card_of, case_view, page_of, section, tables
 
 
 def run_of(outcome, *, planned=None, **changes):
@@ -32,16 +31,23 @@ def test_the_number_of_cold_processes_is_fixed_so_that_their_interval_is_not_wid
     assert cell_of(once, "compile") == cell_of(often, "compile")
 
 
-def test_a_bar_is_as_long_as_its_seconds_relative_to_the_slowest_of_all():
-    (table, *_) = tables(page_of(samples.watched_run()), "compilation")
-    longest_s = 0.54
-    group = next(group for group in table.groups if group.title.startswith("selu"))
+def first_calls(run, name):
+    """By the label of each bar, its parts."""
+    rows = card_of(case_view(page_of(run), name).figures, "first").figure.rows
+    return {row.label: {part.name: part.amount for part in row.parts} for row in rows}
 
-    bars = [cell.mark.shares for row in group.rows for cell in row.cells if isinstance(cell.mark, StackMark)]
 
-    assert bars[0] == pytest.approx((0, 0, 0, 0.08 / longest_s), rel=1e-3)
-    assert bars[1] == pytest.approx([one / longest_s for one in (0.004, 0.006, 0.05, 0.001)], rel=1e-3)
-    assert table.caption.endswith("A bar of full width is 540\u202fms.")
+def test_a_bar_of_a_first_call_has_a_part_for_each_stage_as_long_as_its_seconds():
+    bars = first_calls(samples.watched_run(), "selu[dtype=float32,n=10000]")
+
+    assert bars["selu, jit"] == pytest.approx({"trace": 0.004, "lower": 0.006, "compile": 0.05, "run": 0.001}, rel=1e-3)
+
+
+def test_what_was_not_compiled_by_itself_has_no_bar():
+    bars = first_calls(samples.watched_run(), "selu[dtype=float32,n=10000]")
+
+    assert "selu, eager" not in bars
+    assert bars
 
 
 def stages(compile_s, first_call_s=1, **more):

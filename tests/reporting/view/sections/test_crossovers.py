@@ -78,8 +78,8 @@ def test_a_contended_time_decides_where_it_is_paired_and_not_against_a_peer():
     assert "contended" in notes({"scan": FLAT, "numpy": STEEP}, contended=(10_000,))[0]
 
 
-def notes_on_compiling(totals_s, *, processes=3, measures="execution"):
-    """What the section Growth notes where only compiling was measured.
+def page_on_compiling(totals_s, *, processes=3, measures="execution"):
+    """The page of a workload of which only compiling was measured.
 
     Args:
       totals_s: Seconds of trace, lower and compile at each of SIZES, by implementation.
@@ -94,26 +94,40 @@ def notes_on_compiling(totals_s, *, processes=3, measures="execution"):
             for name, seconds in totals_s.items()
         }
         pairs.append((planned, samples.record(planned, outcomes)))
-    return section(page_of(samples.run(*pairs)), "sweeps").parts[0]
+    return page_of(samples.run(*pairs))
+
+
+def notes_on_compiling(totals_s, **changes):
+    (part,) = section(page_on_compiling(totals_s, **changes), "sweeps").parts
+    return part.notes
 
 
 COMPILE_S = {"unrolled": (0.1, 0.2, 2.0, 20.0), "scan": (0.4, 0.4, 0.4, 0.4)}
 
 
 def test_where_compile_times_cross_is_told_if_they_have_intervals():
-    (told,) = (one.replace("\u202f", " ") for one in notes_on_compiling(COMPILE_S).notes[1:])
+    (told,) = (one.replace("\u202f", " ") for one in notes_on_compiling(COMPILE_S)[1:])
 
     assert told.startswith("Trace + lower + compile: unrolled:jit is ahead of scan:jit up to n = 100 (4.0× ")
     assert "behind from 1 000 on (50× " in told
-    assert len(notes_on_compiling(COMPILE_S, processes=1).notes) == 1
+    assert len(notes_on_compiling(COMPILE_S, processes=1)) == 1
 
 
-@pytest.mark.parametrize(("measures", "stages"), [("execution", 0), ("compilation", 3)])
-def test_the_stages_of_compiling_grow_by_themselves_where_they_are_what_is_measured(measures, stages):
-    part = notes_on_compiling(COMPILE_S, measures=measures)
+@pytest.mark.parametrize(
+    ("measures", "curves", "columns"),
+    [
+        ("execution", ["compile_total_s"], []),
+        ("compilation", ["compile_total_s", "trace_s", "compile_s"], ["Trace", "Lower", "Compile"]),
+    ],
+)
+def test_the_stages_of_compiling_grow_by_themselves_where_they_are_what_is_measured(measures, curves, columns):
+    page = page_on_compiling(COMPILE_S, measures=measures)
+    (suite,) = page.suites
 
-    assert [panel.title for panel in part.plot.panels][1 : 1 + stages] == ["Trace", "Lower", "Compile"][:stages]
-    assert len(part.plot.panels) == 2 + stages
+    grown = [card.id.removesuffix("-grow") for card in suite.figures if card.id.endswith("-grow")]
+    titles = [column.title for column in suite.parts[0].tables[0].columns]
+    assert grown == curves
+    assert [title for title in titles if title in ("Trace", "Lower", "Compile")] == columns
 
 
 DISPATCH_S = {"tanh": (4e-6, 4e-6, 4e-6, 4e-6), "square": (5e-6, 4e-6, 4e-6, 4e-6), "inline": FLAT}

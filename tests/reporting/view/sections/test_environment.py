@@ -22,8 +22,8 @@ def labelled(**settings):
     ("settings", "words", "fact"),
     [
         ({}, "4 cores, ", "all that are allowed"),
-        ({"cores": 2}, "4 cores, of which each timing process ran on 2, ", 2),
-        ({"lock_step_cores": 1}, "4 cores, of which each timing process ran on one, ", 1),
+        ({"cores": 2}, "4 cores, each timing process on 2, ", 2),
+        ({"lock_step_cores": 1}, "4 cores, each timing process on one, ", 1),
     ],
 )
 def test_the_cores_that_timing_processes_ran_on_stand_where_the_machine_is_named(settings, words, fact):

@@ -2,13 +2,14 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import Status
-from jaxmeter.reporting.view.page_model import StackMark
+from jaxmeter.reporting.view.figure_model import Fill
+from jaxmeter.reporting.view.figures.memory import NEAR_FULL
 from jaxmeter.reporting.view.reasons import MOST_NOTES
 from jaxmeter.reporting.view.sections.memory import MOST_BUFFERS, MOST_PROGRAMS
 from tests import samples
 from tests.golden_texts import check_golden_scenes
-from tests.reporting.page_text import write_row
-from tests.reporting.views import by_variant, page_of, section, tables, texts
+from tests.reporting.view.page_text import write_row
+from tests.reporting.views import by_variant, card_of, case_view, page_of, section, tables, texts
 
 MIB = 2**20
 
@@ -23,21 +24,36 @@ def page_with(outcome, *, held=None, capacity=None, devices=1, **changes):
     return page_of(run)
 
 
-def test_bars_are_bytes_relative_to_the_longest_of_all():
-    (table, _) = tables(page_of(samples.watched_run()), "memory")
-    group = next(group for group in table.groups if group.title.startswith("selu"))
+def drawn(page):
+    """The memory of the only variant of a page, as it is drawn, and the line of what the device has."""
+    figure = card_of(case_view(page, "selu[dtype=float32,n=10000]").figures, "memory").figure
+    (row,) = figure.rows
+    return row, figure.limit
 
-    bars = [cell.mark.shares for row in group.rows for cell in row.cells if isinstance(cell.mark, StackMark)]
 
-    longest = max(sum(cell.mark.shares) for row in table.rows for cell in row.cells if isinstance(cell.mark, StackMark))
-    called = bars[0][3]
-    assert longest == pytest.approx(1)
-    assert bars == [
-        (0, 0, 0, called),
-        pytest.approx((4 / 14 * called, 4 / 14 * called, 2 / 14 * called, 0)),
-        pytest.approx((4 / 14 * called, 4 / 14 * called, 2 / 14 * called, 0)),
-    ]
-    assert "one of full width is 10.5\u202fGiB" in table.caption
+def test_a_plan_is_drawn_in_bytes_beside_what_a_call_held():
+    row, _ = drawn(page_with(samples.memory(4 * MIB, 3 * MIB, 2 * MIB), held=10 * MIB))
+
+    parts = {part.name: (part.amount, part.fill) for part in row.parts}
+    assert parts == {
+        "arguments": (4 * MIB, Fill.FIRST),
+        "outputs": (3 * MIB, Fill.SECOND),
+        "temporary": (2 * MIB, Fill.THIRD),
+    }
+    assert row.mark.estimate.value == 10 * MIB
+
+
+@pytest.mark.parametrize(("share", "is_shown"), [(1.5, True), (NEAR_FULL, True), (0.9 * NEAR_FULL, False)])
+def test_what_the_device_has_is_drawn_where_a_plan_comes_near_it(share, is_shown):
+    _, limit = drawn(page_with(samples.memory(int(1000 * share), 0, 0), capacity=1000))
+
+    assert (limit is not None and limit.value == 1000) is is_shown
+
+
+def test_an_output_in_the_memory_of_an_argument_is_drawn_once():
+    row, _ = drawn(page_with(samples.memory(4 * MIB, 4 * MIB, 0, more={"alias_bytes": 4 * MIB})))
+
+    assert [part.name for part in row.parts] == ["arguments"]
 
 
 def page_of_three():

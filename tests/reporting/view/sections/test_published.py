@@ -10,8 +10,8 @@ from jaxmeter.reporting.view import build
 from jaxmeter.reporting.view.claims import judge_claims
 from tests import samples
 from tests.golden_texts import check_golden_scenes
-from tests.reporting.page_text import write_row
 from tests.reporting.render.test_html import unpacked
+from tests.reporting.view.page_text import write_row
 from tests.reporting.views import loaded, page_of, section, tables, texts
 
 EAGER, JIT = Figure("a:eager", 6e-3), Figure("a:jit", 1e-3)

@@ -4,9 +4,11 @@ import pytest
 
 from jaxmeter.harness.record.trace_summary import Finding, Problem
 from jaxmeter.harness.traces.ledger import GROUPS
-from jaxmeter.reporting.view.page_model import StackMark
+from jaxmeter.reporting.view.figure_model import Fill
+from jaxmeter.reporting.view.figures.ledger import SMALLEST_PART
+from jaxmeter.reporting.view.tone import Tone
 from tests import samples
-from tests.reporting.views import by_variant, page_of, section, tables, texts
+from tests.reporting.views import by_variant, card_of, page_of, section, tables, texts
 
 
 def page_with(**traces):
@@ -35,19 +37,51 @@ def test_each_variant_with_a_capture_has_a_row_with_what_bounds_it():
     assert rows["f:jit"]["Traced ÷ timed"] == "1.00×"
 
 
-def test_the_bar_of_a_step_is_its_ledger_in_five_groups():
-    parts = {"compute": 0.3, "callback": 0.1, "transfer": 0.1, "dispatch": 0.2, "host amid": 0.2, "waiting": 0.1}
-    page = page_with(f=samples.traced(1e-3, ledger=parts))
-    (ledger, _) = tables(page, "traces")
+PARTS = {"compute": 0.3, "callback": 0.1, "transfer": 0.1, "dispatch": 0.2, "host amid": 0.2, "waiting": 0.1}
 
-    (bar,) = [cell for cell in ledger.rows[0].cells if isinstance(cell.mark, StackMark)]
 
-    assert ledger.stack == tuple(GROUPS)
-    assert bar.mark.shares == pytest.approx((0.4, 0.1, 0.2, 0.2, 0.1))
-    assert (
-        bar.detail.replace("\u202f", " ")
-        == "compute 30 %, callback 10 %, transfer 10 %, dispatch 20 %, host amid 20 %, waiting 10 %"
-    )
+def draw_steps(page):
+    """By the label of each bar, the whole in words and the share of each part."""
+    (suite,) = page.suites
+    rows = card_of(suite.cases[0].figures, "time").figure.rows
+    return {row.label: (row.total, {part.fill: part.amount for part in row.parts}) for row in rows}
+
+
+def test_a_step_is_told_by_all_parts_of_its_ledger_and_drawn_by_five_groups():
+    page = page_with(f=samples.traced(1e-3, ledger=PARTS))
+
+    told = by_variant(page, "traces")["f:jit"]["Parts of a step"]
+    total, shares = draw_steps(page)["f"]
+
+    assert told == "compute 30 %, callback 10 %, transfer 10 %, dispatch 20 %, host amid 20 %, waiting 10 %"
+    assert list(shares) == list(GROUPS) == [Fill.DEVICE, Fill.TRANSFER, Fill.DISPATCH, Fill.HOST, Fill.IDLE]
+    assert list(shares.values()) == pytest.approx([0.4, 0.1, 0.2, 0.2, 0.1])
+    assert total.replace("\u202f", " ") == "1.00 ms"
+
+
+def test_a_part_too_small_to_be_seen_is_not_drawn():
+    page = page_with(f=samples.traced(1e-3, ledger={"compute": 1 - SMALLEST_PART / 2, "waiting": SMALLEST_PART / 2}))
+
+    assert list(draw_steps(page)["f"][1]) == [Fill.DEVICE]
+
+
+def test_a_step_that_tracing_slows_down_is_drawn_with_how_much_and_without_its_time():
+    total, _ = draw_steps(page_with(f=samples.traced(2e-3, 2e-3, busy=0.6)))["f"]
+
+    assert total == "traced 2.0×"
+
+
+def test_the_first_screen_says_where_the_time_of_the_leading_step_goes():
+    (phrase,) = page_with(f=samples.traced(1e-3, 1e-3, 1e-3, ledger=PARTS)).overview.time.phrases
+
+    assert phrase.text.replace("\u202f", " ") == "Selu: 40 % device."
+    assert phrase.tone is Tone.PLAIN
+
+
+def test_without_a_step_like_its_timed_one_the_first_screen_warns():
+    (phrase,) = page_with(f=samples.traced(2e-3, 2e-3, busy=0.6)).overview.time.phrases
+
+    assert phrase.tone is Tone.WARN
 
 
 def test_lines_of_the_code_have_their_shares_and_the_rest_is_one_row():
