@@ -17,6 +17,10 @@ CONFIRMED = ("slower", "faster")
 OPEN = ("inconclusive", "suspected slower", "suspected faster")
 """Findings about a time that more processes may decide."""
 
+LARGE_FACTOR = 1.1
+"""A step that is inconclusive is measured again if its interval reaches this factor, or one over it. Smaller changes
+are rarely why somebody walks over years of releases, and a second attempt takes twice as long as the first one."""
+
 FAILED = ("failed", "gone", "not comparable")
 
 COSTS = {"peak_memory": "planned peak memory in bytes", "compiles": "compilations", "recompiles": "recompilations"}
@@ -127,7 +131,7 @@ def walk(releases: Sequence[str], compare: Compare, say: Say) -> Walk:
 
 
 def compare_pair(before: str, after: str, compare: Compare, say: Say) -> Step:
-    """Compare two releases, a second time where a time stays open.
+    """Compare two releases, a second time where a time stays open that may have changed by much.
 
     Raises:
       UnusableError: No variant was timed in both releases.
@@ -135,7 +139,7 @@ def compare_pair(before: str, after: str, compare: Compare, say: Say) -> Step:
     step = Step(before, after, compare(before, after, 0))
     if not step.is_timed:
         raise UnusableError(next(_list_failures(step), "no time was compared"))
-    if undecided := [change for change in step.times if change["finding"] in OPEN and change["replayed"]]:
+    if undecided := [change for change in step.times if change["replayed"] and _is_worth_a_second_attempt(change)]:
         names = ", ".join(map(_name, undecided))
         say(f"{after} compared with {before}: not decided for {names}; measured again with twice the processes")
         try:
@@ -264,6 +268,15 @@ def _is_count(change: Change) -> bool:
 
 def _name(change: Change) -> str:
     return f"{change['case']} {change['variant']}".strip()
+
+
+def _is_worth_a_second_attempt(change: Change) -> bool:
+    """Whether a time is not decided, and a suspected or large change is not excluded."""
+    if change["finding"] != "inconclusive":
+        return change["finding"] in OPEN
+    low, high = _find_bounds(change)
+    is_narrow = low is not None and high is not None and low * LARGE_FACTOR > 1 > high / LARGE_FACTOR
+    return not is_narrow
 
 
 def _find_bounds(change: Change) -> tuple[float | None, float | None]:

@@ -163,6 +163,17 @@ def test_a_total_that_cannot_be_measured_leaves_the_steps():
     assert said[-1] == "jax==0.2 cannot be compared with jax==0.0: no"
 
 
+@pytest.mark.parametrize(
+    ("factor", "width", "attempts"), [(1.01, 0.08, 1), (1.01, 0.1, 2), (0.99, 0.07, 1), (0.99, 0.09, 2)]
+)
+def test_an_inconclusive_step_is_measured_again_only_if_a_change_of_a_tenth_is_not_excluded(factor, width, attempts):
+    machine = Machine({(0, 1): [time("inconclusive", factor, width)]})
+
+    walk(RELEASES[:2], machine, ignore)
+
+    assert len(machine.asked) == attempts
+
+
 @pytest.mark.parametrize("finding", ["inconclusive", "suspected slower", "suspected faster"])
 def test_a_time_that_is_not_decided_is_measured_once_more_and_the_second_measurement_counts(finding):
     machine = Machine({(0, 1, 0): [time(finding, 1.1, 0.2)], (0, 1, 1): [time("slower", 1.08)]})
