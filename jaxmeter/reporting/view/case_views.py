@@ -31,12 +31,16 @@ from .sweeps import Sweep
 NOTES = "Notes"
 """The heading of a column of words, for which a table of numbers has no room."""
 
+NOT_DRAWN = "A page with so many cases draws the figures of suites only."
+
 
 def make_case_view(
     cases: Sequence[Case],
     earlier: Sequence[Sequence[Case]],
     sweeps: Sequence[Sweep],
     comparisons: Comparisons,
+    *,
+    is_drawn: bool = True,
 ) -> CaseView:
     """The view of one case.
 
@@ -44,6 +48,7 @@ def make_case_view(
       cases: The case on each machine that ran it, as the newest run there has it; at least one.
       earlier: By machine, the case in all runs, the newest first.
       sweeps: Those of its suite.
+      is_drawn: Whether it has figures; a very large page has those of suites alone.
     """
     planned = cases[0].planned
     sections = (
@@ -62,8 +67,8 @@ def make_case_view(
         id=fragment_of(cases[0]),
         name=shorten(planned.name, LONGEST_NAME),
         heading=write_case_heading(cases),
-        figures=make_case_figures(cases, sweeps, earlier, comparisons.steps_of(cases[0])),
-        about=shorten(planned.description, LONGEST_REASON),
+        figures=make_case_figures(cases, sweeps, earlier, comparisons.steps_of(cases[0])) if is_drawn else (),
+        about=" ".join(filter(None, (shorten(planned.description, LONGEST_REASON), "" if is_drawn else NOT_DRAWN))),
         results=tuple(
             replace(make_result(variant), change=_write_change(comparisons, case, variant.planned.name))
             for case in cases

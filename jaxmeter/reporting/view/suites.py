@@ -20,6 +20,9 @@ from .sweeps import find_sweeps
 MOST_ROWS, MOST_ROWS_IN_ALL = 200, 400
 """Of one suite's table, and of all of them together: a page must be quick to open without a script, too."""
 
+MOST_DRAWN = 1_000
+"""Cases of a page that draws each: their figures take some 3 kB a case."""
+
 COLUMNS = (
     Column("Variant"),
     Column("Speedup", numeric=True),
@@ -51,8 +54,9 @@ def make_suites(
     for case in told:
         by_suite.setdefault(case.planned.suite, []).append(case)
     rows = _share_rows({suite: sum(len(case.shown) for case in own) for suite, own in by_suite.items()})
+    is_drawn = len(told) <= MOST_DRAWN
     return tuple(
-        _make_suite(suite, by_suite[suite], history, answers[suite], rows[suite], comparisons)
+        _make_suite(suite, by_suite[suite], history, answers[suite], rows[suite], comparisons, is_drawn=is_drawn)
         for suite in sorted(by_suite)
     )
 
@@ -64,12 +68,17 @@ def _make_suite(
     answer: AnswerLine,
     rows: int,
     comparisons: Comparisons,
+    *,
+    is_drawn: bool,
 ) -> SuiteView:
     by_case: dict[str, list[Case]] = {}
     for case in cases:
         by_case.setdefault(fragment_of(case), []).append(case)
     sweeps = tuple(find_sweeps(cases))
-    views = [make_case_view(own, history[fragment], sweeps, comparisons) for fragment, own in by_case.items()]
+    views = [
+        make_case_view(own, history[fragment], sweeps, comparisons, is_drawn=is_drawn)
+        for fragment, own in by_case.items()
+    ]
     standing = by_case.get(answer.target, [])
     table, left_out = _make_table(views, answer.target, rows)
     return SuiteView(

@@ -80,7 +80,7 @@ def test_ten_thousand_results_have_a_small_index_in_a_page_that_can_be_mailed(la
 
     index = text.partition('id="index">')[2].partition("</script>")[0]
     assert len(index) <= 600_000
-    assert len(text.encode()) <= 5_800_000  # with the figures of over 3 000 cases
+    assert len(text.encode()) <= 3_000_000
 
 
 def test_ten_thousand_results_are_searched_and_a_case_is_opened(chromium, large):

@@ -3,6 +3,7 @@ import pytest
 
 from jaxmeter.harness.record import Status
 from jaxmeter.reporting.view import suites as limits
+from jaxmeter.reporting.view.case_views import NOT_DRAWN
 from jaxmeter.reporting.view.figure_model import Curves, Points, Stacks
 from jaxmeter.reporting.view.keys import make_fragment
 from jaxmeter.reporting.view.suite_figures import MOST_GROWTH
@@ -174,3 +175,14 @@ def test_notes_of_a_case_stand_below_its_numbers_once_with_the_variants_that_the
     (part,) = speed.parts
     assert "Notes" not in [column.title for column in part.tables[0].columns]
     assert "f:jit, g:jit: timing failed: no memory" in part.notes
+
+
+@pytest.mark.parametrize(("cases", "is_drawn"), [(3, True), (4, False)])
+def test_a_page_of_very_many_cases_draws_its_suites_only(monkeypatch, cases, is_drawn):
+    monkeypatch.setattr(limits, "MOST_DRAWN", 3)
+
+    (suite,) = page_of(samples.run(*many(cases))).suites
+
+    assert suite.figures
+    assert [bool(case.figures) for case in suite.cases] == [is_drawn] * cases
+    assert all((NOT_DRAWN in case.about) is not is_drawn for case in suite.cases)
