@@ -21,7 +21,7 @@ pytestmark = pytest.mark.end_to_end
 README = (CHECKOUT / "README.md").read_text(encoding="utf8")
 WHERE_THE_TIME_GOES = (CHECKOUT / "docs" / "where-the-time-goes.md").read_text(encoding="utf8")
 RUNNING = (CHECKOUT / "docs" / "running.md").read_text(encoding="utf8")
-TWO_LINES = README.split("## Two lines")[1].split("```sh\n")[1].split("```")[0]
+SET_UP = README.split("## Quick start")[1].split("```sh\n")[1].split("```")[0]
 
 
 def list_options(table: str) -> set[str]:
@@ -55,7 +55,7 @@ def run_as_installed(folder: Path, commands: list[str]) -> list[str]:
 def test_the_commands_run_as_written_one_after_the_other(tmp_path: Path) -> None:
     block = README.split("<!-- These lines are run by a test, in this order. -->")[1].split("```")[1]
     commands = block.strip().splitlines()[1:]
-    assert len(commands) == 6
+    assert len(commands) == 5
 
     # One timing process of each case is enough to see that the line is one that runs.
     run_as_installed(
@@ -65,6 +65,17 @@ def test_the_commands_run_as_written_one_after_the_other(tmp_path: Path) -> None
     assert (tmp_path / "results" / "example" / "run.json").is_file()
     assert list((tmp_path / "reports").glob("*.html"))
     assert (tmp_path / "summary.md").is_file()
+
+
+def test_the_call_of_a_notebook_runs_as_written(tmp_path: Path) -> None:
+    block = README.split("<!-- This program is run by a test. -->")[1].split("```python\n")[1].split("```")[0]
+    cell = block.strip().splitlines()
+    assert cell[-1].startswith("jaxmeter.measure(")
+    (tmp_path / "cell.py").write_text("\n".join([*cell[:-1], f"print({cell[-1]})"]), encoding="utf8")
+
+    (shown,) = run_as_installed(tmp_path, ["python cell.py"])
+
+    assert re.search(r"^step:jit +\S+x \[", shown, re.MULTILINE), shown
 
 
 def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path: Path) -> None:
@@ -92,7 +103,7 @@ def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path: Pat
 
 @pytest.mark.slow
 def test_the_suite_measures_what_the_text_says(tmp_path: Path, harness: Harness) -> None:
-    block = README.split("## A suite in 15 lines")[1].split("```python\n")[1].split("```")[0]
+    block = README.split("### A suite in 15 lines")[1].split("```python\n")[1].split("```")[0]
     (tmp_path / "softplus.py").write_text(block, encoding="utf8")
     lines = [line for line in block.splitlines() if line and not line.lstrip().startswith(("#", '"""'))]
     assert len(lines) <= 15
@@ -133,8 +144,18 @@ def test_every_option_of_a_declaration_stands_on_the_page_of_suites() -> None:
     assert options - {"function"} - set(re.findall(r"\b(\w+)=", page)) == set()
 
 
+def test_each_line_of_the_set_up_makes_its_environment_and_runs_a_session() -> None:
+    set_up = 'python3 -m venv .venv && . .venv/bin/activate && python -m pip install "nox>=2026.7.11" && '
+    sessions = ("nox -s cpu -- --quick", "nox -s tests")
+
+    assert [line.split("  #")[0].rstrip() for line in SET_UP.strip().splitlines()] == [
+        set_up + name for name in sessions
+    ]
+    assert 'nox.needs_version = ">=2026.7.11"' in (CHECKOUT / "noxfile.py").read_text(encoding="utf8")
+
+
 def test_the_line_for_tests_is_what_continuous_integration_runs() -> None:
-    assert "nox -s tests" in TWO_LINES
+    assert "nox -s tests" in SET_UP
     script = (CHECKOUT / ".ci" / "run").read_text(encoding="utf8")
     assert re.search(r'^own=\("\$environment/bin/nox" ', script, re.MULTILINE)
     assert re.search(r'^sessions "\$\{own\[@\]\}" -s tests$', script, re.MULTILINE)
