@@ -236,10 +236,11 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style and format."""
+    """Style and format of the code, language of the documentation."""
     NoxShell(session).install("dev")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    session.run("python", "docs/check_language.py")
 
 
 @nox.session

@@ -26,21 +26,20 @@ from jaxmeter.reporting.view.runs import label_runs, name_device
 from jaxmeter.reporting.view.sections.published import claim_in_words, write_ours, write_theirs
 
 HEAD = """\
-# Published figures beside ours
+# Published figures next to ours
 
-Made by `python -m benchmarks.published_figures` from the runs on CPUs named below; a test holds that it is what the
-command prints. A verdict is on a ratio, a count or an exponent, never on a device:
-[how it is reached](method.md#published-figures). [a, b] is the 95 % interval that is shown; verdicts go by the one of
-99 %. What differs from the source in program, data or size stands beside each claim on the page of a run. Variants are
-called as the run called them that measured them; `cnn_epoch` and `loaded_mnist_epoch` have changed since: `one_by_one`
-is `eager_step` now, `augmented` is `jitted_step`.
+`python -m benchmarks.published_figures` makes this page from the runs on CPUs named below; a test checks it. A verdict
+is on a ratio, a count or an exponent, never on a device: [verdicts](method.md#published-figures). [a, b] is the 95 %
+confidence interval; verdicts use the 99 % confidence interval. The page of a run lists, next to each claim, differences
+from the source in program, data or size. Variant names are those of the original run. `cnn_epoch` and
+`loaded_mnist_epoch` have changed since: `one_by_one` is now `eager_step`, and `augmented` is now `jitted_step`.
 """
 
 PEERS = """\
 ## Where another library is faster
 
-Cases in which a peer is surely ahead of the fastest of JAX's variants in the same run. Why, as far as that is known, is
-told [suite by suite](../jaxmeter/suites/README.md).
+Cases in which a peer is faster than the fastest JAX variant of the same run, by the 99 % confidence interval and by
+more than the minimum effect. [What the suites show](../jaxmeter/suites/README.md) gives the known causes.
 
 | case | faster | slower | times as fast |
 |---|---|---|---|"""

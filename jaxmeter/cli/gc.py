@@ -30,7 +30,7 @@ def command(
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Remove what is listed; default: only list.")] = False,
 ) -> None:
-    """List or remove old runs, or environments that nothing used for --keep-days days.
+    """Old runs and unused environments are those of more than --keep-days days.
 
     Unfinished runs and other files are kept. Stores are not changed.
     """

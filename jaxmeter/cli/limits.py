@@ -22,13 +22,13 @@ def command(
     old_env: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="Environment variable of the old side of an upgrade, NAME=VALUE; repeatable."
+            metavar="NAME=VALUE", help="Environment variable of an upgrade's old environment, NAME=VALUE; repeatable."
         ),
     ] = None,
     new_env: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="Environment variable of the new side of an upgrade, NAME=VALUE; repeatable."
+            metavar="NAME=VALUE", help="Environment variable of an upgrade's new environment, NAME=VALUE; repeatable."
         ),
     ] = None,
     try_env: Annotated[

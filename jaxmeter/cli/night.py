@@ -61,7 +61,7 @@ def begin_command(
     ] = False,
     anew: Annotated[bool, typer.Option("--anew", help="Abandon a nightly run in progress; its runs are kept.")] = False,
     measuring: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Exit code of the measurement.")
+        list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Options of the measurement.")
     ] = None,
 ) -> None:
     """Choose the runs to compare with, and write what to measure to DIR/.night/measure."""

@@ -106,7 +106,7 @@ Probe = Annotated[
 ]
 Processes = Annotated[
     int | None,
-    typer.Option(min=1, help="Number of timing processes; an interval needs ≥ 3. Default: by the time that is left."),
+    typer.Option(min=1, help="Number of timing processes; an interval needs ≥ 3. Default: as many as the time allows."),
 ]
 Data = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of data sets, for suites that read any.")]
 RunId = Annotated[

@@ -58,17 +58,17 @@ _MEASURED = (
         unit=Unit.LOG_RATIO,
         direction=Direction.HIGHER,
         definition=(
-            "log(baseline variant's time / this variant's time): the median over one process's passes, "
-            "each timing both within the same moment. Peers, launched on their own, are paired by process order "
-            "instead, by each side's time over the calibration loop where both have the same."
+            "log(baseline variant's time / this variant's time): the median over one process's passes. A pass times "
+            "both variants interleaved. Peers have processes of their own: their times, over the same calibration "
+            "loop if both have it, are paired in the order of the processes."
         ),
     ),
     _timed(
         name="return_s",
         title="time until return",
         definition=(
-            "One call until it returns, whether or not its result is ready; taken apart from execution_s. The median "
-            "over one process."
+            "One call until it returns, whether or not its result is ready; measured separately from execution_s. The "
+            "median over one process."
         ),
     ),
     _timed(
@@ -78,9 +78,9 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
         definition=(
-            "A fixed loop of Python in the process that timed the variant, before and after each block: how fast the "
-            "machine's cores were meanwhile. Of a block the slower of both, of a process the median over its blocks; "
-            "none where a device of its own is timed."
+            "A fixed loop of Python in the process that timed the variant, before and after each block: the speed of "
+            "the machine's cores meanwhile. For a block it is the slower of both, for a process the median over its "
+            "blocks. No value if a separate device is timed."
         ),
     ),
     _timed(
@@ -91,8 +91,8 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.MEDIAN,
         definition=(
-            "execution_s of each block divided by the time of the calibration loop next to it, or by calibration_s "
-            f"where a block lasts longer than {SLOW_SPELL_S:g} s: the median over the clean blocks of one process."
+            "execution_s of a block divided by the time of the calibration loop next to it: the median over the clean "
+            f"blocks of one process. Blocks longer than {SLOW_SPELL_S:g} s are divided by calibration_s."
         ),
     ),
     _timed(
@@ -102,8 +102,8 @@ _MEASURED = (
         direction=Direction.NEITHER,
         summary=Summary.LARGEST,
         definition=(
-            "Processor time over wall time of the variant's blocks in one process; the largest, since what disturbs "
-            "it only takes some away."
+            "Processor time over wall time of the variant's blocks in one process. The largest value counts, because "
+            "interference only reduces it."
         ),
     ),
     _timed(
@@ -111,17 +111,17 @@ _MEASURED = (
         title="time alone",
         summary=Summary.MEDIAN,
         definition=(
-            "One call until its result is ready, as execution_s, but in a few blocks of this variant in a row, after "
-            "the passes. The median over one process; none of slow calls, nor where a process times one variant only."
+            "One call until its result is ready, as execution_s, but in a few consecutive blocks of this variant "
+            "after the passes. The median over one process. No value for slow calls, or if a process times one "
+            "variant only."
         ),
     ),
     _timed(
         name="pipelined_s",
         title="pipelined time",
         definition=(
-            "A call in a queue: as many calls as the workload declares are issued one after the other, and the last is "
-            "waited for; the time of all over their number. The median over one process, with whose blocks queues take "
-            "turns."
+            "The time per call in a queue. The workload declares how many calls are issued one after the other; only "
+            "the last is waited for. The median over one process; queues are interleaved with the process's blocks."
         ),
     ),
     _timed(
@@ -130,8 +130,8 @@ _MEASURED = (
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
         definition=(
-            "The time of a call in a row of calls, each waited for, over that of a call in a queue of as many: the "
-            "median over the passes of one process. What waiting for each call costs; 1 where it costs nothing."
+            "The time per call if each call is waited for, over the time per call in a queue of as many calls: the "
+            "median over the passes of one process. It shows the cost of waiting for each call; 1 is no cost."
         ),
     ),
     _compiled(
@@ -233,8 +233,8 @@ _MEASURED = (
         unit=Unit.FLOP,
         definition=(
             "XLA's own count of one device's floating-point operations (`cost_analysis`). XLA counts a loop's body "
-            "once; it counts here as often as it runs. No value where that is not known, or with custom calls or "
-            "conditionals. Transcendental functions are not among them."
+            "once; here it counts as often as it runs. No value if that is unknown, or with custom calls or "
+            "conditionals. Transcendental functions are not included."
         ),
     ),
     _in_program(
@@ -276,8 +276,9 @@ _MEASURED = (
         name="cache_entries",
         title="cache entries",
         definition=(
-            "Entries of the jitted function's own cache after the first call (of a stream, pass). jax keeps one for "
-            "each kind of call that it has seen, and several may share a program: it is no count of compilations."
+            "Entries of the jitted function's own cache after the first call (of a stream, pass). jax keeps one "
+            "entry for each kind of call, and several entries can share a program. So this does not count "
+            "compilations."
         ),
     ),
     _compiled(
@@ -286,8 +287,8 @@ _MEASURED = (
         column="Load",
         detail="executable",
         definition=(
-            "The executable from its bytes (`serialize_executable.deserialize_and_load`), in the process that compiled"
-            " it; nothing is traced, lowered or compiled. Mode `aot` only, after everything else; so the next ones."
+            "The executable from its bytes (`serialize_executable.deserialize_and_load`), in the process that "
+            "compiled it. Nothing is traced, lowered or compiled. Mode `aot` only, after all other stages."
         ),
     ),
     _compiled(
@@ -295,26 +296,26 @@ _MEASURED = (
         title="first call of the executable",
         column="First call",
         detail="executable",
-        definition="The first call of the executable that was loaded, until its result is ready.",
+        definition="The first call of the loaded executable until its result is ready. Mode `aot` only.",
     ),
     _sized(
         name="exported_bytes",
         title="exported program",
         column="Exported",
         detail="size",
-        definition="Size of the program that `jax.export` serialises: StableHLO, not yet compiled.",
+        definition="Size of the program that `jax.export` serialises: StableHLO, not yet compiled. Mode `aot` only.",
     ),
     _compiled(
         name="export_s",
         title="export",
-        definition=("`jax.export.export` and `.serialize` of a function that was traced before; it is lowered again."),
+        definition=("`jax.export.export` and `.serialize` of a traced function; it is lowered again. Mode `aot` only."),
     ),
     _compiled(
         name="exported_load_s",
         title="load of the exported program",
         column="Load",
         detail="exported",
-        definition="`jax.export.deserialize` of these bytes; nothing is compiled yet.",
+        definition="`jax.export.deserialize` of these bytes; nothing is compiled yet. Mode `aot` only.",
     ),
     _compiled(
         name="exported_first_call_s",
@@ -322,16 +323,17 @@ _MEASURED = (
         column="First call",
         detail="exported",
         definition=(
-            "The first call of the program that was loaded, under `jax.jit`, until its result is ready: it is compiled"
-            " with it, persistent cache off."
+            "The first call of the loaded program under `jax.jit` until its result is ready. It includes "
+            "compilation, with the persistent cache off."
         ),
     ),
     _cached(
         name="cold_s",
         title="cold",
         definition=(
-            "First call of the jitted function until its result is ready, in a fresh process that has not compiled it,"
-            " persistent cache off. Making the inputs and one trivial program have been compiled, jax imported."
+            "First call of the jitted function until its result is ready, in a fresh process that has not compiled "
+            "it; persistent cache off. Before it, the process imports jax, makes the inputs and compiles one trivial "
+            "program."
         ),
     ),
     _cached(
@@ -408,8 +410,8 @@ _MEASURED = (
         detail="at its peak",
         definition=(
             "The most memory that the program needs at once on a device, by the compiler's plan: "
-            "`peak_memory_in_bytes`, or arguments + outputs + temporaries - aliased where that leaves out temporaries "
-            "(CPU) or is not reported."
+            "`peak_memory_in_bytes`. If that leaves out temporaries (CPU) or is not reported: arguments + outputs + "
+            "temporaries - aliased."
         ),
     ),
     _planned(
@@ -419,10 +421,7 @@ _MEASURED = (
         detail="of the plan",
         direction=Direction.HIGHER,
         signed=True,
-        definition=(
-            "planned_peak_bytes less that of the same program compiled with all its arguments donated (compiled, not "
-            "run)."
-        ),
+        definition="planned_peak_bytes minus its value with all arguments donated (that program is compiled, not run).",
     ),
     Metric(
         name="measured_peak_bytes",
@@ -434,9 +433,9 @@ _MEASURED = (
         column="A call",
         detail="measured peak",
         definition=(
-            "The most that was held during a call, in a process of its own. Where a device's allocator counts, on the "
-            "first device: the arguments there plus the growth of what it has given, to its peak in the first call. "
-            "Else, on all devices together: the arguments plus the growth of the process's resident memory during a "
+            "The most memory used during a call, in a process of its own. If the device's allocator counts, on the "
+            "first device: the arguments plus the increase of allocated memory up to its peak in the first call. "
+            "Otherwise, on all devices together: the arguments plus the increase of resident memory during a "
             "warmed-up call."
         ),
     ),
@@ -459,10 +458,9 @@ _DERIVED = (
         derive=derived.derive_normalised,
         summary=Summary.TIMING,
         definition=(
-            "over_calibration times the median calibration_s of the run: what a call takes where the machine is as "
-            "fast as in "
-            "the middle of the run, or of that which its times are brought to. In records of before there was an "
-            "over_calibration, execution_s over calibration_s."
+            "over_calibration times the median calibration_s of the run: the time of a call at the run's median "
+            "machine speed. A comparison uses the median of the baseline run. In older records without "
+            "over_calibration, execution_s is divided by calibration_s."
         ),
     ),
     Metric(
@@ -483,8 +481,8 @@ _DERIVED = (
         column="jit pays",
         detail="after",
         definition=(
-            "Calls after which jit has paid for its compilation against eager code, both from a cold process: from the "
-            "fewest to the most that the intervals of speedup, eager call and cold processes allow."
+            "Calls after which the faster calls of jit outweigh its compilation, compared with eager code, both from "
+            "a cold process. The range follows from the intervals of speedup, eager call and cold processes."
         ),
     ),
     Metric(
@@ -515,8 +513,8 @@ _DERIVED = (
         direction=Direction.NEITHER,
         exponent_of="compile_total_s",
         definition=(
-            "p of a + b * n**p through compile_total_s over a sweep of n, a being 0 below 5 sizes: 1 is linear, 2 is "
-            "quadratic. It is of a workload, not of one case."
+            "The exponent p of a + b * n**p, fitted to compile_total_s over the sizes n of a workload; a is 0 below "
+            "5 sizes. 1 is linear, 2 is quadratic."
         ),
     ),
     Metric(
@@ -588,9 +586,9 @@ _DERIVED = (
         derive=traced.derive_device_time,
         summary=Summary.STEPS,
         definition=(
-            "Union of the operations of the busiest device in a step, the median over the captured steps. Of a GPU or "
-            "TPU by the device's own clock. Of a CPU busy_share times execution_s, and none where traced_over_timed is "
-            f"not between {traced.SPED_UP:g} and {traced.SLOWED_DOWN:g}."
+            "Union of the operations of the busiest device in a step: the median over the captured steps. On a GPU "
+            "or TPU, by the device's own clock. On a CPU, busy_share times execution_s; no value if "
+            f"traced_over_timed is not between {traced.SPED_UP:g} and {traced.SLOWED_DOWN:g}."
         ),
     ),
     Metric(
@@ -610,8 +608,8 @@ _DERIVED = (
         derive=traced.derive_slowdown,
         summary=Summary.STEPS,
         definition=(
-            "Median wall time of the captured steps over execution_s: how much tracing slows the program down. Traced "
-            "wall times are no times of the program; a capture gives shares."
+            "Median wall time of the captured steps over execution_s: how much tracing slows the program down. Do "
+            "not use traced wall times as times of the program; a capture gives shares."
         ),
     ),
     Metric(
@@ -622,8 +620,8 @@ _DERIVED = (
         derive=traced.derive_launch_delay,
         summary=Summary.STEPS,
         definition=(
-            "From the beginning of a kernel's launch on the host to its start on the device: the median over the "
-            "kernels of all captured steps. GPUs only."
+            "The time from the start of a kernel launch on the host to the kernel's start on the device: the median "
+            "over the kernels of all captured steps. GPUs only."
         ),
     ),
     Metric(
@@ -634,9 +632,9 @@ _DERIVED = (
         derive=roofline.derive_flops_share,
         summary=Summary.TIMING,
         definition=(
-            "FLOPs of a call, declared or else counted from the program, over device_busy_s of a GPU or TPU or "
-            "execution_s of a CPU, over the peak of the case's devices (environment.peak_flops) in the format that "
-            "products are computed in."
+            "FLOPs of a call over its time, over the peak of the case's devices (environment.peak_flops) for the "
+            "format of products. FLOPs are declared or else counted from the program. The time is device_busy_s of a "
+            "GPU or TPU, or execution_s of a CPU."
         ),
     ),
     Metric(
@@ -647,8 +645,9 @@ _DERIVED = (
         derive=roofline.derive_bandwidth_share,
         summary=Summary.TIMING,
         definition=(
-            "Bytes of a call, declared or else counted from the program, over the same time, over the peak of the "
-            "memory of the case's devices (environment.peak_bytes_per_s)."
+            "Bytes of a call over its time, over the peak memory bandwidth of the case's devices "
+            "(environment.peak_bytes_per_s). Bytes are declared or else counted from the program. The time is "
+            "device_busy_s of a GPU or TPU, or execution_s of a CPU."
         ),
     ),
     Metric(

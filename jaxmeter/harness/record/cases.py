@@ -15,7 +15,7 @@ NATIVE = "native"
 """The mode of a peer: executed as its library does."""
 
 REPLAY = "replay"
-"""The mode of a program that an earlier run has kept: compiled and run once more, beside today's."""
+"""The mode of a program that an earlier run has kept: compiled and run again, interleaved with today's."""
 
 LOCK_STEP = "lock-step"
 """The mode of a variant that an earlier run's environment runs, in a process that takes turns with today's."""
@@ -176,8 +176,8 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
       compiler_options: XLA's options that it is compiled with, by name; in texts secrets are hidden, and home is `~`.
       raises: Name of the error that calling it must raise; then nothing of it is timed.
       traced: Whether it is traced though it is skipped, so that its equations are counted.
-      same_as: Of an A/A control, the variant whose program it is once more; of a replay, the variant that it stands
-        beside. None of what a suite declares.
+      same_as: Of an A/A control, the variant whose program it is once more; of a replay, the variant that it is
+        compared with. None of what a suite declares.
       replays: Of a replay, whose program it is.
     """
 
@@ -211,7 +211,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       config: What its processes set in `jax.config`.
       data: Which data its inputs are, where that depends on what there is.
       data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
-      published: Figures of others that stand beside it.
+      published: Figures of others that are shown next to it.
       reported: Reports that a release of jax changed its time.
       answer: What it answers for its suite; None of all cases but the one that stands for it.
       question: What its suite is there to tell; empty where the suite declares none.
@@ -263,7 +263,7 @@ class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True):
-    """A file kept beside the numbers; `path` is relative to the case's folder.
+    """A file kept next to the numbers; `path` is relative to the case's folder.
 
     Args:
       kind: trace, jaxpr, stablehlo, hlo or jaxexport.

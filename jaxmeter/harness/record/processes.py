@@ -52,7 +52,7 @@ class VariantSamples(msgspec.Struct, frozen=True, kw_only=True):
       cores: Cores that the process could use, by its affinity and by its control groups' quota, which may be of a part.
       isolated_s: Blocks of this variant alone, one after the other, after the passes: the median of each, seconds per
         call.
-      queued_calls: Calls of a queue, and of a row beside it; 0 where none were queued.
+      queued_calls: Calls of a queue, and of a row interleaved with it; 0 where none were queued.
       waited_s, queued_s: Rows of calls that are waited for one by one, and queues, which are waited for once: the
         median of each turn, seconds per call. The two of one place are of one pass.
       compiles_per_call: Programs that every call compiles, within its time and without a persistent cache.
@@ -108,7 +108,7 @@ class CalibrationLoop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a device told of itself at the end of two passes.
+    """What a device reported of itself at the end of two passes.
 
     Args:
       pass_number: The second of the two.

@@ -21,7 +21,7 @@ MOST_COUNTED = 10**9
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """Ratios of equal programs, whose truth is 1: how often they were told apart, and what intervals held.
+    """Ratios of equal programs, whose true value is 1: how often they were called different, which intervals held 1.
 
     Args:
       compared: Ratios that have an interval.
@@ -56,7 +56,7 @@ class SelfTest(msgspec.Struct, frozen=True, kw_only=True):
       processes: Timing processes in all of them.
       shown_confidence, confidence: Of the intervals that are shown, and of those that verdicts go by.
       minimum_effect: The smallest difference worth a verdict.
-      speedups: Of one program over its A/A control, beside each other in the same processes.
+      speedups: Of one program over its A/A control, interleaved in the same processes.
       times: Of one program in two runs, normalised; None where there is no such speed.
     """
 

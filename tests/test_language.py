@@ -1,0 +1,141 @@
+"""The check of the documentation's language: `docs/check_language.py`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+LONG = " ".join(["word"] * 31) + "."
+"""A sentence that is one word too long."""
+
+
+def load_checker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("check_language", CHECKOUT / "docs" / "check_language.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["check_language"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+checker = load_checker()
+RULES = checker.read_rules()
+
+
+def check(markdown: str) -> list[tuple[int, str]]:
+    return [(problem.line, problem.text) for problem in checker.check_page(markdown, RULES)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The canary is slow.", "# A canary", "- A canary", "| a |\n|---|\n| a canary |", "> A canary", "A **canary**."],
+)
+def test_a_word_to_avoid_is_found_with_its_replacement(text: str) -> None:
+    ((_, found),) = check(text)
+
+    assert found == "'canary': use calibration loop"
+
+
+def test_a_problem_has_the_line_of_its_page() -> None:
+    page = "# Title\n\nA line.\nA line with a canary.\n\n| a | b |\n|---|---|\n| c | d |\n| e | a canary |\n"
+
+    assert [line for line, _ in check(page)] == [4, 9]
+
+
+def test_a_phrase_across_two_lines_is_found() -> None:
+    assert check("A time at reference\nspeed.") == [(1, "'reference speed': use normalised time")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Call `canary()` first.",
+        "```sh\necho canary\n```",
+        "    canary",
+        'It prints "canary".',
+        "See docs/canary.md and canary.py.",
+        "[link](canary.md)",
+    ],
+)
+def test_code_file_names_and_quotes_are_not_checked(text: str) -> None:
+    assert check(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["A nightly run.", "A train step.", "A kernel launch.", "A parameter sweep.", "In place."]
+)
+def test_terms_of_the_field_are_allowed(text: str) -> None:
+    assert check(text) == []
+
+
+@pytest.mark.parametrize("page", [LONG, f"- {LONG}", f"| a |\n|---|\n| {LONG} |", f"Short. {LONG} Short."])
+def test_a_long_sentence_is_found_in_paragraphs_items_and_cells(page: str) -> None:
+    ((_, found),) = check(page)
+
+    assert found == "31 words, 30 are allowed: word word word word word word …"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        " ".join(["word"] * 30) + ".",
+        f"```\n{LONG}\n```",
+        f"Call `{LONG}`.",
+        f"# {LONG}",
+        " ".join(["word"] * 20) + ". " + " ".join(["word"] * 20) + ".",
+        f"| {' '.join(['word'] * 20)} | {' '.join(['word'] * 20)} |\n|---|---|\n",
+    ],
+)
+def test_code_headings_and_two_sentences_are_not_one_long_sentence(page: str) -> None:
+    assert check(page) == []
+
+
+def test_every_help_text_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checker, "list_helps", lambda: ["Run only these canaries."])
+
+    ((line),) = checker.check_helps(RULES)
+
+    assert line.endswith(": 'canaries': use calibration loop")
+    assert line.startswith("jaxmeter/cli/")
+
+
+def test_a_help_text_is_found_in_its_file() -> None:
+    path, line = checker.locate_help("Print the version.")
+
+    assert 'help="Print the version."' in (CHECKOUT / path).read_text(encoding="utf8").splitlines()[line - 1]
+
+
+def test_the_help_of_verbs_and_their_options_is_listed() -> None:
+    helps = set(checker.list_helps())
+
+    assert {"Print the version.", "Folder of runs.", "Id of a nightly run in the store."} <= helps
+
+
+def test_a_problem_is_printed_and_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("A canary.\n", encoding="utf8")
+
+    code = checker.main([str(page)])
+
+    assert (code, capsys.readouterr().out) == (1, f"{page}:1: 'canary': use calibration loop\n")
+
+
+def test_a_page_without_a_problem_ends_with_0(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("A calibration loop.\n", encoding="utf8")
+
+    assert checker.main([str(page)]) == 0
+
+
+def test_every_page_to_check_is_there() -> None:
+    pages = checker.list_pages()
+
+    assert {"README.md", "docs/method.md", "benchmarks/README.md", "docs/reference/metrics.md"} <= set(pages)
+    assert not {"docs/published.md", "docs/reference/command.md"} & set(pages)
+    assert [page for page in pages if not (CHECKOUT / page).is_file()] == []
