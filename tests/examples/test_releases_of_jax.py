@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class Machine:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Each run that was made, and what it was measured against."""
-        read = ((dict(zip(words, words[1:], strict=False))) for words in self.commands)
+        read = ((dict(itertools.pairwise(words))) for words in self.commands)
         return [(one["--run-id"], Path(one.get("--against", "")).name) for one in read]
 
 

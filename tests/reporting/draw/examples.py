@@ -213,8 +213,12 @@ def stages() -> Stacks:
 
 def changes() -> Forest:
     """Return five confirmed changes."""
-    rows = (("10 operations, jit", 0.56, "44 % faster [43, 46]"), ("fusion, eager", 1.25, "25 % slower [21, 28]"),
-            ("attention 128, plain", 0.81, "19 % faster [16, 22]"), ("10 operations, loop", 1.11, "11 % slower [7.5, 14]"))  # fmt: skip
+    rows = (
+        ("10 operations, jit", 0.56, "44 % faster [43, 46]"),
+        ("fusion, eager", 1.25, "25 % slower [21, 28]"),
+        ("attention 128, plain", 0.81, "19 % faster [16, 22]"),
+        ("10 operations, loop", 1.11, "11 % slower [7.5, 14]"),
+    )
     return Forest(
         "confirmed changes",
         Axis("change of time", Unit.RATIO, is_log=True),

@@ -34,7 +34,8 @@ def test_a_text_anchored_in_its_middle_is_moved_into_the_image() -> None:
 
     box = canvas.text(99, 20, "at the edge", "label", anchor="middle")
 
-    assert box is not None and box.right <= canvas.width
+    assert box is not None
+    assert box.right <= canvas.width
 
 
 def test_markup_in_texts_titles_and_attributes_is_escaped() -> None:

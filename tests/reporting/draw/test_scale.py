@@ -70,7 +70,9 @@ def test_a_narrow_axis_has_fewer_ticks() -> None:
 def test_a_logarithmic_axis_does_not_show_0() -> None:
     scale = fit([1.0, 100.0], Unit.COUNT, is_log=True)
 
-    assert not scale.shows(0.0) and not scale.shows(float("nan")) and scale.shows(1.0)
+    assert not scale.shows(0.0)
+    assert not scale.shows(float("nan"))
+    assert scale.shows(1.0)
 
 
 def test_the_ticks_of_a_sweep_are_its_sizes() -> None:
