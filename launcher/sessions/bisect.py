@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -173,16 +173,20 @@ def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: 
         say(line)
     say_disk(shell)
     if (slowest := result.most_slower) is not None:
-        say(f"for a bug report, the programs of both releases: {_write_reproduce(neighbours, *slowest)}")
+        for line in _describe_next_steps(neighbours, *slowest):
+            say(line)
     say(f"runs: {asked.out / name}-…; one page of all: nox -s report -- {shlex.join(map(str, runs))}")
     return FINE if result.has_change_point else NO_ANSWER
 
 
-def _write_reproduce(neighbours: Neighbours, step: Step, change: Change) -> str:
-    """Write the command that packs the programs and numbers of both releases of a step."""
-    earlier, later = neighbours.find_pair(step.before, step.after)
-    words = (str(later), "--before", str(earlier), "--case", change["case"], "--variant", change["variant"])
-    return f"nox -s report -- reproduce {shlex.join(words)}"
+def _describe_next_steps(neighbours: Neighbours, step: Step, change: Change) -> Iterator[str]:
+    """Write the commands that compare the programs of both releases of a step, and that pack them for a bug report."""
+    earlier, later = map(str, neighbours.find_pair(step.before, step.after))
+    one = ("--case", change["case"], "--variant", change["variant"])
+    diff, reproduce = (("diff", earlier, later, *one), ("reproduce", later, "--before", earlier, *one))
+    yield f"largest slowdown: {step.after}, compared with {step.before}"
+    yield f"  fusions, layouts and library calls that differ: nox -s report -- {shlex.join(diff)}"
+    yield f"  both programs and their numbers, for a bug report: nox -s report -- {shlex.join(reproduce)}"
 
 
 def _try_variables(result: Walk, neighbours: Neighbours, variables: Mapping[str, str]) -> Sequence[str]:

@@ -297,23 +297,28 @@ def bisected(tmp_path, monkeypatch, capsys):
     return call
 
 
-def test_the_command_that_packs_a_bug_report_names_the_runs_of_the_largest_slowdown(bisected, tmp_path):
+def test_commands_about_the_largest_slowdown_name_the_runs_of_its_two_releases(bisected, tmp_path):
     machine = Machine(findings={"0.9.1": [time("slower", 1.5)], "0.9.2": [time("slower", 2.0)]})
 
     _, _, said = bisected(machine)
 
-    (line,) = [line for line in said.splitlines() if "reproduce" in line]
-    words = shlex.split(line[line.index("nox") :])
-    assert words[4:] == [
-        *("reproduce", str(tmp_path / "it-0.9.2-against-0.9.1"), "--before", str(tmp_path / "it-0.9.1-against-0.9.0")),
-        *("--case", "scan", "--variant", "scan:jit"),
-    ]
+    earlier, later = str(tmp_path / "it-0.9.1-against-0.9.0"), str(tmp_path / "it-0.9.2-against-0.9.1")
+    variant = ["--case", "scan", "--variant", "scan:jit"]
+    assert read_command(said, "diff") == [earlier, later, *variant]
+    assert read_command(said, "reproduce") == [later, "--before", earlier, *variant]
+
+
+def read_command(said, verb):
+    """The arguments of the only `nox -s report -- VERB …` among the lines."""
+    (found,) = [line.partition(f"nox -s report -- {verb} ")[2] for line in said.splitlines() if f"-- {verb} " in line]
+    return shlex.split(found)
 
 
 def test_without_a_slower_step_there_is_nothing_to_report(bisected):
     _, _, said = bisected(Machine(findings={"0.9.1": [time("faster", 0.5)]}))
 
     assert "reproduce" not in said
+    assert "-- diff" not in said
 
 
 def test_a_change_point_ends_with_0_and_names_the_page_of_all_runs(bisected, tmp_path):
