@@ -17,7 +17,7 @@ CONFIRMED = ("slower", "faster")
 OPEN = ("inconclusive", "suspected slower", "suspected faster")
 """Findings about a time that more processes may decide."""
 
-LARGE_FACTOR = 1.1
+LARGE_FACTOR = 1.2
 """A step that is inconclusive is measured again if its interval reaches this factor, or one over it. Smaller changes
 are rarely why somebody walks over years of releases, and a second attempt takes twice as long as the first one."""
 

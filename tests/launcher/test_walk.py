@@ -164,9 +164,9 @@ def test_a_total_that_cannot_be_measured_leaves_the_steps():
 
 
 @pytest.mark.parametrize(
-    ("factor", "width", "attempts"), [(1.01, 0.08, 1), (1.01, 0.1, 2), (0.99, 0.07, 1), (0.99, 0.09, 2)]
+    ("factor", "width", "attempts"), [(1.02, 0.17, 1), (1.02, 0.19, 2), (0.99, 0.15, 1), (0.99, 0.17, 2)]
 )
-def test_an_inconclusive_step_is_measured_again_only_if_a_change_of_a_tenth_is_not_excluded(factor, width, attempts):
+def test_an_inconclusive_step_is_measured_again_only_if_a_factor_of_1_2_is_not_excluded(factor, width, attempts):
     machine = Machine({(0, 1): [time("inconclusive", factor, width)]})
 
     walk(RELEASES[:2], machine, ignore)
