@@ -1,14 +1,14 @@
 """The sessions to jaxmeter: measure, report, and keep the code in order. Arguments follow two dashes.
 
 nox -s cpu -- --quick                  measure, and report on the run
-nox -s self-test                       how often this machine's numbers err
-nox -s doctor                          what is fine here, what spoils measurements, what to do
+nox -s self-test                       how often this machine's numbers are wrong
+nox -s doctor                          what disturbs measurements on this machine, and the remedy
 nox -s report -- results/RUN           report on a run once more
 nox -s report -- export results/*      the same as a table: --to csv, json or google-benchmark
 nox -s report -- diff A B --case NAME  what changed between the programs of two runs
 nox -s compare -- results/A results/B  what changed between two runs
-nox -s gate -- results/RUN             measure beside a run, and judge: 0 passed, 1 slower, 3 no answer
-nox -s nightly -- --store s3://bucket/team  measure, push, judge against earlier nights, report: for a schedule
+nox -s gate -- results/RUN             measure interleaved with a run: 0 passed, 1 slower, 3 no answer
+nox -s nightly -- --store s3://bucket/team  measure, push, compare with earlier runs, report: for a schedule
 nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick  what an upgrade changes
 nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME  which releases changed it
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
@@ -84,7 +84,7 @@ for row in BACKENDS.values():
 
 @nox.session(name="self-test")
 def self_test(session: nox.Session) -> None:
-    """How often this machine's numbers err, in 20 minutes; later runs tell it: nox -s self-test -- --backend gpu."""
+    """Measure how often this machine's numbers are wrong, in 20 minutes: nox -s self-test -- --backend gpu."""
     with report_usage_errors():
         backend, rest = read_backend(session.posargs)
         end(measure(NoxShell(session), backend, rest, plan_self_test))
@@ -92,7 +92,7 @@ def self_test(session: nox.Session) -> None:
 
 @nox.session
 def report(session: nox.Session) -> None:
-    """Report on runs that are there already: nox -s report -- results/RUN; or export, history, push, gc, diff A B."""
+    """Report on recorded runs: nox -s report -- results/RUN; or export, history, push, gc, diff A B."""
     shell = NoxShell(session)
     shell.install(choose_lock(session.posargs))
     verb = () if session.posargs[:1] in VERBS else ("report",)
@@ -101,31 +101,31 @@ def report(session: nox.Session) -> None:
 
 @nox.session
 def compare(session: nox.Session) -> None:
-    """What changed between two runs: nox -s compare -- results/A results/B --fail-on suspected."""
+    """Compare two runs: nox -s compare -- results/A results/B --fail-on suspected."""
     answer(lambda: compare_runs(NoxShell(session), session.posargs))
 
 
 @nox.session
 def gate(session: nox.Session) -> None:
-    """Measure what a run measured, beside its programs, and judge: nox -s gate -- results/RUN --budgets FILE."""
+    """Measure again, interleaved with a run's programs, and judge: nox -s gate -- results/RUN --budgets FILE."""
     answer(lambda: pass_gate(NoxShell(session), session.posargs))
 
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Measure, push, judge against earlier nights, report; for a schedule: nox -s nightly -- --store s3://bucket/team."""
+    """Measure, push, compare with earlier runs, report; for a schedule: nox -s nightly -- --store s3://bucket/team."""
     answer(lambda: pass_night(NoxShell(session), session.posargs))
 
 
 @nox.session
 def upgrade(session: nox.Session) -> None:
-    """What an upgrade changes, both in lock-step: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick."""
+    """Compare two environments in lock-step: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick."""
     answer(lambda: compare_environments(NoxShell(session), session.posargs))
 
 
 @nox.session
 def bisect(session: nox.Session) -> None:
-    """Which releases changed a case: nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME."""
+    """Find the releases that changed a case: nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME."""
     answer(lambda: bisect_releases(NoxShell(session), session.posargs))
 
 
@@ -143,7 +143,7 @@ def traces(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def doctor(session: nox.Session) -> None:
-    """What is fine on this machine, what spoils measurements, what to do: nox -s doctor -- gpu."""
+    """Report what disturbs measurements on this machine, and the remedy: nox -s doctor -- gpu."""
     with report_usage_errors():
         end(examination.examine(session.posargs, os.environ, CHECKOUT))
 
@@ -164,7 +164,7 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def schedule(session: nox.Session) -> None:
-    """What starts a night by itself: nox -s schedule -- systemd --store s3://team-bucket/nightly --machine NAME."""
+    """Write a schedule of nightly runs: nox -s schedule -- systemd --store s3://team-bucket/nightly --machine NAME."""
     with report_usage_errors():
         write_asked_schedule(session.posargs, look_here(CHECKOUT))
 
@@ -208,7 +208,7 @@ def suites(session: nox.Session) -> None:
 
 @nox.session
 def releases(session: nox.Session) -> None:
-    """Older releases of jax beside today's. Installs five of them, 2.5 GB, which stay in .nox/environments."""
+    """Compare older releases of jax with today's. Installs five, 2.5 GB, which stay in .nox/environments."""
     NoxShell(session).install("dev")
     session.run("python", "-m", "pytest", "-m", "releases", *SIDE_BY_SIDE, "--dist", "loadgroup", *session.posargs)
 
@@ -222,7 +222,7 @@ def cloud(session: nox.Session) -> None:
 
 @nox.session
 def torch(session: nox.Session) -> None:
-    """What needs PyTorch, which is set beside JAX in some suites. Downloads 3.3 GB; needs a C++ compiler."""
+    """Tests of suites that compare JAX with PyTorch. Downloads 3.3 GB; needs a C++ compiler."""
     NoxShell(session).install("dev", "cpu-torch")
     session.run("python", "-m", "pytest", "-m", "torch", *session.posargs)
 

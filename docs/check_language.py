@@ -20,7 +20,13 @@ CHECKOUT = Path(__file__).parents[1]
 RULES = CHECKOUT / "docs" / "language.toml"
 COMMANDS = "jaxmeter/cli"
 
-SINGLE_PAGES = ("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "jaxmeter/suites/README.md")
+SINGLE_PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "benchmarks/README.md",
+    "examples/README.md",
+    "jaxmeter/suites/README.md",
+)
 UNCHECKED_PAGES = (
     "docs/_build/",  # the built site
     "docs/published.md",  # quotes claims of other authors

@@ -22,6 +22,7 @@ LINKING = [
     *CHECKED,
     CHECKOUT / "CHANGELOG.md",
     CHECKOUT / "benchmarks" / "README.md",
+    CHECKOUT / "examples" / "README.md",
     CHECKOUT / "jaxmeter" / "suites" / "README.md",
 ]
 INCLUDING = re.compile(r"\{(?:literalinclude|include)\} (\S+)")
