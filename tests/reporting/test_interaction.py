@@ -153,11 +153,13 @@ def test_a_case_shows_its_speed_by_another_quantity(page, report):
     assert card.locator("figure:visible").get_attribute("data-quantity") is None
 
 
-def test_a_card_is_copied_as_markdown_with_a_link_and_all_values(page):
+def test_a_card_is_copied_as_markdown_with_a_link_all_values_and_what_it_was_measured_on(page):
     press(page, "Copy Markdown")
 
-    question, *_, values = page.evaluate("window.copied").strip().split("\n\n")
+    question, *_, values, context = page.evaluate("window.copied").strip().split("\n\n")
 
+    assert "JAX" in context
+    assert page.locator(".devices > span").first.inner_text().split()[1] in context
     assert question.startswith("**[")
     assert "](<report.html#" in question
     assert "file:" not in question

@@ -381,7 +381,7 @@
     }
   }
 
-  // The question, its answer, and the value of each mark.
+  // The question, its answer, the value of each mark, and what it was measured on.
   function writeMarkdown(card) {
     const clean = (text) => text.trim().replace(/[ \n]+/g, " ").replace(/[\\`*_<]/g, "\\$&");
     const { href } = card.querySelector("h2 a, h3 a") ?? location;
@@ -390,7 +390,8 @@
     const said = [...card.querySelectorAll(".said")].map((one) => clean(one.textContent));
     const values = [...findShown(card).querySelectorAll(".m")].map((mark) => `- ${clean(getWords(mark))}`);
     const question = `**[${clean(card.querySelector("h2, h3").textContent)}](<${target}>)**`;
-    return `${[question, ...said, values.join("\n")].join("\n\n")}\n`;
+    const context = clean(listLines(card).notes.join(" · "));
+    return `${[question, ...said, values.join("\n"), context].join("\n\n")}\n`;
   }
 
   // What HTML that was just unpacked needs.
