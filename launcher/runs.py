@@ -37,7 +37,7 @@ PROGRAMS = ("--probe", "compilation", "--probe", "memory")
 """How to measure what an environment tells by itself, without the time of a call."""
 
 CAPTURE = ("--probe", "trace")
-"""How to record which operations take the time. A release before 0.8 records that it cannot."""
+"""How to record which operations take the time. A release before 0.7.2 records that it cannot."""
 
 EXACT = (*PROGRAMS, "--processes", "1")
 """How to measure what follows from programs alone."""

@@ -275,8 +275,7 @@ def _is_worth_a_second_attempt(change: Change) -> bool:
     if change["finding"] != "inconclusive":
         return change["finding"] in OPEN
     low, high = _find_bounds(change)
-    is_narrow = low is not None and high is not None and low * LARGE_FACTOR > 1 > high / LARGE_FACTOR
-    return not is_narrow
+    return low is None or high is None or low <= 1 / LARGE_FACTOR or high >= LARGE_FACTOR
 
 
 def _find_bounds(change: Change) -> tuple[float | None, float | None]:

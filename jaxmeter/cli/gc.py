@@ -20,7 +20,7 @@ from jaxmeter.reporting.store.captures import OPTION
 
 def command(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of runs on this machine.")] = Path("results"),
-    keep_days: Annotated[int, typer.Option(metavar="N", min=0, help="Keep runs that are younger than this.")] = 30,
+    keep_days: Annotated[int, typer.Option(metavar="N", min=0, help="Keep what was made or used in N days.")] = 30,
     pushed_to: Annotated[
         str | None, typer.Option(metavar="URL", help="Keep runs that this store does not hold completely.")
     ] = None,

@@ -81,8 +81,8 @@ def begin_command(
     for note in begun.notes:
         complain(note, "warning")
     verb = "goes on" if begun.goes_on else "begins"
-    beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.night.beside) or "nothing"
-    _say(f"the nightly run of {begun.night.run} {verb}, beside {beside}")
+    beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.night.beside) or "no earlier run"
+    _say(f"the nightly run of {begun.night.run} {verb}; it is compared with {beside}")
 
 
 @app.command("suspects")

@@ -287,18 +287,6 @@ def _fixed(value: float, decimals: int) -> str:
     return f"−{text}" if rounded < 0 else text
 
 
-def short_time(seconds: float) -> str:
-    """`10 µs`: for axis ticks, which are powers of ten."""
-    size, unit = _time_unit(seconds, DIGITS)
-    return f"{seconds / size:.3g}{SPACE}{unit}"
-
-
 def short_count(number: float) -> str:
     """`10 000`, from a million on `1e6`: for axis ticks."""
     return f"{number:.0e}".replace("e+0", "e").replace("e+", "e") if number >= 1e6 or number < 1 else count(number)
-
-
-def short_memory(size_bytes: float) -> str:
-    """`16 KiB`: for axis ticks, which are powers of four."""
-    size, unit = next((one for one in _MEMORY_UNITS if size_bytes >= one[0]), _MEMORY_UNITS[-1])
-    return f"{size_bytes / size:.3g}{SPACE}{unit}"

@@ -79,7 +79,7 @@ def check_nights(verdicts, said, bucket):
     first, second, third = (one["run"] for one in verdicts)
     assert [one["good"] for one in verdicts] == [True, True, False], said
     assert [(one["role"], one["baseline"]) for one in verdicts[2]["baselines"]] == [("last", second), ("pinned", first)]
-    slower = f"Failed beside {second} (last good) and {first} (pinned): {week.SLOWED} chain:jit slower"
+    slower = f"Failed, compared with {second} (last good) and {first} (pinned): {week.SLOWED} chain:jit slower"
     assert slower in said[2]
     store = open_store(bucket)
     assert {f"{one}.json" for one in (first, second, third)} <= set(store.list_files("verdicts"))

@@ -213,11 +213,6 @@ def test_a_number_that_may_be_whole_is_written_whole_where_it_is(value, text):
     assert plain(numbers.number(value)) == text
 
 
-@pytest.mark.parametrize(("size", "text"), [(1, "1 B"), (4096, "4 KiB"), (2**34, "16 GiB"), (2**62, "4.19e+06 TiB")])
-def test_a_tick_of_memory_is_short(size, text):
-    assert plain(numbers.short_memory(size)) == text
-
-
 # Where one form ends and the next begins
 
 
@@ -367,13 +362,6 @@ def test_a_difference_of_counts_has_its_sign(difference, text):
 @pytest.mark.parametrize(("value", "text"), [(-0.5, "−0.5"), (-12_345, "−12 345"), (0, "0"), (1 / 3, "0.333333")])
 def test_a_number_that_is_not_whole_has_six_digits(value, text):
     assert plain(numbers.number(value)) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(10.0, "10 s"), (1e-2, "10 ms"), (1e-5, "10 µs"), (1e-9, "1 ns"), (1e-10, "0.1 ns")]
-)
-def test_a_tick_of_time_is_short(seconds, text):
-    assert plain(numbers.short_time(seconds)) == text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def draw(figure: Figure, width: int) -> Markup:
     """Return the SVG of a figure.
 
     Args:
-      width: In pixels; a figure is drawn anew for each width, never scaled.
+      width: In pixels; each width has a drawing of its own; none is scaled.
     """
     match figure:
         case Points():

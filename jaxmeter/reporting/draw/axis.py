@@ -32,9 +32,9 @@ def draw_y_axis(canvas: Canvas, scale: Scale, left: float, right: float) -> None
 
 
 def draw_limit(canvas: Canvas, x: float, top: float, bottom: float, text: str) -> None:
-    """Draw a dashed vertical line with its name above."""
+    """Draw a dashed vertical line. Its name ends above it, since a column of notes may begin right of it."""
     canvas.line(x, top, x, bottom, "limit")
-    canvas.text(x, top - 3, text, "label b", anchor="middle")
+    canvas.text(x, top - 3, text, "label b", anchor="end")
 
 
 def draw_level_name(canvas: Canvas, right: float, y: float, text: str, rooms: tuple[float, ...]) -> None:

@@ -42,15 +42,15 @@ def write_outcome(night: Night, run: RunRecord, judged: Sequence[Judged], busy: 
     """One sentence: failed, no answer, passed, or nothing to compare with."""
     if not judged:
         return _write_alone(night, run, busy)
-    beside = f"beside {' and '.join(name_beside(one) for one in judged)}"
+    compared = f"compared with {' and '.join(name_beside(one) for one in judged)}"
     worst = list(_unique(change for one in judged for change in one.judgement.regressions))
     if worst:
-        return f"Failed {beside}: {_name_some(worst)}"
+        return f"Failed, {compared}: {_name_some(worst)}"
     obstacles = [words for one in judged for words in _list_obstacles(one)]
     if obstacles:
-        return f"No answer {beside}: {'; '.join(dict.fromkeys(obstacles))}"
+        return f"No answer, {compared}: {'; '.join(dict.fromkeys(obstacles))}"
     no_baseline = f"; too busy for later nightly runs to be compared with it: {busy}" if busy else ""
-    return f"Passed {beside}: {describe_changes(judged[0].changes)}{no_baseline}"
+    return f"Passed, {compared}: {describe_changes(judged[0].changes)}{no_baseline}"
 
 
 def _write_alone(night: Night, run: RunRecord, busy: str) -> str:

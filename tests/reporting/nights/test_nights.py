@@ -387,7 +387,7 @@ def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, ou
     store = ask("any").store
     code, said, _ = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
     run_id = read_night(out).run
-    assert (code, said) == (0, f"the nightly run of {run_id} begins, beside nothing\n")
+    assert (code, said) == (0, f"the nightly run of {run_id} begins; it is compared with no earlier run\n")
     samples.write_run(out / run_id, plain(run_id))
     assert call("suspects", "--out", out) == (0, "", "")
 
