@@ -39,6 +39,7 @@ from launcher.prefetch import build_asked_images, download_asked_wheels
 from launcher.runs import new_run_id, plan_run, plan_self_test
 from launcher.sessions.bisect import bisect_releases
 from launcher.sessions.gate import pass_gate
+from launcher.sessions.marked_tests import ANY_PROCESS, SIDE_BY_SIDE, select_tests
 from launcher.sessions.measuring import measure
 from launcher.sessions.nightly import pass_night
 from launcher.sessions.schedule import look_here, write_asked_schedule
@@ -57,9 +58,6 @@ VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["repro
 """What `nox -s report` passes on as it is."""
 HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""
-
-SIDE_BY_SIDE = ("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile")
-"""Tests on up to four cores; those of a file share what they made, so they stay together."""
 
 # After Ctrl-C the harness ends the call in progress, writes the case and removes its processes.
 INTERRUPT_TIMEOUT_S = 20
@@ -180,7 +178,7 @@ def tests(session: nox.Session) -> None:
 def container(session: nox.Session) -> None:
     """Real images, really run. Needs an engine and up to 25 GB of disk."""
     NoxShell(session).install("dev")
-    session.run("python", "-m", "pytest", "-m", "container", *session.posargs)
+    run_tests(session, "container")
 
 
 @nox.session
@@ -196,42 +194,49 @@ def page(session: nox.Session) -> None:
     """The page in a browser and by html-validate. Needs Chromium and npm."""
     NoxShell(session).install("dev")
     session.run("npm", "ci", "--prefix", HTML_VALIDATE, external=True, silent=True)
-    session.run("python", "-m", "pytest", "-m", "page or browser", *SIDE_BY_SIDE, *session.posargs)
+    run_tests(session, "page", "browser", options=SIDE_BY_SIDE)
 
 
 @nox.session
 def suites(session: nox.Session) -> None:
     """Every suite, really run: each implementation in its smallest case, and a wrong one that must be caught."""
     NoxShell(session).install("dev")
-    session.run("python", "-m", "pytest", "-m", "suites", *SIDE_BY_SIDE, "--dist", "load", *session.posargs)
+    run_tests(session, "suites", options=ANY_PROCESS)
 
 
 @nox.session
 def releases(session: nox.Session) -> None:
     """Compare older releases of jax with today's. Installs five, 2.5 GB, which stay in .nox/environments."""
     NoxShell(session).install("dev")
-    session.run("python", "-m", "pytest", "-m", "releases", *SIDE_BY_SIDE, "--dist", "loadgroup", *session.posargs)
+    run_tests(session, "releases", options=ANY_PROCESS)
 
 
 @nox.session
 def cloud(session: nox.Session) -> None:
     """Runs in buckets, of servers that it starts: pushed, read back, broken off, fought for."""
     NoxShell(session).install("cloud")
-    session.run("python", "-m", "pytest", "-m", "cloud", *session.posargs)
+    run_tests(session, "cloud")
 
 
 @nox.session
 def torch(session: nox.Session) -> None:
     """Tests of suites that compare JAX with PyTorch. Downloads 3.3 GB; needs a C++ compiler."""
     NoxShell(session).install("dev", "cpu-torch")
-    session.run("python", "-m", "pytest", "-m", "torch", *session.posargs)
+    run_tests(session, "torch")
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build the documentation site in docs/_build/html; every warning is an error. The build needs no network."""
-    NoxShell(session).install("docs")
-    session.run("python", "-m", "sphinx", "-W", "-b", "html", "docs", "docs/_build/html", *session.posargs)
+    """Build the site in docs/_build/html; -- --update first makes all shown outputs and pictures, in 20 minutes."""
+    if session.posargs == ["--update"]:
+        NoxShell(session).install("dev")
+        session.run("python", "docs/outputs.py")
+        session.run("python", "docs/pictures.py")
+    elif session.posargs:
+        session.error(f"docs takes --update only, not {' '.join(session.posargs)}")
+    else:
+        NoxShell(session).install("docs")
+    session.run("python", "-m", "sphinx", "-W", "-b", "html", "docs", "docs/_build/html")
 
 
 @nox.session
@@ -257,6 +262,11 @@ def lock(session: nox.Session) -> None:
     session.run("uv", "lock", *session.posargs)
     for _, command in list_exports():
         session.run(*command)
+
+
+def run_tests(session: nox.Session, *marks: str, options: Sequence[str] = ()) -> None:
+    """Run the tests with one of some marks."""
+    session.run("python", "-m", "pytest", *options, *select_tests(marks, session.posargs, CHECKOUT))
 
 
 class NoxShell:

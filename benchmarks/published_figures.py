@@ -85,7 +85,7 @@ def choose_told(claims: Iterable[Judged]) -> list[Judged]:
     chosen: dict[tuple[str, str], Judged] = {}
     for one in sorted(claims, key=lambda one: one.run.manifest.started):
         key = (_name_case(one), f"{one.claim.source} {one.claim.timed} {write_theirs(one)}")
-        if key not in chosen or one.verdict is not Verdict.UNTOLD or chosen[key].verdict is Verdict.UNTOLD:
+        if key not in chosen or one.verdict is not Verdict.UNDECIDED or chosen[key].verdict is Verdict.UNDECIDED:
             chosen[key] = one
     return [chosen[key] for key in sorted(chosen)]
 

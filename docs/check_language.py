@@ -1,4 +1,4 @@
-"""Checks the language of the documentation and of the command line's help: `python docs/check_language.py [FILE...]`.
+"""Checks the language of documentation, help texts, Python API and messages: `python docs/check_language.py [FILE...]`.
 
 Prints FILE:LINE for every word that docs/language.toml replaces and for every sentence that is too long. Exits with 1
 if it finds any. `nox -s lint` runs it.
@@ -6,11 +6,14 @@ if it finds any. `nox -s lint` runs it.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +30,33 @@ SINGLE_PAGES = (
     "examples/README.md",
     "jaxmeter/suites/README.md",
 )
+REPORT = "examples/cpu.html"
+"""The report whose texts are checked: those of all suites are in it."""
+
+PACKED = re.compile(r'<script type="text/plain" id="(?:index|chunk-\d+)">(.*?)</script>')
+TEXTS = {"p", "li", "th", "td", "h1", "h2", "h3", "summary", "caption", "small", "text", "title"}
+"""Elements of a report whose text is checked."""
+
+CELLS = {"td", "th"}
+"""Those that end without an end tag: where the next begins, or their row ends."""
+
+CODE = {"code", "pre", "style", "script"}
+"""Elements of a report in which nothing is checked."""
+
 UNCHECKED_PAGES = (
     "docs/_build/",  # the built site
     "docs/published.md",  # quotes claims of other authors
     "docs/reference/command.md",  # made from the help texts, which are checked at their source
 )
 
+PROGRAMS = ("jaxmeter", "launcher")
+"""Folders of programs whose messages are checked."""
+
 UNCHECKED_TEXT = re.compile(r'`[^`]*`|"[^"]*"|“[^”]*”')
 """Code, and quoted output."""
 SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bal)[.!?][\"')\]]*\s+")
+DOCSTRING_PART = re.compile(r"\n\s*\n|\n\s*(?=\w+:(?:\s|$))")
+"""What separates the paragraphs of a docstring and its entries of arguments."""
 WHOLE_WORDS = r"(?<![\w./-]){}(?![\w/-]|\.\w)"
 """A pattern outside of names of files and of hyphenated words."""
 
@@ -181,15 +202,120 @@ def check_helps(rules: Rules) -> Iterator[str]:
             yield f"{path}:{line}: {problem.text}"
 
 
+def list_docstrings() -> Iterator[tuple[str, str]]:
+    """Yield the name and the docstring of everything that the package exports."""
+    import jaxmeter
+
+    for name in jaxmeter.__all__:
+        item = getattr(jaxmeter, name)
+        yield name, inspect.getdoc(item) or ""
+        if inspect.isclass(item):
+            for method, value in vars(item).items():
+                if not method.startswith("_") and (callable(value) or isinstance(value, property | classmethod)):
+                    yield f"{name}.{method}", inspect.getdoc(getattr(item, method)) or ""
+
+
+def check_docstrings(rules: Rules) -> Iterator[str]:
+    """Yield a line for each problem in the docstrings of the Python API."""
+    for name, docstring in list_docstrings():
+        for part in DOCSTRING_PART.split(docstring):
+            for problem in check_block(Block(part, 1), rules):
+                yield f"jaxmeter.{name}: {problem.text}"
+
+
+class ReportReader(HTMLParser):
+    """Collects the texts of a report, in `blocks`."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.blocks: list[Block] = []
+        self._open: list[list[str]] = []
+        self._code = 0
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        """Open a text, or code in one; a cell closes the one before it, which has no end tag."""
+        self._code += tag in CODE
+        if tag in CELLS:
+            self._close_cell()
+        if tag in TEXTS:
+            self._open.append([tag, ""])
+
+    def handle_endtag(self, tag: str) -> None:
+        """Keep a text that ends."""
+        self._code -= tag in CODE
+        if tag == "tr":
+            self._close_cell()
+        elif tag in TEXTS and self._open:
+            self._close()
+
+    def _close_cell(self) -> None:
+        if self._open and self._open[-1][0] in CELLS:
+            self._close()
+
+    def _close(self) -> None:
+        _, text = self._open.pop()
+        self.blocks += [Block(part, self.getpos()[0]) for part in text.split("; ")]  # of lists in a cell
+
+    def handle_data(self, data: str) -> None:
+        """Add to the innermost text."""
+        if self._open:
+            self._open[-1][1] += "`…`" if self._code else data
+
+
+def check_report(html: str, rules: Rules) -> Iterator[Problem]:
+    """Yield the words to avoid in a report, in what it unpacks, too. Names of implementations are not checked."""
+    from jaxmeter.reporting.render.pack import unpack
+
+    index, *chunks = map(unpack, PACKED.findall(html))
+    names = {name.partition(":")[0] for name in index["columns"]["variant"]["words"]}
+    names |= {name.replace("_", " ") for name in names}
+    names_here = re.compile(WHOLE_WORDS.format("|".join(map(re.escape, sorted(names, key=len, reverse=True)))))
+    pieces = (text for chunk in chunks for text in chunk.values())
+    seen = set()
+    for block in (block for text in (html, *pieces) for block in ReportReader(text).blocks):
+        if block.text not in seen:
+            seen.add(block.text)
+            text = names_here.sub("`…`", block.text)
+            yield from check_block(Block(text, block.line), rules)
+
+
+def list_messages(program: str) -> Iterator[Block]:
+    """Yield the texts of a program that are no docstrings: what it prints, raises and writes into reports."""
+    tree = ast.parse(program)
+    skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    skipped |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    texts = [
+        node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in skipped
+    ]
+    for node in sorted(texts, key=lambda node: node.lineno):
+        if isinstance(node, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
+            yield Block("".join(map(str, parts)), node.lineno, is_heading=True)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield Block(node.value, node.lineno, is_heading=True)
+
+
+def check_messages(rules: Rules) -> Iterator[str]:
+    """Yield a line for each word to avoid in the messages of the programs."""
+    for folder in PROGRAMS:
+        for path in sorted((CHECKOUT / folder).rglob("*.py")):
+            for block in list_messages(path.read_text(encoding="utf8")):
+                for problem in check_block(block, rules):
+                    yield f"{path.relative_to(CHECKOUT).as_posix()}:{problem.line}: {problem.text}"
+
+
 def main(names: Sequence[str]) -> int:
-    """Check the named pages, or all pages and help texts; return the exit code."""
+    """Check the named pages, or all pages, help texts, docstrings and messages; return the exit code."""
     rules = read_rules()
     lines = []
     for name in names or list_pages():
         problems = check_page((CHECKOUT / name).read_text(encoding="utf8"), rules)
         lines += [f"{name}:{problem.line}: {problem.text}" for problem in problems]
     if not names:
-        lines += check_helps(rules)
+        lines += [*check_helps(rules), *check_docstrings(rules), *check_messages(rules)]
+        report = (CHECKOUT / REPORT).read_text(encoding="utf8")
+        lines += [f"{REPORT}:{problem.line}: {problem.text}" for problem in check_report(report, rules)]
     for line in lines:
         print(line)
     return 1 if lines else 0

@@ -23,12 +23,67 @@ from jaxmeter.reporting.view.sections.method import GLOSSARY
 FOLDER = "reference"
 
 EXIT_CODES = (
-    ("0", "The command did what it was asked to do."),
-    ("1", "A comparison confirmed a regression."),
+    ("0", "Success. For a comparison: no regression. For `nox -s bisect`: a change was found."),
+    ("1", "Regression: a confirmed slowdown beyond its budget, or more memory or counts than a budget allows."),
     ("2", "Wrong usage, or input that cannot be used. Nothing was measured."),
-    ("3", "Incomplete: a case failed, is wrong, timed out or was lost, or a store could not be reached."),
+    ("3", "Incomplete, or no answer: see below. Also each unexpected error, and a store that cannot be reached."),
     ("130", "Interrupted. What was measured is kept; `--resume` continues."),
 )
+
+EXIT_CODES_OF_COMMANDS = (
+    ("`jaxmeter run`, `nox -s cpu`, `gpu`, `tpu`", "–", "", "A case failed, is wrong, timed out or was lost."),
+    (
+        "`jaxmeter self-test`, `nox -s self-test`",
+        "–",
+        "",
+        "Something was not measured, or fewer than two runs are whole.",
+    ),
+    (
+        "[`compare`](../comparing.md#two-runs)",
+        "A regression. With `--fail-on suspected` also a suspected slowdown.",
+        "",
+        "Nothing can be compared, or something failed or is gone.",
+    ),
+    (
+        "[`gate`](../comparing.md#gate)",
+        "A regression.",
+        "",
+        "No answer: something failed or is gone, a suspect is undecided, or too few times have a finding.",
+    ),
+    (
+        "[`nox -s nightly`](../operations.md#what-a-nightly-run-does)",
+        "A regression.",
+        "",
+        "No answer, or a store that cannot be reached. The same command continues.",
+    ),
+    (
+        "[`nox -s upgrade`](../upgrading.md)",
+        "A regression.",
+        "An environment cannot be made.",
+        "Something was not measured or not compared.",
+    ),
+    (
+        "[`nox -s bisect`](../upgrading.md#which-release)",
+        "–",
+        "A release does not exist, or the good one cannot be measured.",
+        "No change point is confirmed, or the bad release does not differ from the good one.",
+    ),
+    (
+        "[`jaxmeter trace`](../how_to/read_a_capture.md)",
+        "–",
+        "No capture can be read.",
+        "A [fatal finding](../where-the-time-goes.md#findings).",
+    ),
+    ("`nox -s doctor`", "–", "The backend cannot be measured here.", ""),
+    ("`jaxmeter runtime`", "–", "", "The new run would use another Python or image."),
+    (
+        "`report`, `export`, `diff`, `reproduce`, `history`, `push`, `fetch`, `gc`",
+        "–",
+        "Nothing can be read, or a file cannot be written.",
+        "",
+    ),
+)
+"""Command, and what its codes 1, 2 and 3 mean where EXIT_CODES does not say it."""
 
 
 def setup(app: Any) -> dict[str, Any]:
@@ -75,8 +130,17 @@ def _write_verb(name: str, command: Any) -> list[str]:
 
 
 def _list_params(command: Any) -> list[str]:
-    rows = [(_write_param(one), _clean(one.help)) for one in command.params if getattr(one, "help", "")]
+    rows = [(_write_param(one), _write_help(one)) for one in command.params if getattr(one, "help", "")]
     return [*_write_table(("Argument or option", "Meaning"), rows), ""] if rows else []
+
+
+def _write_help(param: Any) -> str:
+    """Return the help of an option, with its default as the terminal shows it."""
+    text = _clean(param.help)
+    if param.required:
+        return f"{text} Required." if param.param_type_name == "option" else text
+    has_value = param.default not in (None, "", ()) and not getattr(param, "is_flag", False)
+    return f"{text} Default: {getattr(param.default, 'value', param.default)}." if has_value else text
 
 
 def _write_param(param: Any) -> str:
@@ -118,10 +182,16 @@ def write_glossary() -> str:
 
 
 def write_exit_codes() -> str:
-    """Return what each exit code means."""
-    gate, nightly = "[`nox -s gate`](../comparing.md#gate)", "[nightly run](../operations.md#what-a-nightly-run-does)"
-    more = f"Of {gate} and of a {nightly}, code 3 means that there is no answer."
-    return _join(["# Exit codes", "", *_write_table(("Code", "Meaning"), EXIT_CODES), "", more])
+    """Return what each exit code means, for all commands and for each."""
+    lines = ["# Exit codes", "", *_write_table(("Code", "Meaning"), EXIT_CODES), "", "## By command", ""]
+    lines += ["An empty cell adds nothing to the table above. A dash: the command never ends with this code.", ""]
+    lines += _write_table(("Command", "1", "2", "3"), EXIT_CODES_OF_COMMANDS)
+    after = (
+        "A confirmed slowdown within its [budget](../comparing.md#budgets) ends with 0. A run is complete although it "
+        "skips a case for a declared reason, because it does not fit into memory, or because the backend does not "
+        "support it."
+    )
+    return _join([*lines, "", after])
 
 
 def write_record() -> str:

@@ -1,11 +1,11 @@
-"""A week of nightly gates: a baseline, unchanged nights, and one on which somebody has made a program 5 % slower.
+"""A week of nightly gates: a baseline run, unchanged runs, and a run in which one program is 5 % slower.
 
-    python examples/a_week_of_nightlies.py [--nights 5] [--busy] [--folder DIR]
+    python examples/a_week_of_nightlies.py [--nights 5] [--busy] [--folder DIR] [--keep DIR]
 
-Every night is `nox -s gate -- BASELINE`: it measures what the baseline run measured beside the programs that it kept,
-confirms what it suspects, and ends with 0 (passed), 1 (a confirmed regression) or 3 (no answer). The nights have to end
-with 0, the last one with 1, naming the case, first of all on its page; else this script ends with 1 itself. It takes
-up to a minute a night.
+Every run is `nox -s gate -- BASELINE`. It measures the programs of the baseline run again, interleaved with the kept
+ones, and confirms what it suspects. It ends with 0 (passed), 1 (a confirmed regression) or 3 (no answer). The unchanged
+runs have to end with 0. The last one has to end with 1, and its page has to name the slower case first. Otherwise this
+script ends with 1. A run takes up to a minute.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,7 +43,7 @@ def square(key, *, n):
 
 
 def steps(y, x, count):
-    """So many steps of the chain."""
+    """A number of steps of the chain."""
     return jax.lax.fori_loop(0, count, lambda _, y: jnp.tanh(y @ x) + x, y)
 
 
@@ -80,11 +81,12 @@ def gram(x):
 
 
 def main() -> int:
-    """Lives the week; 0 where every night ended as it should."""
+    """Run the week; return 0 if every run ended as expected."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nights", type=int, default=5, help="unchanged ones; 5 by default")
+    parser.add_argument("--nights", type=int, default=5, help="number of unchanged runs; default: 5")
     parser.add_argument("--busy", action="store_true", help="another process uses a core all the time")
-    parser.add_argument("--folder", type=Path, help="where to keep suite, runs and pages; by default a temporary one")
+    parser.add_argument("--folder", type=Path, help="folder of the suite and the runs; default: a temporary one")
+    parser.add_argument("--keep", type=Path, help="folder to copy the records to, with a page of all runs")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (given.folder or Path(temporary)).absolute()
@@ -93,20 +95,23 @@ def main() -> int:
         if other is not None:
             other.start()
         try:
-            return live(folder, given.nights)
+            code = live(folder, given.nights)
+            if given.keep is not None:
+                keep(folder / "results", given.keep.absolute())
+            return code
         finally:
             if other is not None:
                 other.terminate()
 
 
 def spin() -> None:
-    """Uses a core."""
+    """Use a core."""
     while True:
         sum(range(1000))
 
 
 def live(folder: Path, nights: int) -> int:
-    """A baseline and its nights."""
+    """Measure the baseline and its nightly runs; return the exit code."""
     write_suite(folder, extra=0)
     measured = ("--runtime", "local", "--out", str(folder / "results"))
     suite = str(folder / "nightly.py")
@@ -120,35 +125,50 @@ def live(folder: Path, nights: int) -> int:
     for night in range(1, nights + 2):
         is_slower = night > nights
         write_suite(folder, extra=PLANTED_STEPS if is_slower else 0)
-        code, seconds, said = nox(folder, "gate", baseline, *measured)
+        code, seconds, said = nox(folder, "gate", baseline, "--suites", suite, *measured)
         expected = REGRESSED if is_slower else PASSED
-        told = [line for line in said.splitlines() if line.startswith(("Passed", "Failed", "No answer"))]
+        verdicts = [line for line in said.splitlines() if line.startswith(("Passed", "Failed", "No answer"))]
         planted = ", 5 % slower" if is_slower else ""
-        print(f"night {night}{planted}: {code} ({seconds:.0f} s)  {''.join(told)}", flush=True)
+        print(f"night {night}{planted}: {code} ({seconds:.0f} s)  {''.join(verdicts)}", flush=True)
         names_it = f"slower  {SLOWED} chain:jit" in said
         if code != expected or names_it != is_slower or leads_with_it(said) != is_slower:
             wrong += 1
             print(said)
-    print(f"{nights + 1 - wrong} of {nights + 1} nights ended as they should")
+    print(f"{nights + 1 - wrong} of {nights + 1} nights ended as expected")
     return 1 if wrong else 0
 
 
+def keep(results: Path, folder: Path) -> None:
+    """Copy the records of the runs, without captures and programs, and write a page of all runs."""
+    kept = []
+    for record in sorted(results.glob("*/run.json"), key=lambda record: record.stat().st_mtime):
+        run = record.parent
+        kept.append(folder / run.name)
+        kept[-1].mkdir(parents=True, exist_ok=True)
+        for name in ("manifest.json", "run.json"):
+            shutil.copy(run / name, kept[-1])
+    page = folder / "page.html"
+    report = [sys.executable, "-m", "jaxmeter", "report", *map(str, kept), "--out", str(page)]
+    subprocess.run(report, cwd=CHECKOUT, check=True, stdout=subprocess.DEVNULL)
+
+
 def leads_with_it(said: str) -> bool:
-    """Whether the heading of the page that a night has made says that something is slower."""
+    """Return whether the first card of the page of a run, about what changed, names the slower program."""
     pages = re.findall(r"^(reports/report-\S+\.html)$", said, re.MULTILINE)
     if not pages:
         return False
-    heading = re.search(r"<h1>(.*?)</h1>", (CHECKOUT / pages[-1]).read_text(encoding="utf8"))
-    return heading is not None and "slower (confirmed)" in heading[1]
+    page = (CHECKOUT / pages[-1]).read_text(encoding="utf8")
+    card = re.search(r'<article class="card" data-card="changed">.*?</article>', page, re.DOTALL)
+    return card is not None and SLOWED in card[0]
 
 
 def write_suite(folder: Path, *, extra: int) -> None:
-    """The suite of the night."""
+    """Write the suite; its chain has `extra` more steps."""
     (folder / "nightly.py").write_text(SUITE.format(extra=extra), encoding="utf8")
 
 
 def nox(folder: Path, session: str, *arguments: str) -> tuple[int, float, str]:
-    """A session's exit code, how long it took, and what it said."""
+    """Return a session's exit code, its seconds and its output."""
     start = time.monotonic()
     ended = subprocess.run(
         [sys.executable, "-m", "nox", "-f", str(CHECKOUT / "noxfile.py"), "-s", session, "--", *arguments],

@@ -1,4 +1,4 @@
-"""What tells one backend from another to the launcher: one row of one table."""
+"""The differences of backends for the launcher: one row of one table for each."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Option:
 
     Args:
       name: As it is typed.
-      locks: What it chooses, {its value: the lock}; empty where it takes no value.
-      lock: The lock that it chooses without a value; None where it is not about locks.
-      needs_container: Whether it is about the container.
-      beside_image: Why it cannot be given beside `--image`, as the sentence that begins with `--image` goes on.
+      locks: The locks that it chooses, {its value: the lock}; empty if it takes no value.
+      lock: The lock that it chooses without a value; None if it does not choose a lock.
+      needs_container: Whether it only applies to a container.
+      beside_image: Why it cannot be combined with `--image`, as the end of a sentence that begins with `--image`.
     """
 
     name: str
@@ -31,16 +31,16 @@ class Option:
 
 @dataclass(frozen=True)
 class BackendNeeds:
-    """What measuring on a backend needs of the launcher.
+    """The needs of a backend's measurements that the launcher provides.
 
     Args:
-      name: The backend, as the command line has it.
-      lock: What is installed for it, unless an option chooses another lock.
-      devices: What it runs on.
-      options: Options that it has beside those that every backend has.
+      name: The backend's name in the command line.
+      lock: The lock that is installed for it, unless an option chooses another one.
+      devices: The devices that it runs on.
+      options: Options that it has in addition to those of every backend.
       shared_memory: Size of /dev/shm in its containers; docker's 64 MiB are too small for collectives.
       network: Network of its containers; a TPU's library asks the machine's metadata server for its topology.
-      cluster_device: What a cluster calls its devices; empty where there are none to ask for.
+      cluster_device: A cluster's name for its devices; empty if a job requests none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The environment of a baseline run, made anew from what the run recorded, where today's is another."""
+"""The environment of a baseline run, made again from the run's record if today's environment differs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ UNUSED = re.compile(
     "JAX_(PLATFORMS$|DISABLE_JIT|DUMP_IR_TO$|COMPILATION_CACHE_|ENABLE_COMPILATION_CACHE|PERSISTENT_CACHE_|RAISE_PERSISTENT_CACHE_)"
     "|XLA_PYTHON_CLIENT_PREALLOCATE$"
 )
-"""Flags that the harness sets by the backend, or leaves out: none of them is another in a run. Whether a device's
-memory is taken ahead steers no program."""
+"""Flags that the harness sets by the backend, or leaves out: they do not differ between runs. Whether a device's memory
+is preallocated does not change a program."""
 
 DUMPS = re.compile(r"--xla\w*_dump_\w+(=\S*)?\s*")
 """Flags of a variable that say what XLA writes down, and where: they steer no program."""
@@ -121,16 +121,16 @@ def find_changes(baseline: Baseline, installed: Mapping[str, str], variables: Ma
 
 
 def find_obstacle(baseline: Baseline, *, in_container: bool, changes: Sequence[str] = ()) -> str:
-    """Why the environment cannot run beside today's; empty where it can.
+    """Return why the environment cannot be interleaved with today's; empty if it can.
 
     Args:
-      changes: What is not as in the baseline, as `find_changes` names it.
+      changes: Differences from the baseline, as `find_changes` names them.
     """
     named = next((name for name in changes if re.search(r"[/~\\]", baseline.variables.get(name, ""))), None)
     if named is not None:
         return f"its {named} names a file, which is not taken from a record; set {named} here as it was, if it is yours"
     if in_container and not baseline.image:
-        return "it was measured outside of containers; --runtime local can make its environment anew"
+        return "it was measured outside of containers; --runtime local can make its environment again"
     if baseline.backend != "cpu":
         return f"two processes that take turns on one {baseline.backend} have never been tried"
     if not in_container and _minor(baseline.python) != _minor(platform.python_version()):

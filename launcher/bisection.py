@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Answer(StrEnum):
-    """What one release is, beside the good one."""
+    """The judgement of one release, compared with the good one."""
 
     GOOD = "good"
     BAD = "bad"
@@ -40,7 +40,7 @@ class Bisected:
 
 
 class NoDifferenceError(Exception):
-    """The bad release cannot be told from the good one; the message says what was seen."""
+    """The bad release cannot be distinguished from the good one; the message describes the results."""
 
 
 Judge = Callable[[str], Judged]
@@ -48,12 +48,12 @@ Judge = Callable[[str], Judged]
 
 
 def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], *, asks_good: bool = False) -> Bisected:
-    """The neighbours between which the change lies, as near as answers tell.
+    """Return the neighbouring releases between which the change is, as precisely as the answers allow.
 
     Args:
       releases: From the good one to the bad one, at least two.
-      say: Told every answer.
-      asks_good: Whether the first release is judged too: where others are not held against it.
+      say: Receives a line about every answer.
+      asks_good: Whether the first release is judged too, because the others are not compared with it.
     Raises:
       NoDifferenceError: The last release is not bad, or the first not good.
     """
@@ -70,7 +70,7 @@ def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], 
         raise NoDifferenceError(f"{releases[good]} is {first.answer}, though it is the good release: {first.why}")
     last = ask(bad)
     if last.answer is not Answer.BAD:
-        raise NoDifferenceError(f"{releases[bad]} is {last.answer}, beside {releases[good]}: {last.why}")
+        raise NoDifferenceError(f"{releases[bad]} is {last.answer}, compared with {releases[good]}: {last.why}")
     skipped: dict[int, str] = {}
     while open_to := [index for index in range(good + 1, bad) if index not in skipped]:
         middle = min(open_to, key=lambda index: (abs(2 * index - good - bad), index))

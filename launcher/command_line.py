@@ -22,7 +22,7 @@ REASONS = {
     "--against": "this session itself says what is compared",
     "--lock-step": "this session itself chooses the environments",
     "--suspects": "this session finds them by itself",
-    "--resume": "this session measures anew; finish a run with nox -s cpu -- --resume RUN",
+    "--resume": "this session starts a new measurement; finish a run with nox -s cpu -- --resume RUN",
     "--run-id": "this session makes several runs, and names them",
     "--dry-run": "a session that measures nothing can say nothing; nox -s cpu -- --dry-run shows a plan",
 }
@@ -80,11 +80,11 @@ def read_backend(arguments: Sequence[str]) -> tuple[str, list[str]]:
 def check_measuring(
     words: Sequence[str], what: str, also: Sequence[str] = (), reasons: Mapping[str, str] = REASONS
 ) -> None:
-    """Check the names of a measurement's options, before an hour or a night has gone by.
+    """Check the names of a measurement's options before it starts, since it may take hours.
 
     Args:
-      words: Meant for the harness, whose business their values are.
-      what: What measures: "an upgrade".
+      words: Words for the harness, which checks their values.
+      what: Name of the measurement: "an upgrade".
       also: Other options with a value.
       reasons: Why an option is not taken, by name.
     Raises:

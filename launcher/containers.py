@@ -46,7 +46,7 @@ CONTAINER_CODE = Path("/opt/jaxmeter")
 
 @dataclass(frozen=True)
 class Caller:
-    """Who runs it, and where: what a container takes over so that results belong to the caller.
+    """The user who runs a container, and where: a container takes these over, so that results belong to the caller.
 
     Args:
       uid: The caller's user id.
@@ -54,8 +54,8 @@ class Caller:
       name: The caller's name; the harness removes it from what it records.
       home: The caller's home folder; the harness records it as `~`.
       folder: The working folder, absolute.
-      host: What tells this machine from others in records.
-      limits: The most open files (`nofile`) and processes (`nproc`) that the caller may have; -1 is no limit.
+      host: The name that distinguishes this machine from others in records.
+      limits: Most open files (`nofile`) and processes (`nproc`) that the caller may have; -1 is no limit.
     """
 
     uid: int
@@ -87,11 +87,11 @@ class Container:
 
     Args:
       image: Name or id.
-      arguments: Of python3.
-      name: Unique, so that it can be removed whatever happens, and never one of another run.
+      arguments: Arguments of python3.
+      name: A unique name, by which it can always be removed, and never a container of another run.
       mounts: Folders that it sees.
-      variables: Environment, beside what every container gets.
-      devices: Options that hand it devices.
+      variables: Environment variables, in addition to those of every container.
+      devices: Options that give it devices.
       network: The engine's name for it; `none` unless the backend needs one.
       shared_memory: Size of /dev/shm.
       as_root: Run as the container's root, with the right to write into the caller's folders.
@@ -161,7 +161,7 @@ def user_arguments(engine: Engine, caller: Caller, *, as_root: bool) -> tuple[st
 
 
 def tmpfs_arguments(caller: Caller, mounts: Sequence[Mount]) -> tuple[str, ...]:
-    """What may be written beside the results, and is gone afterwards. `exec`: compilers load what they wrote."""
+    """Return the options for temporary folders, which a container may write. `exec`: compilers load what they wrote."""
     taken = {Path("/"), *(mount.target for mount in mounts)}  # an engine refuses two things in one place
     return tuple(
         word

@@ -12,7 +12,7 @@ FIELDS = {"minute": (0, 59), "hour": (0, 23), "day of the month": (1, 31), "mont
 
 WEEKDAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 
-EXAMPLE = '"0 3 * * *" is every night at three, UTC'
+EXAMPLE = '"0 3 * * *" is every day at three, UTC'
 
 _PART = re.compile(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/(\d{1,2}))?", re.ASCII)
 

@@ -15,18 +15,18 @@ WITHOUT_DEVICE = "without the device, measure on this machine's processor: nox -
 
 @dataclass(frozen=True)
 class Devices:
-    """One kind of device. With a name alone it is one that every machine has and every container can use.
+    """One kind of device. A kind with only a name exists on every machine, and every container can use it.
 
     Args:
-      name: What is measured on, as the doctor's table and the list of nox sessions have it.
-      describe: What of it a machine has, in a phrase; None where there is nothing to look for.
-      find_problems: What stands in the way of using it, most fundamental first. The engine is None for a local run.
-      find_warnings: What will be missing from the results, though times are right. It is told whether the run has the
-        rights of root.
-      warnings_row: What the doctor's table calls the warnings.
-      find_other_use: Rows that tell whether something else uses it now.
-      other_use_row: What the doctor's table calls that.
-      container_arguments: Options that hand it to a container.
+      name: Its name in the doctor's table and in the list of nox sessions.
+      describe: Describes the machine's devices of this kind, in a phrase; None if there is nothing to look for.
+      find_problems: Finds problems that prevent its use, most fundamental first. The engine is None for a local run.
+      find_warnings: Finds what will be missing from the results, though times are right. The second argument is whether
+        the run has the rights of root.
+      warnings_row: Name of the warnings in the doctor's table.
+      find_other_use: Makes rows that show whether something else uses it now.
+      other_use_row: Name of these rows in the doctor's table.
+      container_arguments: Options that give it to a container.
       container_variables: Environment variables that go with these options.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import re
 import shlex
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launcher.options import UsageError
+from launcher.pip_messages import explain, find_complaint, order_version
 
 PIP = ("-m", "pip", "--disable-pip-version-check")
 
@@ -41,14 +43,6 @@ _PIN = re.compile(r"[A-Za-z0-9._-]+(\[[^]]*])? *===? *[^\s*;,]+( *;.*)?|.*@[0-9a
 """One version of a package, or one commit of a repository."""
 
 _INCLUDED = re.compile(r"(?:-r|-c|--requirement|--constraint)[ =]*(.+)")
-_VERSION = re.compile(r"([\d.]*\d|)([^\d]*)(.*)")
-_BOUND = re.compile(r"[=<>~!]=?\s*(\d[\w.]*)")
-_CONFLICT = re.compile(r"^The conflict is caused by:\n((?: +\S.*\n?)+)", re.MULTILINE)
-"""Pip's list of requirements that exclude one another; each line says which package asks for which versions."""
-
-_UNREACHED = re.compile(r"after connection broken by|Could not fetch URL")
-_VERSIONS = re.compile(r"Could not find a version that satisfies the requirement (\S+).*\(from versions: ([^)]*)\)")
-LONGEST_COMPLAINT = 600
 
 
 @dataclass(frozen=True)
@@ -111,7 +105,7 @@ def _refuse_old(requirements: Iterable[str]) -> None:
 
 
 def _read_requirements(path: Path, found: dict[Path, str]) -> dict[Path, str]:
-    """The text of a requirements file, and of those that it includes; what is not there, pip will tell."""
+    """Return the text of a requirements file, and of those that it includes; pip reports missing files."""
     try:
         text = path.read_text(encoding="utf8", errors="replace")
     except OSError:
@@ -131,10 +125,10 @@ def _list_requirements(text: str) -> list[str]:
 
 
 def list_needed(project: Path) -> tuple[str, ...]:
-    """What measuring needs beside jax, without versions: each environment resolves its own.
+    """Return the packages that measuring needs in addition to JAX, without versions: each environment resolves its own.
 
     Args:
-      project: Our pyproject.toml.
+      project: Path of jaxmeter's pyproject.toml.
     """
     declared = tomllib.loads(project.read_text(encoding="utf8"))["project"]["dependencies"]
     names = [found[0] for one in declared if (found := _NAME.match(one)) is not None]
@@ -152,15 +146,13 @@ def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Pat
     """
     place, name = _locate_environment(wanted, folder, needed)
     python = place / "bin" / "python"
-    if (place / MARK).is_file():
-        (place / MARK).touch()
-        return python
-    with _make_whole(place, wanted.words, wanted.python):
-        # One after the other: a file with hashes forbids what has none. What the user named stays as it is.
-        _run([str(python), *PIP, "install", *wanted.arguments])
-        named = place / "named.txt"
-        named.write_text(_run([str(python), *PIP, "freeze", "--exclude-editable"]), encoding="utf8")
-        _run([str(python), *PIP, "install", "--constraint", str(named), *needed])
+    with _make_once(place, wanted.words, wanted.python) as is_new:
+        if is_new:
+            # One after the other: a file with hashes forbids what has none. What the user named stays as it is.
+            _run([str(python), *PIP, "install", *wanted.arguments])
+            named = place / "named.txt"
+            named.write_text(_run([str(python), *PIP, "freeze", "--exclude-editable"]), encoding="utf8")
+            _run([str(python), *PIP, "install", "--constraint", str(named), *needed])
     _remove_older(folder.glob(f"{name}-*"))
     return python
 
@@ -220,11 +212,9 @@ def make_locked_environment(lock: Path, folder: Path) -> Path:
     key = "\n".join((sys.version, lock.read_text(encoding="utf8")))
     place = folder / f"{lock.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     python = place / "bin" / "python"
-    if (place / MARK).is_file():
-        (place / MARK).touch()
-        return python
-    with _make_whole(place, str(lock)):
-        _run([str(python), *PIP, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
+    with _make_once(place, str(lock)) as is_new:
+        if is_new:
+            _run([str(python), *PIP, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
     return python
 
 
@@ -244,16 +234,31 @@ def ask_version(python: str) -> str:
 
 
 @contextmanager
-def _make_whole(place: Path, words: str, interpreter: str = sys.executable) -> Iterator[None]:
-    """An environment that is marked as whole where what fills it ends well, and is gone where it does not."""
-    shutil.rmtree(place, ignore_errors=True)
+def _make_once(place: Path, words: str, interpreter: str = sys.executable) -> Iterator[bool]:
+    """Yield whether an environment is new and has to be filled; mark it as whole afterwards, remove it on failure.
+
+    Waits for another process that makes the same one: two that fill one folder lose packages.
+    """
     try:
-        _run([interpreter, "-m", "venv", str(place)])
-        yield
-    except _FailedError as error:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lock = place.with_name(f"{place.name}.lock").open("w", encoding="utf8")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as error:
+        why = f"{error.strerror}; check its permissions and the free disk"
+        raise UsageError(f"{place.parent}: cannot be written: {why}") from error
+    with lock:
+        if (place / MARK).is_file():
+            (place / MARK).touch()
+            yield False
+            return
         shutil.rmtree(place, ignore_errors=True)
-        raise UsageError(f"{words}: an environment cannot be made of it: {error}") from error
-    (place / MARK).write_text(str(_measure_size(place)), encoding="utf8")
+        try:
+            _run([interpreter, "-m", "venv", str(place)])
+            yield True
+        except _FailedError as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise UsageError(f"{words}: an environment cannot be made of it: {error}") from error
+        (place / MARK).write_text(str(_measure_size(place)), encoding="utf8")
 
 
 class _FailedError(Exception):
@@ -268,63 +273,5 @@ def _run(command: Sequence[str]) -> str:
     """
     ended = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if ended.returncode != 0:
-        has_causes = _CONFLICT.search(ended.stdout) is not None  # pip writes them there, and the error elsewhere
-        raise _FailedError(explain(ended.stdout if has_causes else ended.stderr or ended.stdout))
+        raise _FailedError(explain(find_complaint(ended.stdout, ended.stderr)))
     return ended.stdout
-
-
-def explain(complaint: str) -> str:
-    """Return pip's errors: for a missing version the nearest one, for a conflict the requirements that cause it."""
-    if (conflict := _CONFLICT.search(complaint)) is not None:
-        causes = "; ".join(line.strip() for line in conflict[1].splitlines())
-        return f"these requirements exclude one another: {causes}; leave out or change one of the versions"
-    lines = [line.strip().removeprefix("ERROR: ") for line in complaint.splitlines() if line.startswith("ERROR")]
-    told = "; ".join(lines) if lines else complaint.strip()
-    match = _VERSIONS.search(complaint)
-    if match is None:
-        return told[:LONGEST_COMPLAINT]
-    requirement = match[1]
-    nearest = find_nearest_version(requirement, list_versions(complaint))
-    if nearest is None and _UNREACHED.search(complaint) is not None:
-        return f"the package index cannot be reached to find {requirement}; check the network, pip's index and proxy"
-    if nearest is None:
-        return f"the package index has no {requirement} for this Python; check the name, and that pip reaches the index"
-    return f"there is no {requirement} for this Python; nearest: {nearest}"
-
-
-def list_versions(complaint: str) -> tuple[str, ...]:
-    """The versions that pip names where it does not find the one that it was asked for; empty where it names none."""
-    match = _VERSIONS.search(complaint)
-    named = () if match is None else (one.strip() for one in match[2].split(","))
-    return tuple(one for one in named if one and one != "none")
-
-
-def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | None:
-    """Return the newest version older than a missing one, else the oldest; None where there is none.
-
-    Args:
-      requirement: `name==1.2.3`, or bounds, `name<=1.2.3,>=1.2.3`, as one package asks for another.
-      versions: What the index lists. A withdrawn version may be listed, and cannot be installed.
-    """
-    bound = _BOUND.search(requirement)
-    missing = order_version(bound[1] if bound else "")
-    known = sorted((one for one in versions if order_version(one) != missing), key=order_version)
-    older = [one for one in known if order_version(one) < missing]
-    return older[-1] if older else next(iter(known), None)
-
-
-def order_version(version: str) -> tuple[list[int], int, list[int]]:
-    """What versions are sorted by: a candidate comes before its release, and that before its repairs."""
-    release, phase, rest = _VERSION.match(version).groups()  # type: ignore[union-attr]  # it matches any text
-    return _strip(_numbers(release)), 0 if not phase else 1 if "post" in phase else -1, _numbers(rest)
-
-
-def _strip(release: list[int]) -> list[int]:
-    """Without zeros at the end: 0.10 is 0.10.0."""
-    while release and release[-1] == 0:
-        release = release[:-1]
-    return release
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version)]

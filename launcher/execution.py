@@ -36,7 +36,7 @@ INTERRUPTED = 130
 
 
 def say(line: str) -> None:
-    """Tells the person what happens; stdout is for results."""
+    """Print a message to standard error; standard output is for results."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -125,9 +125,9 @@ def run_container(engine: Engine, command: Sequence[str], name: str, *, has_term
 def keep_container(
     engine: Engine, command: Sequence[str], name: str, *, is_ready: Callable[[], bool]
 ) -> Iterator[None]:
-    """A container that runs beside a block, from when it is ready; none is left behind.
+    """Run a container during a `with` block, which starts when it is ready; remove the container afterwards.
 
-    Its standard input stays open meanwhile, so that its program can notice when nobody is there any more.
+    Its standard input stays open meanwhile, so that its program can notice when the caller has ended.
 
     Raises:
       UsageError: It has ended before it was ready, or is not ready in FIRST_START_TIMEOUT_S.
@@ -162,7 +162,7 @@ def keep_container(
 
 
 def ask_container(engine: Engine, command: Sequence[str], name: str) -> Answer:
-    """What a short program in a container says; none is left behind."""
+    """Return the output of a short program in a container; remove the container afterwards."""
     try:
         return ask_client(list(command), timeout_s=FIRST_START_TIMEOUT_S)
     finally:

@@ -1,4 +1,4 @@
-"""What is found out about a machine: rows for the doctor's table, and problems that stand in the way of a run."""
+"""Findings about a machine: rows for the doctor's table, and problems that prevent a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Problem:
-    """What stands in the way (or, as a warning, what will be missing) and what to do about it."""
+    """A problem that prevents a run (or, as a warning, what will be missing) and its remedy."""
 
     what: str
     remedy: str

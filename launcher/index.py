@@ -72,16 +72,16 @@ class Index:
 
 
 def read_index(variables: Mapping[str, str], *, home: Path, root: Path = Path("/")) -> Index:
-    """Settings of pip, later files over earlier ones and variables over all, as pip itself reads them.
+    """Return the settings of pip as pip itself reads them: later files override earlier ones, and variables all files.
 
-    Read by hand, since `pip config list` does not tell them. A setting of several files is listed once for each, in the
-    order of the files' names, so the last one listed need not be the one that counts (pip 26.3). A broken file leaves
-    nothing listed. And where uv has installed nox, its Python has no pip.
+    They are read here, since `pip config list` does not print the effective ones. It lists a setting of several files
+    once for each, in the order of the files' names. So the last one listed need not be the effective one (pip 26.3).
+    With a broken file, it lists nothing. In addition, if uv has installed nox, its Python has no pip.
 
     Args:
       variables: Environment variables.
-      home: The user's folder.
-      root: Where the file system begins.
+      home: The user's home folder.
+      root: The root of the file system.
     """
     own = variables.get("PIP_CONFIG_FILE")
     users = [home / ".pip/pip.conf", Path(variables.get("XDG_CONFIG_HOME") or home / ".config") / "pip/pip.conf"]

@@ -17,17 +17,17 @@ INSTALLERS = {"pip", "setuptools", "wheel"}
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that becomes an image, and what it costs to install it.
+    """A lock that becomes an image, and the cost of installing it.
 
     Args:
       name: Its file is docker/locks/<name>.txt, its image jaxmeter:<name>-<hash>.
-      extras: What of pyproject.toml it takes beside the project's own requirements, as `uv export` is told.
-      download_bytes: Its wheels, for Linux on x86-64 and the image's Python (a cold build fetches these).
-      image_bytes: The finished image, base included.
-      disk_bytes: What a cold build needs: wheels, the environment twice (build stage and image), room to spare.
-      oldest_driver: Major version of NVIDIA's driver that its CUDA needs; None where there is no CUDA.
-    Source: image sizes measured with docker, which the session `container` holds to within a tenth (gpu-cuda12,
-      cpu-torch and stores: built once); downloads counted from the wheels; drivers from JAX's installation page.
+      extras: Extras of pyproject.toml, in addition to the project's own requirements, as arguments of `uv export`.
+      download_bytes: Size of its wheels, for Linux on x86-64 and the image's Python (a cold build fetches these).
+      image_bytes: Size of the finished image, with its base.
+      disk_bytes: Disk space of a cold build: wheels, the environment twice (build stage and image), and a reserve.
+      oldest_driver: Major version of NVIDIA's driver that its CUDA needs; None without CUDA.
+    Source: image sizes measured with docker, which the session `container` checks to within 10 % (gpu-cuda12, cpu-torch
+      and stores: built once). Downloads are counted from the wheels. Drivers are from JAX's installation page.
     """
 
     name: str

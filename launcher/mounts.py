@@ -19,7 +19,7 @@ CONTAINERS_OWN = tuple(
     )
 )
 SHARED = (Path("/opt"), Path("/tmp"), Path("/var"), Path("/var/tmp"))
-"""A container has things of its own in these, and room for a folder beside them."""
+"""Folders in which a container has files of its own; other folders can be mounted next to these files."""
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,16 @@ CUDA_LOCKS = {"13": "gpu", "12": "gpu-cuda12"}
 """{version of CUDA: its lock}, newest first: the first that a driver can run is the one to use."""
 
 BUSY_PERCENT = 5
-"""A desktop drawn by the GPU stays below."""
+"""Utilization that a desktop drawn by the GPU stays below."""
 
 UNUSED_MIB = "0"
-"""Nothing uses such a GPU, though it may have been busy within the last second, of which nvidia-smi tells."""
+"""Memory of a GPU that nothing uses. It may have been busy within the last second, which nvidia-smi reports."""
 
-OTHER_USE_ROW = "GPUs at rest"
+OTHER_USE_ROW = "GPUs idle"
 
 
 def find_problems(request: Request, host: Host, engine: Engine | None) -> list[Problem]:
-    """What stands in the way of the GPUs, most fundamental first."""
+    """Return the problems that prevent the use of the GPUs, most fundamental first."""
     needed = LOCKS[request.lock].oldest_driver
     if host.driver_major is None:
         looked = "looked for /proc/driver/nvidia/version and nvidia-smi"
@@ -87,17 +87,17 @@ def find_warnings(host: Host, is_root: bool) -> list[Problem]:
 
 
 def find_other_use(ask: Ask) -> list[Finding]:
-    """Whether the GPUs are at rest, as nvidia-smi says."""
+    """Return whether the GPUs are idle, by nvidia-smi."""
     answer = ask(["nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used", "--format=csv,noheader,nounits"])
     if answer.code != 0:
-        return [Finding(OTHER_USE_ROW, State.UNKNOWN, f"nvidia-smi does not tell: {answer.complaint}")]
+        return [Finding(OTHER_USE_ROW, State.UNKNOWN, f"nvidia-smi does not report it: {answer.complaint}")]
     rows = [[word.strip() for word in line.split(",")] for line in answer.stdout.splitlines() if line.strip()]
     busy = [row for row in rows if row[1].isdigit() and int(row[1]) > BUSY_PERCENT and row[2] != UNUSED_MIB]
     if busy:
         found = ", ".join(f"GPU {index} is busy ({percent} %, {mib} MiB in use)" for index, percent, mib in busy)
         return [Finding(OTHER_USE_ROW, State.NOISY, found, "see what it is (nvidia-smi), and end it")]
     if not rows or not all(row[1].isdigit() for row in rows):
-        found = "nvidia-smi does not tell how busy they are, as where GPUs are divided"
+        found = "nvidia-smi does not report how busy they are, as where GPUs are divided"
         return [Finding(OTHER_USE_ROW, State.UNKNOWN, found)]
     return [Finding(OTHER_USE_ROW, State.OK, "yes")]
 

@@ -1,4 +1,4 @@
-"""What tells a bad release: the verdict of a comparison with the good one, or the exit code of a command."""
+"""The criterion of a bad release: the verdict of a comparison with the good release, or the exit code of a command."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from launcher.runs import MARK, read_record
 PROGRAM = "program"
 
 SKIPPED = 125
-"""The exit code by which a command says that it cannot tell, as for `git bisect run`."""
+"""The exit code of a command that cannot decide, as for `git bisect run`."""
 
 LAST_CODE = 127
-"""Larger ones are of the shell or of a signal: nothing about the release."""
+"""Largest exit code about the release: larger ones come from the shell or a signal."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the bad release differs in.
+    """The metric of a variant in which the bad release differs.
 
     Args:
       metric: Its name in a verdict, and in a record.
@@ -34,22 +34,22 @@ class Target:
 
     @property
     def name(self) -> str:
-        """As a person reads it."""
+        """The name for a person."""
         return f"{self.case} {self.variant}"
 
 
 def read_changes(verdict: Path) -> list[Mapping[str, Any]]:
-    """The findings that a comparison has written."""
+    """Return the findings that a comparison has written."""
     found: list[Mapping[str, Any]] = read_record(verdict)["changes"]
     return found
 
 
 def find_target(changes: Sequence[Mapping[str, Any]], metric: str, variant: str) -> Target | None:
-    """What the bad release differs in the most; None where nothing is told apart.
+    """Return the metric in which the bad release differs the most; None if no difference is distinguishable.
 
     Args:
-      metric: `program`, or what a budget calls a metric.
-      variant: The only one that counts; any where it is empty.
+      metric: `program`, or the name of a metric in budgets.
+      variant: The only variant that counts; any if it is empty.
     """
     own = [
         one
@@ -68,7 +68,7 @@ def _size(change: Mapping[str, Any]) -> float:
 
 
 def tells(run: Path, target: Target) -> bool:
-    """Whether a run has what an exact criterion is about. A comparison says nothing of what is equal, or lacks."""
+    """Return whether a run has the value of an exact criterion. A comparison lists neither equal nor missing values."""
     try:
         cases = read_record(run / MARK)["cases"]
     except (OSError, ValueError, KeyError):
@@ -81,7 +81,7 @@ def tells(run: Path, target: Target) -> bool:
 
 
 def judge_by_target(changes: Sequence[Mapping[str, Any]], target: Target) -> Judged:
-    """Whether a release is nearer to the bad one or to the good one."""
+    """Return whether a release is closer to the bad one or to the good one."""
     own = [one for one in changes if (one["case"], one["variant"]) == (target.case, target.variant)]
     failed = next((one for one in own if one["finding"] in ("failed", "gone", "not comparable")), None)
     if failed is not None:
@@ -101,11 +101,11 @@ def _describe(change: Mapping[str, Any]) -> str:
 
 
 def judge_by_code(code: int) -> Judged:
-    """0 is good, 125 cannot tell, anything else up to 127 is bad."""
+    """Return the judgement of an exit code: 0 is good, 125 is undecided, anything else up to 127 is bad."""
     if code == 0:
         return Judged(Answer.GOOD, "the command ended with 0")
     if code == SKIPPED:
-        return Judged(Answer.UNUSABLE, f"the command ended with {SKIPPED}: it cannot tell")
+        return Judged(Answer.UNUSABLE, f"the command ended with {SKIPPED}: undecided")
     if 0 < code <= LAST_CODE:
         return Judged(Answer.BAD, f"the command ended with {code}")
     return Judged(Answer.UNUSABLE, f"the command was ended by a signal ({code})")

@@ -48,14 +48,15 @@ with open(lock, encoding="utf8") as source, open(selected, "w", encoding="utf8")
         if is_wanted:
             target.write(line)
 """
-"""What of a lock an image needs. pip itself would ask this machine's Python and system, whatever it is told."""
+"""Program that selects the lines of a lock that an image needs. pip evaluates markers only for this machine's Python
+and system, whatever its options are."""
 
 
 def build_asked_images(arguments: Sequence[str], variables: Mapping[str, str], checkout: Path) -> None:
-    """Builds the images that are asked for, cpu by default, and tells their sizes and how long it took.
+    """Build the requested images, cpu by default, and print their sizes and build times.
 
     Raises:
-      UsageError: One cannot be built.
+      UsageError: An image cannot be built.
     """
     parser = Parser("nox -s images --", "Builds images before they are needed.")
     _add_locks(parser)

@@ -18,7 +18,7 @@ def check(backend: str, request: Request, host: Host, engine: Engine | None) -> 
 
 
 def find_problems(backend: str, request: Request, host: Host, engine: Engine | None) -> list[Problem]:
-    """What stands in the way of a backend, most fundamental first; empty where nothing does."""
+    """Return the problems that prevent the use of a backend, most fundamental first; empty if there are none."""
     return BACKENDS[backend].devices.find_problems(request, host, engine)
 
 

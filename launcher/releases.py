@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from launcher.environments import PIP, explain, find_nearest_version, list_versions, order_version
+from launcher.environments import PIP
 from launcher.options import UsageError
+from launcher.pip_messages import explain, find_nearest_version, list_versions, order_version
 
 NO_VERSION = "0.0.0.dev0"
-"""Asked for, since pip then tells every version that there is."""
+"""A version that does not exist: when asked for it, pip lists every version."""
 
 _PINNED = re.compile(r"([A-Za-z0-9._-]+(?:\[[^\]]*\])?)==([0-9][A-Za-z0-9.]*)")
 _RELEASE = re.compile(r"\d+(\.\d+)*(\.post\d+)?")

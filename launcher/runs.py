@@ -19,10 +19,10 @@ MANIFEST = "manifest.json"
 """The first file of a run. The launcher imports nothing; a test holds that the harness calls it the same."""
 
 MARK = "run.json"
-"""The last file of a run that has ended, as the harness calls it."""
+"""The harness's name for the last file of a run that has ended."""
 
 SELF_TESTS = ".self-tests"
-"""The folder beside the runs that self-tests are kept in, as the harness calls it."""
+"""The harness's name for the folder next to the runs that contains self-tests."""
 
 WITH_CAPTURES = "--with-captures"
 """The option of `jaxmeter push` and `jaxmeter night begin` that sends profiler captures, too."""
@@ -34,7 +34,7 @@ TOKEN_DIGITS = 7
 """28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""
 
 PROGRAMS = ("--probe", "compilation", "--probe", "memory")
-"""How to measure what an environment tells by itself, without the time of a call."""
+"""Options that measure only the programs of an environment, without the time of a call."""
 
 CAPTURE = ("--probe", "trace")
 """How to record which operations take the time. A release before 0.7.2 records that it cannot."""
@@ -125,7 +125,7 @@ def new_run_id(backend: str, *, now: datetime | None = None, token: str | None =
 def plan_run(arguments: Sequence[str], new_id: str) -> Run:
     """The run that these arguments of the harness describe; without --run-id or --resume it is called `new_id`."""
     given = read_options(arguments, "--out", "--run-id", "--resume")
-    # A run is resumed by its folder or by its id; the harness tells them apart by the same rule.
+    # A run is resumed by its folder or by its id; the harness distinguishes them by the same rule.
     out, name, resumed = Path(given.get("--out") or DEFAULT_OUT), given.get("--run-id"), given.get("--resume")
     return Run(
         arguments=(*arguments, *(() if name or resumed else ("--run-id", new_id))),
@@ -137,10 +137,10 @@ def plan_run(arguments: Sequence[str], new_id: str) -> Run:
 def plan_beside(
     baseline: Path, arguments: Sequence[str], new_id: str, suspects: Path | None = None, other: Path | None = None
 ) -> Run:
-    """A run that measures beside an earlier one, for a gate, which reports by itself.
+    """Plan a run that is interleaved with an earlier one, for a gate, which makes its own report.
 
     Args:
-      suspects: The file with what it should confirm; it times nothing else then.
+      suspects: The file with the suspects that it confirms; it then times nothing else.
       other: The python of the earlier run's environment, which takes turns with today's.
     """
     confirming = () if suspects is None else ("--suspects", str(suspects))

@@ -18,11 +18,11 @@ def choose_engine(runtime: str, variables: Mapping[str, str], ask: Ask | None = 
         return None, "measuring in a local virtual environment, as asked"
     search = find_engine(variables, ask)
     if search.engine is not None:
-        passed = f" ({len(search.rejected)} passed over: nox -s doctor tells why)" if search.rejected else ""
+        passed = f" ({len(search.rejected)} passed over: nox -s doctor gives the reason)" if search.rejected else ""
         return search.engine, f"measuring in a container of {search.engine}{passed}"
     if runtime == "container":
         raise UsageError(
             f"{search.why_none()}\n  install one (Debian and Ubuntu: apt install podman), or measure without: "
-            "--runtime local; nox -s doctor tells more"
+            "--runtime local; nox -s doctor has details"
         )
     return None, f"{search.why_none()}\n  measuring in a local virtual environment instead (--runtime local)"

@@ -1,4 +1,4 @@
-"""What can start nights by itself, one row each; its templates say which options a schedule has."""
+"""The schedulers of nightly runs, one row each; the templates define which options a schedule has."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Blanks(Template):
 
 @dataclass(frozen=True)
 class Scheduler:
-    """What starts nights.
+    """A scheduler that starts nightly runs.
 
     Args:
       files: Its templates in docker/schedules; the second and later ones take the name of the first.
-      backends: What it can measure on; the first one where none is named.
-      has_places: Whether the night is told where to put what it writes; else the template says so.
+      backends: Backends that it can measure on; the first is the default.
+      has_places: Whether options of the nightly run specify its output folders; else the template specifies them.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Scheduler:
 
     @cached_property
     def blanks(self) -> set[str]:
-        """Names of what the templates leave blank."""
+        """Names of the blanks in the templates."""
         return {name for template in self.templates.values() for name in template.get_identifiers()}
 
     @property

@@ -20,13 +20,13 @@ LOCKED_MEMORY_BYTES = 64 * 2**30
 def find_problems(
     request: Request, host: Host, engine: Engine | None, is_accessible: Callable[[str], bool] | None = None
 ) -> list[Problem]:
-    """What stands in the way of the TPUs, most fundamental first.
+    """Return the problems that prevent the use of the TPUs, most fundamental first.
 
     Args:
-      request: What is asked for.
+      request: The request.
       host: The machine.
-      engine: What runs the container; None for the local environment.
-      is_accessible: Whether a device file can be used.
+      engine: The engine that runs the container; None for the local environment.
+      is_accessible: Returns whether a device file can be used.
     """
     if not host.tpu_nodes and not host.tpu_chips:
         looked = "looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*"
@@ -35,7 +35,7 @@ def find_problems(
         return [
             Problem(
                 f"{host.tpu_chips} TPU chips on the PCI bus, and no device file for them (/dev/accel*, /dev/vfio/*)",
-                "load the machine's TPU driver, or make the VM anew from a TPU image",
+                "load the machine's TPU driver, or create the VM again from a TPU image",
             )
         ]
     is_accessible = is_accessible or partial(_is_accessible, engine)

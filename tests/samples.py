@@ -510,7 +510,7 @@ def sweep_run(**changes: Any) -> RunRecord:
 
 
 def published_run(**changes: Any) -> RunRecord:
-    """A run with claims that are as published, opposite and that cannot be told."""
+    """A run with claims that are as published, opposite and undecided."""
     eager, jit = Figure("selu:eager", 786e-6, 31.8e-6), Figure("selu:jit", 132e-6, 260e-6)
     selu = planned_case(
         published=(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -27,6 +29,23 @@ LINKING = [
 ]
 INCLUDING = re.compile(r"\{(?:literalinclude|include)\} (\S+)")
 """How a fence of MyST names the file that it shows."""
+
+
+SHOWN = "text"
+"""The language of blocks that show what a command printed."""
+
+
+def import_script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    sys.modules[name] = script  # dataclasses ask for it
+    spec.loader.exec_module(script)
+    return script
+
+
+outputs = import_script("outputs")
 
 
 def name_page(page: Path) -> str:
@@ -84,16 +103,54 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
 
 def test_the_reference_pages_are_those_of_the_code(tmp_path: Path) -> None:
     """Fails after a help text, a metric or a suite has changed: nox -s docs writes the pages again."""
-    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
-
-    reference.write_pages(tmp_path)
+    import_script("reference").write_pages(tmp_path)
 
     assert read_pages(DOCS / "reference") == read_pages(tmp_path)
 
 
 def read_pages(folder: Path) -> dict[str, str]:
     return {str(page.relative_to(folder)): page.read_text(encoding="utf8") for page in folder.rglob("*.md")}
+
+
+@pytest.mark.parametrize("page", [CHECKOUT / "README.md", *OF_DOCS], ids=name_page)
+def test_every_output_that_a_page_shows_is_made_by_a_recipe(page: Path) -> None:
+    shown = [token for token in parse(page) if token.type == "fence" and token.info == SHOWN]
+    marked = list(outputs.OUTPUT.finditer(page.read_text(encoding="utf8")))
+
+    assert [found["text"] for found in marked] == [token.content for token in shown]
+
+
+def test_each_output_of_a_recipe_is_shown_once() -> None:
+    shown = [
+        found["name"]
+        for page in outputs.list_pages()
+        for found in outputs.OUTPUT.finditer(page.read_text(encoding="utf8"))
+    ]
+
+    assert sorted(shown) == sorted(name for names in outputs.RECIPES.values() for name in names)
+
+
+@pytest.mark.parametrize("recipe", [outputs.make_summary, outputs.show_frame])
+def test_outputs_of_examples_are_what_the_commands_print_now(recipe: Callable, tmp_path: Path) -> None:
+    """Fails after an example or a text of the report has changed: python docs/outputs.py writes the pages again."""
+    texts = recipe(outputs.Folder(tmp_path))
+
+    for page in outputs.list_pages():
+        text = page.read_text(encoding="utf8")
+        assert outputs.replace_outputs(text, texts) == text
+
+
+@pytest.mark.slow
+def test_the_commands_of_a_comparison_print_what_is_shown(tmp_path: Path) -> None:
+    texts = outputs.compare_functions(outputs.Folder(tmp_path))
+
+    assert set(texts) == set(outputs.RECIPES[outputs.compare_functions])
+    for page in outputs.list_pages():
+        for found in outputs.OUTPUT.finditer(page.read_text(encoding="utf8")):
+            if text := texts.get(found["name"]):
+                assert hide_numbers(text) == hide_numbers(found["text"])
+
+
+def hide_numbers(text: str) -> str:
+    """The first line without its numbers: where later ones break, and what they say, differs from run to run."""
+    return " ".join(re.sub(r"\W*\d\S*", " ", text.splitlines()[0]).split())

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from jaxmeter.reporting.render.pack import make_chunks, pack
+
 CHECKOUT = Path(__file__).parents[1]
 LONG = " ".join(["word"] * 31) + "."
 """A sentence that is one word too long."""
@@ -114,7 +116,11 @@ def test_a_help_text_is_found_in_its_file() -> None:
 def test_the_help_of_verbs_and_their_options_is_listed() -> None:
     helps = set(checker.list_helps())
 
-    assert {"Print the version.", "Folder of runs.", "Id of a nightly run in the store."} <= helps
+    assert {
+        "Print the version.",
+        "Folder that holds the folder of each run.",
+        "Id of a nightly run in the store.",
+    } <= helps
 
 
 def test_a_problem_is_printed_and_ends_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,3 +145,43 @@ def test_every_page_to_check_is_there() -> None:
     assert {"README.md", "docs/method.md", "benchmarks/README.md", "docs/reference/metrics.md"} <= set(pages)
     assert not {"docs/published.md", "docs/reference/command.md"} & set(pages)
     assert [page for page in pages if not (CHECKOUT / page).is_file()] == []
+
+
+def test_messages_of_a_program_are_listed_and_docstrings_are_not() -> None:
+    program = '"""A canary."""\nraise ValueError(f"the canary of {name}" " is old")\nx = "a canary"\ny = "canary"\n'
+
+    assert [(block.text, block.line) for block in checker.list_messages(program)] == [
+        ("the canary of … is old", 2),
+        ("a canary", 3),
+    ]
+
+
+def test_docstrings_of_the_api_are_listed_with_those_of_methods() -> None:
+    names = {name for name, text in checker.list_docstrings() if text}
+
+    assert {"workload", "measure", "Workload.find_published"} <= names
+
+
+def test_a_report_is_checked_with_what_it_unpacks_but_for_names_of_implementations() -> None:
+    index = {"columns": {"variant": {"words": ["twin:jit", "a_door:jit"], "rows": [0, 1]}}}
+    (pieces,) = make_chunks({"suite=f": [("speed", "<p>a night <code>a regime</code> of twin</p>")]})
+    packed = "".join(
+        f'<script type="text/plain" id="{name}">{pack(data)}</script>'
+        for name, data in (("index", index), ("chunk-0", pieces))
+    )
+    table = "<table><td>a canary <small>at rest</small></td></table>"
+    page = f"<h1>A canary</h1><svg><text>a door</text></svg>{table}{packed}"
+
+    problems = [problem.text.partition(":")[0] for problem in checker.check_report(page, RULES)]
+
+    assert problems == ["'canary'", "'at rest'", "'canary'", "'night'"]
+
+
+def test_sentences_of_a_report_have_a_longest_length_and_cells_are_checked_one_by_one() -> None:
+    packed = f'<script type="text/plain" id="index">{pack({"columns": {"variant": {"words": ["f:jit"]}}})}</script>'
+    cell = "word " * 16
+    row = f"<table><tr><th>{cell}<td>{cell}<td>{cell}; {cell}</tr></table>"
+
+    assert list(checker.check_report(f"{row}{packed}", RULES)) == []
+    (problem,) = checker.check_report(f"<table><tr><td>{cell}{cell}<td>{cell}</tr></table>{packed}", RULES)
+    assert problem.text.startswith("32 words, 30 are allowed")

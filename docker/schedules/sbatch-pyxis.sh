@@ -54,7 +54,7 @@ code=0
 measure measure || code=$?
 if ((code == 2)) && grep -q -x -e --resume "$night/measure"; then
     # What broke off before cannot be gone on with, as where the image has changed: a new night begins.
-    with_store begin --anew ${begin}
+    with_store begin --restart ${begin}
     measure measure
 elif ((code)); then
     exit "$code"

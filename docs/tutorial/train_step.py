@@ -9,20 +9,20 @@ LEARNING_RATE = 0.1
 
 
 def make_inputs(key, *, batch):
-    """Parameters and one batch -> (params, images (batch, 784), labels (batch,))."""
+    """Weights and one batch -> (weights, images (batch, 784), labels (batch,))."""
     keys = jax.random.split(key, 4)
-    params = {
+    weights = {
         "hidden": 0.03 * jax.random.normal(keys[0], (784, 256)),
         "output": 0.06 * jax.random.normal(keys[1], (256, 10)),
     }
     images = jax.random.normal(keys[2], (batch, 784))
     labels = jax.random.randint(keys[3], (batch,), 0, 10)
-    return params, images, labels
+    return weights, images, labels
 
 
-def loss(params, images, labels):
+def loss(weights, images, labels):
     """Mean cross-entropy of a batch."""
-    logits = jax.nn.relu(images @ params["hidden"]) @ params["output"]
+    logits = jax.nn.relu(images @ weights["hidden"]) @ weights["output"]
     return -jnp.mean(jax.nn.log_softmax(logits)[jnp.arange(len(labels)), labels])
 
 
@@ -30,17 +30,17 @@ def loss(params, images, labels):
     inputs=make_inputs,
     params={"batch": levels(quick=32, default=(128, 512))},
     reference=no_reference("random images: there is nothing to learn"),
-    state=State(carry={"params": 0}),
+    state=State(carry={"weights": 0}),
     items=Items("examples", lambda *, batch: batch),
     answer=Answer("What is jit worth for my step?", "train_step:jit", against="train_step:eager"),
 )
-def train_step(params, images, labels):
-    """One step of SGD -> (params, loss)."""
-    value, gradients = jax.value_and_grad(loss)(params, images, labels)
-    return jax.tree.map(lambda p, g: p - LEARNING_RATE * g, params, gradients), value
+def train_step(weights, images, labels):
+    """One step of SGD -> (weights, loss)."""
+    value, gradients = jax.value_and_grad(loss)(weights, images, labels)
+    return jax.tree.map(lambda weight, gradient: weight - LEARNING_RATE * gradient, weights, gradients), value
 
 
-@train_step.implementation(donate=("params",), modes=("jit",))
-def donated(params, images, labels):
-    """The same step; the new parameters take the memory of the old ones."""
-    return train_step(params, images, labels)
+@train_step.implementation(donate=("weights",), modes=("jit",))
+def donated(weights, images, labels):
+    """The same step; the new weights take the memory of the old ones."""
+    return train_step(weights, images, labels)

@@ -18,21 +18,21 @@ VERBS = {
     "Measure": {
         "list": "Show suites, workloads, params and variants.",
         "run": "Measure suites and write a run into a folder.",
-        "self-test": "Measure how often this machine's numbers err; later runs report the result.",
+        "self-test": "Measure how often this machine reports differences that do not exist; later runs show it.",
         "machine": "Print the name that records give to this machine.",
     },
     "Report": {
         "report": "Merge runs into one HTML file, and print a summary.",
         "export": "Write runs as a table: one row per case, variant and metric.",
         "trace": "Show where the time goes in a profiler capture.",
-        "reproduce": "Write a zip for a bug report: one program, its results, and a script that needs jax alone.",
+        "reproduce": "Write a zip for a bug report: one program, its results, and a script for jax and flatbuffers.",
         "schema": "Print the JSON Schema of the record.",
     },
     "Compare": {
         "compare": "Report what changed between two runs.",
         "diff": "Report what differs between the programs that two runs compiled.",
-        "gate": "Judge a run that was measured next to an earlier one.",
-        "history": "Report the run from which on a number is different.",
+        "gate": "Decide whether a run measured with `run --against` has regressions.",
+        "history": "Find the first run in which a number changed.",
     },
     "Store": {
         "push": "Copy a run into a store, whole or not at all.",
@@ -41,15 +41,15 @@ VERBS = {
     },
     "Steps of nox sessions": {
         "night": "The steps of a scheduled run.",
-        "limits": "Check that budgets and a minimum effect can be used.",
-        "runtime": "Check whether a new run would have the runtime of an earlier run.",
+        "limits": "Check that these settings are valid, before measuring.",
+        "runtime": "Check that a new run would use the Python and the image of an earlier run.",
         "reach": "Check that a store can be reached.",
     },
 }
 """The summary of each verb, by section of the help. Its options and what it does are in the file of its name."""
 
 EXIT_CODES = (
-    "Exit codes: 0 fine; 1 a confirmed regression; 2 usage or unusable input; 3 incomplete or unexpected; "
+    "Exit codes: 0 success; 1 a confirmed regression; 2 wrong usage or unusable input; 3 incomplete or no answer; "
     "130 interrupted, and what was measured is kept."
 )
 

@@ -27,7 +27,10 @@ class FailOn(StrEnum):
 def command(
     baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
     candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="Folder or URL of the later run.")],
-    fail_on: Annotated[FailOn, typer.Option("--fail-on", help="Findings that lead to exit code 1.")] = FailOn.CONFIRMED,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option("--fail-on", help="End with exit code 1 on confirmed regressions, or on suspected ones, too."),
+    ] = FailOn.CONFIRMED,
     min_effect: MinEffect = "3%",
     markdown_file: MarkdownFile = None,
     verdict_file: VerdictFile = None,
@@ -41,7 +44,7 @@ def command(
     ] = None,
     budgets_file: BudgetsFile = None,
 ) -> None:
-    """Exit code 1: a regression; 3: the runs have nothing to compare."""
+    """Exit code 1: a regression; 3: nothing can be compared, or something failed or is gone."""
     effect, budgets = read_limits(min_effect, budgets_file)
     changes = compare_runs(load_one(baseline), load_one(candidate), effect)
     warn_of_unused(budgets, changes)

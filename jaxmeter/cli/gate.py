@@ -23,7 +23,11 @@ def command(
     ],
     confirmed_by: Annotated[
         str | None,
-        typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed only the suspected changes."),
+        typer.Option(
+            "--confirmed-by",
+            metavar="RUN",
+            help="Folder of a run of `run --suspects`: confirm or reject suspected changes by it.",
+        ),
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Judge counts and planned memory of programs only, no times.")

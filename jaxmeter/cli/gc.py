@@ -22,7 +22,7 @@ def command(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of runs on this machine.")] = Path("results"),
     keep_days: Annotated[int, typer.Option(metavar="N", min=0, help="Keep what was made or used in N days.")] = 30,
     pushed_to: Annotated[
-        str | None, typer.Option(metavar="URL", help="Keep runs that this store does not hold completely.")
+        str | None, typer.Option(metavar="URL", help="Remove only runs that this store holds completely.")
     ] = None,
     environments: Annotated[
         Path | None,
@@ -30,7 +30,7 @@ def command(
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Remove what is listed; default: only list.")] = False,
 ) -> None:
-    """Old runs and unused environments are those of more than --keep-days days.
+    """A run or an environment is old if nothing made or used it in the last --keep-days days.
 
     Unfinished runs and other files are kept. Stores are not changed.
     """

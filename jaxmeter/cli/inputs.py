@@ -51,7 +51,7 @@ KnownFile = Annotated[
 ]
 Last = Annotated[int | None, typer.Option(metavar="N", min=1, help="Use only the N newest runs; default: all.")]
 MinEffect = Annotated[
-    str, typer.Option("--min-effect", metavar="PERCENT", help="Smallest change of a time that counts.")
+    str, typer.Option("--min-effect", metavar="PERCENT", help="Ignore changes of a time that are smaller than this.")
 ]
 BudgetsFile = Annotated[
     Path | None,

@@ -32,25 +32,29 @@ Suites = Annotated[
 ]
 Backend = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Measure the smallest sizes, in up to five rounds, within three minutes.")
+    bool, typer.Option("--quick", help="Measure the smallest sizes, in 3 to 5 rounds; default budget: 3 minutes.")
 ]
-Full = Annotated[bool, typer.Option("--full", help="Measure the largest sizes too, within two hours.")]
+Full = Annotated[
+    bool, typer.Option("--full", help="Measure the largest sizes too, in 3 to 8 rounds; default budget: 2 hours.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
 Select = Annotated[
     list[str] | None,
     typer.Option(
         "--select",
         metavar="GLOB",
-        help="Suite, workload or case to measure; * is any text; repeatable. Default: all of the level.",
+        help="Suite, workload or case to measure; * is any text, ? one character; repeatable. Default: all.",
     ),
 ]
 Budget = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="Time limit of the run, or of the rest of a resumed run: 90 (seconds), 10m, 1h30m."
+        metavar="TIME",
+        help="Time limit of the run, or of the rest of a resumed run: 90 (seconds), 10m, 1h30m. "
+        "A process in progress gets 10 s or 5 % more.",
     ),
 ]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of runs.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder that holds the folder of each run.")]
 Machine = Annotated[
     str | None, typer.Option(metavar="NAME", help="Name of this machine; default: processor, cores, devices.")
 ]

@@ -59,9 +59,9 @@ def begin_command(
     with_captures: Annotated[
         bool, typer.Option(OPTION, help="Also push profiler captures; default: keep them on this machine.")
     ] = False,
-    anew: Annotated[bool, typer.Option("--anew", help="Abandon a nightly run in progress; its runs are kept.")] = False,
+    restart: Annotated[bool, typer.Option(help="Abandon a nightly run in progress; its runs are kept.")] = False,
     measuring: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Options of the measurement.")
+        list[str] | None, typer.Argument(metavar="[-- OPTION...]", help="Options for `jaxmeter run`.")
     ] = None,
 ) -> None:
     """Choose the runs to compare with, and write what to measure to DIR/.night/measure."""
@@ -77,7 +77,7 @@ def begin_command(
         with_captures=with_captures,
     )
     with _errors():
-        begun = begin(asked, out, baseline, anew=anew)
+        begun = begin(asked, out, baseline, restart=restart)
     for note in begun.notes:
         complain(note, "warning")
     verb = "goes on" if begun.goes_on else "begins"
@@ -128,7 +128,7 @@ def accept_command(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a nightly run in the store.")],
     why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, shown with the run.")],
 ) -> None:
-    """Accept a run as good. It becomes the pinned run, unless a nightly run names another one with --baseline."""
+    """Accept a run as good: later nightly runs compare with it. `begin --baseline` overrides this."""
     with _errors():
         is_new = verdicts.accept(open_store(url), Acceptance(run=run, why=why, at=now()))
     _say(f"{run}: accepted; it is the pinned run from now on" if is_new else f"{run}: was accepted before")
@@ -145,7 +145,7 @@ def _errors() -> Iterator[None]:
         give_up(str(error), INCOMPLETE)
     except OSError as error:
         give_up(
-            f"{error.filename or 'a file'}: {error.strerror or error}; free some room or choose another place",
+            f"{error.filename or 'a file'}: {error.strerror or error}; free some room or choose another folder",
             INCOMPLETE,
         )
 

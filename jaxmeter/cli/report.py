@@ -54,7 +54,11 @@ def command(
     ] = False,
     confirmed_by: Annotated[
         str | None,
-        typer.Option("--confirmed-by", metavar="RUN", help="Folder of a run that timed only the suspected changes."),
+        typer.Option(
+            "--confirmed-by",
+            metavar="RUN",
+            help="Folder of a run of `run --suspects`: confirm or reject suspected changes by it.",
+        ),
     ] = None,
     known_file: KnownFile = None,
     min_effect: MinEffect = "3%",

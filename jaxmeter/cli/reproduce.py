@@ -16,7 +16,10 @@ from jaxmeter.reporting.reproduce import NothingToReproduceError, find_earlier, 
 def command(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Folder or URL of a run.")],
     case: Annotated[
-        str, typer.Option(help="Name of the case, or a pattern that matches only this case; * is any text.")
+        str,
+        typer.Option(
+            help="Name of the case, or a pattern that matches only this case; * is any text, ? one character."
+        ),
     ],
     variant: Annotated[
         str | None, typer.Option(help="Variant; required where several variants keep a program.")

@@ -118,7 +118,7 @@ AgainstRun = Annotated[
     Path | None,
     typer.Option(
         metavar="RUN",
-        help="Interleave the programs kept by RUN with today's. Default suites and cases: those of RUN.",
+        help="Also measure the programs kept by RUN, interleaved with today's. Default suites and cases: those of RUN.",
     ),
 ]
 SuspectsFile = Annotated[
@@ -126,14 +126,14 @@ SuspectsFile = Annotated[
     typer.Option(
         "--suspects",
         metavar="FILE",
-        help="With --against: measure only the suspected changes of this file, with 12 to 30 processes.",
+        help="With --against: measure only the suspected changes of this file, with 12 to 30 processes each.",
     ),
 ]
 LockStep = Annotated[
     str | None,
     typer.Option(
         metavar="PYTHON",
-        help="With --against: Python of that run's environment. Both environments run the same variants, interleaved.",
+        help="With --against: path of the Python of that run's environment, which runs the variants interleaved, too.",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; measure nothing.")]

@@ -14,8 +14,13 @@ from jaxmeter.reporting.compare.runtimes import describe_other_runtime, make_run
 
 def command(
     baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
-    python: Annotated[str, typer.Option("--python", metavar="VERSION", help="Python of the new run.")],
-    image: Annotated[str, typer.Option("--image", metavar="IMAGE", help="Image of the new run: name and id.")] = "",
+    python: Annotated[
+        str, typer.Option("--python", metavar="VERSION", help="Python version of the new run, such as 3.13.")
+    ],
+    image: Annotated[
+        str,
+        typer.Option("--image", metavar="IMAGE", help="Container image of the new run, as NAME and ID; default: none."),
+    ] = "",
 ) -> None:
     """Exit code 3, with one sentence: times would not be comparable."""
     before = load_one(baseline).manifest

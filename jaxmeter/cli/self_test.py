@@ -59,7 +59,7 @@ def command(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """It compares equal programs with each other, in 20 minutes."""
+    """It compares equal programs with each other, in 20 minutes by default."""
     request = RunRequest(
         backend=backend,
         level="quick",

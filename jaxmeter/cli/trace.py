@@ -90,7 +90,8 @@ def command(
     peaks: Annotated[
         str | None,
         typer.Option(
-            metavar="RUN", help="Run whose peaks the rates are compared with, such as the measured ones of a CPU."
+            metavar="RUN",
+            help="Run with the peaks of the device, needed for a CPU; default: the known peaks of the device.",
         ),
     ] = None,
     top: Annotated[

@@ -85,7 +85,7 @@ def _cost(processes: Sequence[PlannedProcess], settings: Settings) -> str:
 
 
 def _duration(seconds: float, beside_s: float = 0.0) -> str:
-    """In seconds or minutes; in the unit of the time that it stands beside."""
+    """Return a time as text in seconds or minutes: in the unit of the time `beside_s`, if that is longer."""
     return f"{seconds:.0f} s" if max(seconds, beside_s) < 120 else f"{seconds / 60:.1f} min"
 
 

@@ -63,13 +63,13 @@ class RunRequest:
 
 
 def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = None) -> Settings:
-    """The settings of a run with these options.
+    """Return the settings of a run with these options.
 
     Args:
-      before: Of the earlier run that it stands beside.
+      before: Manifest of the earlier run that the run is compared with.
 
     Raises:
-      UsageError: An option that cannot be followed: an unknown backend or probe, no such folder, no such budget.
+      UsageError: An option is invalid: an unknown backend or probe, a missing folder, an impossible budget.
     """
     find_backend(request.backend)
     if _URL.match(str(request.out)):
@@ -146,7 +146,7 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
 
 
 def _find_given_budget(settings: Settings, usual: Settings) -> str | None:
-    """The budget that somebody gave an earlier run. Older records do not tell: there, any but the level's own."""
+    """Return the budget that a user gave an earlier run. In older records, it is any budget but the level's own."""
     if settings.finishes_fewest or settings.budget_s == usual.budget_s:
         return None
     return f"{settings.budget_s:.0f}"

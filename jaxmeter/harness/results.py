@@ -23,10 +23,10 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def list_results(run: RunRecord) -> list[dict[str, Any]]:
-    """By planned variant its status, time, speedup over the case's baseline variant and throughput, with intervals.
+    """Return by planned variant its status, time, speedup over the case's baseline variant and throughput.
 
-    Times are seconds. A missing number is null, and so are a disagreement where time and speedup agree, and a reason
-    for no speedup where nothing stands against one.
+    Numbers have intervals, and times are seconds. A missing number is null. `disagreement` is null if time and speedup
+    agree, and `no_speedup` is null if there is no objection to a speedup.
     """
     return [
         {

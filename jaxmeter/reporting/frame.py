@@ -100,8 +100,8 @@ def load_frame(runs: Iterable[str | Path], table: str = "metrics") -> DataFrame:
     not determine has a row with its status. Runs that cannot be read are left out with a warning, as in the report.
 
     Args:
-      table: `metrics` has a row for each case, variant and metric (`COLUMNS`); `operations` one for each of the largest
-        operations of each variant with a capture (`OPERATION_COLUMNS`); `ledger` one for each part of its step
+      table: `metrics` has a row for each case, variant and metric (`COLUMNS`). `operations` has a row for each of the
+        largest operations of a captured variant (`OPERATION_COLUMNS`). `ledger` has a row for each part of its step
         (`LEDGER_COLUMNS`).
     Raises:
       RecordError: There is no run to read.

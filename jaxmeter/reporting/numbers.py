@@ -95,12 +95,16 @@ def speedup_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[
     return speedup(estimate), _bounds(interval, _speedup_decimals(estimate), 1.0, form, least_near_1=NEAR_1_DECIMALS)
 
 
+LEAST_PERCENT = 0.01
+"""A ratio to what was before below which a percentage says too little."""
+
+
 def change(interval: Interval | None) -> tuple[str, str]:
-    """(`+5.1 %`, `[+3.9, +6.3]`) of a ratio to what was before; from a factor of 2 on (`2.3×`, `[2.1, 2.5]`)."""
+    """(`+5.1 %`, `[+3.9, +6.3]`) of a ratio to what was before; above a factor of 2 (`2.3×`, `[2.1, 2.5]`)."""
     estimate = None if interval is None else usable(interval.estimate)
     if interval is None or estimate is None or estimate <= 0:
         return MISSING, MISSING
-    if not 0.5 < estimate < 2:
+    if not LEAST_PERCENT < estimate < 2:
         return speedup_with_bounds(interval)
     low, high = usable(interval.low), usable(interval.high)
     bounds = MISSING if low is None or high is None else f"[{_signed_percent(low)}, {_signed_percent(high)}]"

@@ -174,12 +174,14 @@ def epoch_in_numpy(state, images, targets, channels, batches):
     step = partial(reference.train_step, reference.cnn, partial(reference.adam, rate=models.CNN_RATE))
     after, losses, means = train_in_numpy(state, batches, step=step, network=reference.cnn)
     later = [np.nan] * (len(images) // len(batches[0][1]) - len(batches))
-    return reference.first_losses(after, losses + later, means, state, told=changed_in_epoch, checked=BATCHES_CHECKED)
+    return reference.first_losses(
+        after, losses + later, means, state, compare=changed_in_epoch, checked=BATCHES_CHECKED
+    )
 
 
 def first_batches(result, *, inputs):
     """Return what is compared with the result of `epoch_in_numpy`."""
-    return reference.first_losses(*result, inputs[0], told=changed_in_bfloat16, checked=BATCHES_CHECKED)
+    return reference.first_losses(*result, inputs[0], compare=changed_in_bfloat16, checked=BATCHES_CHECKED)
 
 
 def evaluation_in_numpy(params, images, labels):
@@ -242,7 +244,7 @@ def donated(state, images, labels):
     inputs=training,
     params={"batch": levels(quick=8, full=128, by_device={"gpu": (128, 1024), "tpu": (128, 1024)})},
     reference=reference.loss_and_update(step_in_numpy),
-    compare=reference.told_of_step,
+    compare=reference.compared_of_step,
     cost=lambda *, batch: step_cost(PLAIN, batch),
     items=Items("examples", lambda *, batch: batch),
     modes=("jit",),

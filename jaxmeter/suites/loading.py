@@ -139,7 +139,7 @@ def how_far(params, begun):
     return params, reference.lengths(({"params": params}, ()), ({"params": begun}, ()))
 
 
-mnist_told = partial(reference.first_losses, told=how_far, checked=mlp.AGREEING_STEPS)
+mnist_compared = partial(reference.first_losses, compare=how_far, checked=mlp.AGREEING_STEPS)
 
 
 def mnist_in_numpy(params, images, labels, encoded, *, network):
@@ -152,7 +152,7 @@ def mnist_in_numpy(params, images, labels, encoded, *, network):
         after, loss = mnist_by_hand.update_in_numpy(after, pixels, targets.argmax(1), network=network)
         losses.append(loss)
     later = [np.nan] * (len(labels) // NETWORKS[network].batch - len(encoded))
-    return mnist_told(after, losses + later, (), params)
+    return mnist_compared(after, losses + later, (), params)
 
 
 def published_without_jit(network):
@@ -176,7 +176,7 @@ NO_LOADER = "no prefetching by a loader: batches are slices of arrays that are f
         "batches": levels(default=mlp.AGREEING_STEPS, full=mlp.EPOCH),
     },
     reference=mnist_in_numpy,
-    compare=lambda result, *, inputs: mnist_told(*result, (), inputs[0]),
+    compare=lambda result, *, inputs: mnist_compared(*result, (), inputs[0]),
     modes=("mixed",),
     implementation="encoded_in_loop",
     state=State(carry={"params": 0}),

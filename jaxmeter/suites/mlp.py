@@ -165,12 +165,12 @@ def first_step_in_numpy(state, images, labels, *, network):
     steps, 3.5e-5 of a loss after 29, and 2e-2 of a bias after 468.
     """
     step = partial(step_in_numpy, network=network)
-    return reference.epoch_step(state, images, labels, step=step, told=state_and_lengths, checked=AGREEING_STEPS)
+    return reference.epoch_step(state, images, labels, step=step, compare=state_and_lengths, checked=AGREEING_STEPS)
 
 
 def first_steps(result, *, inputs):
     """Return the values of a result ([[loss], …], [state]) that match the reference `first_step_in_numpy`."""
-    return reference.epoch_result(result, inputs, told=state_and_lengths, checked=AGREEING_STEPS)
+    return reference.epoch_result(result, inputs, compare=state_and_lengths, checked=AGREEING_STEPS)
 
 
 def epoch_in_numpy(state, images, labels, *, network):

@@ -319,7 +319,7 @@ def length_and_direction(tree):
     return np.sqrt(np.square(entries).mean()), sums / np.linalg.norm(sums)
 
 
-def told_of_adam(after, before):
+def compared_of_adam(after, before):
     """Return what is comparable after a step of Adam in a low-precision format, from the states before and after it.
 
     These are the count, the mean squares, and the length and direction of the update and of the mean gradient.
@@ -350,20 +350,20 @@ def result_and_lengths(result, *, inputs):
 
 
 def loss_and_update(step):
-    """Return a reference step that returns its loss and the result of `told_of_adam`, without its state."""
+    """Return a reference step that returns its loss and the result of `compared_of_adam`, without its state."""
 
     @wraps(step)
-    def told(state, *batch, **params):
+    def compared(state, *batch, **params):
         after, loss = step(state, *batch, **params)
-        return loss, told_of_adam(after, state)
+        return loss, compared_of_adam(after, state)
 
-    return told
+    return compared
 
 
-def told_of_step(result, *, inputs):
+def compared_of_step(result, *, inputs):
     """Return the values of a result (state, loss) that match the reference of `loss_and_update`."""
     after, loss = result
-    return loss, told_of_adam(after, inputs[0])
+    return loss, compared_of_adam(after, inputs[0])
 
 
 # Epochs that are fed batch by batch
@@ -374,7 +374,7 @@ def unknown(tree):
     return jax.tree.map(lambda leaf: np.full(np.shape(leaf), np.nan), tree)
 
 
-def epoch_step(state, *batch, step, told, checked):
+def epoch_step(state, *batch, step, compare, checked):
     """Run a reference step of an epoch whose first steps alone can be checked: (state for the next call, loss).
 
     The leaves of the returned state are the compared values. The state itself is inside a function, which the check
@@ -382,28 +382,28 @@ def epoch_step(state, *batch, step, told, checked):
 
     Args:
       step: (state, *batch) -> (state, loss).
-      told: (state, state before the epoch) -> what is compared.
+      compare: (state, state before the epoch) -> the compared values.
       checked: Number of steps that are checked.
     """
     done, begun, state_now = state.func() if isinstance(state, jax.tree_util.Partial) else (0, state, state)
     if done == checked:
         return jax.tree_util.Partial(state.func, unknown(*state.args)), np.nan
     state_now, loss = step(state_now, *batch)
-    return jax.tree_util.Partial(lambda: (done + 1, begun, state_now), told(state_now, begun)), loss
+    return jax.tree_util.Partial(lambda: (done + 1, begun, state_now), compare(state_now, begun)), loss
 
 
-def epoch_result(result, inputs, *, told, checked):
+def epoch_result(result, inputs, *, compare, checked):
     """Return the values of a result ([[loss], …], [state]) that match the reference `epoch_step`."""
     losses, (state,) = result
-    compared = told(state, inputs[0][0])
+    compared = compare(state, inputs[0][0])
     if len(losses) <= checked:
         return losses, compared
     return losses[:checked] + unknown(losses[checked:]), unknown(compared)
 
 
-def first_losses(state, losses, means, begun, *, told, checked):
+def first_losses(state, losses, means, begun, *, compare, checked):
     """Return what is compared: all of a short epoch, or the first losses of an epoch that is too long to check."""
-    compared = told(state, begun)
+    compared = compare(state, begun)
     if len(losses) <= checked:
         return compared, list(losses), means
     rest = losses[checked:]

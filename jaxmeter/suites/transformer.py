@@ -142,7 +142,7 @@ def step_of_either(graphs, states, tokens, *, width):
     return scanned_step_in_numpy(graphs, states["scan"], tokens, width=width)
 
 
-def told_of_either(result, *, inputs):
+def compared_of_either(result, *, inputs):
     """Return the values that match the reference `step_of_either`; separate layers are stacked first."""
     (after, loss), (graphs, states, tokens) = result, inputs
     after = of_state(stack, after) if 0 in after[0]["blocks"] else after
@@ -213,7 +213,7 @@ def transformer_step(graph, state, tokens):
     inputs=both_layouts,
     params={"depth": levels(default=(4, 8, 12), full=24), "width": OF_DEVICES},
     reference=step_of_either,
-    compare=told_of_either,
+    compare=compared_of_either,
     cost=lambda *, depth, width: step_cost(deep(width, depth)),
     items=Items("tokens", lambda *, width: SIZES[width].tokens),
     modes=("jit",),

@@ -115,11 +115,11 @@ class Examination:
     interferences: tuple[Finding, ...]
 
     def needs(self, asked: Asked) -> tuple[Finding, ...]:
-        """What has to be there for a measurement. Its own rows tell whether it lacks supplies."""
+        """Return the rows of everything that a measurement needs. Its own rows show whether supplies are missing."""
         return (*self.engine, *self.own[asked], *self.results)
 
     def missing(self, asked: Asked) -> list[Finding]:
-        """What stands in the way of a measurement."""
+        """Return the rows that prevent a measurement."""
         return [row for row in self.needs(asked) if row.state is State.MISSING]
 
 
@@ -384,7 +384,7 @@ def _check_disk_of_results(surroundings: Surroundings) -> Finding:
     name, folder = "disk of results", surroundings.folder
     free = surroundings.free_bytes(str(folder))
     if free is None:
-        return Finding(name, State.UNKNOWN, f"the system does not tell how much is free in {folder}")
+        return Finding(name, State.UNKNOWN, f"the system does not report how much is free in {folder}")
     found = f"{free / GB:.1f} GB free in {folder}"
     if free < RESULTS_BYTES:
         return Finding(name, State.MISSING, found, "free some room, or measure elsewhere: --out FOLDER")
@@ -406,6 +406,6 @@ def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundin
 
 
 def _are_usable(devices: Devices, rows: Iterable[Finding]) -> bool:
-    """Whether the rows of a measurement tell of its devices, and nothing is wrong with them."""
+    """Return whether the rows of a measurement include its devices, and nothing is wrong with them."""
     states = {row.state for row in rows if row.name == devices.name}
     return states == {State.OK}

@@ -17,7 +17,7 @@ from launcher.findings import Finding, State
 from launcher.host import GB, cpu_quota, read_text
 
 RESTING_LOAD = 0.2
-"""Load per allowed core that a machine at rest stays below; the shells and daemons of a desktop reach a tenth."""
+"""Largest load per allowed core of an idle machine; the shells and daemons of a desktop reach 0.1."""
 
 MUCH_STEAL = 0.01
 """Share of time taken by the hypervisor. Differences of a per cent between variants are what a run should resolve."""
@@ -50,16 +50,16 @@ class Machine:
 
 
 def find_interferences(machine: Machine) -> tuple[Finding, ...]:
-    """A row for everything that this machine tells about."""
+    """Return a row for every kind of interference that this machine reports."""
     rows = (run_check(name, functools.partial(check, name, machine)) for name, check in CHECKS.items())
     return tuple(itertools.chain.from_iterable(rows))
 
 
 def find_other_use(devices: Devices, ask: Ask) -> tuple[Finding, ...]:
-    """Rows that tell whether something else uses a backend's devices now.
+    """Return rows that show whether something else uses a backend's devices now.
 
     Args:
-      devices: The backend's.
+      devices: The backend's devices.
       ask: Runs a client that answers at once.
     """
     return run_check(devices.other_use_row, lambda: devices.find_other_use(ask))
@@ -94,7 +94,7 @@ def _check_governor(name: str, machine: Machine) -> list[Finding]:
     processors = machine.root / "sys/devices/system/cpu"
     governors = Counter(filter(None, map(read_text, processors.glob("cpu[0-9]*/cpufreq/scaling_governor"))))
     if not governors:
-        return [Finding(name, State.UNKNOWN, "the system does not tell, as in most virtual machines")]
+        return [Finding(name, State.UNKNOWN, "the system does not report it, as in most virtual machines")]
     if all(governor in STEADY_GOVERNORS for governor in governors):
         return [Finding(name, State.OK, ", ".join(sorted(governors)))]
     driver = read_text(processors / "cpu0/cpufreq/scaling_driver")
@@ -124,7 +124,7 @@ def _check_load(name: str, machine: Machine) -> list[Finding]:
     load = float(read_text(machine.root / "proc/loadavg").split()[0])
     found = f"load {load:.2f} over the last minute on {machine.allowed_cores} cores"
     if load <= RESTING_LOAD * machine.allowed_cores:
-        return [Finding(name, State.OK, f"at rest, {found}")]
+        return [Finding(name, State.OK, f"idle, {found}")]
     return [
         Finding(
             name,
@@ -151,7 +151,7 @@ def _check_memory(name: str, machine: Machine) -> list[Finding]:
 def _check_hypervisor(name: str, machine: Machine) -> list[Finding]:
     flags = re.search(r"^flags\s*:(.*)$", read_text(machine.root / "proc/cpuinfo"), re.MULTILINE)
     if flags is None:
-        return [Finding(name, State.UNKNOWN, "the processor does not tell")]
+        return [Finding(name, State.UNKNOWN, "the processor does not report it")]
     if "hypervisor" not in flags[1].split():
         return [Finding(name, State.OK, "none: the processor is this system's own")]
     times = [int(word) for word in read_text(machine.root / "proc/stat").splitlines()[0].split()[1 : STEAL_FIELD + 2]]

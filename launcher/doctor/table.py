@@ -12,7 +12,7 @@ GAP = 2
 WIDEST = 110
 """Longer lines are hard to read."""
 NARROWEST_TEXT = 30
-"""With less room beside the names, text goes below them."""
+"""With less room next to the names, text goes below them."""
 
 
 def run_check(name: str, check: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:

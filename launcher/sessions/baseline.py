@@ -1,4 +1,4 @@
-"""The environment of a baseline run beside today's, where jax, jaxlib or flags are others."""
+"""The environment of a baseline run, interleaved with today's if jax, jaxlib or flags differ."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from launcher.sessions.shell import Shell, prepare_environment
 
 @contextmanager
 def offer_baseline(shell: Shell, backend: str, request: Request, run: Run, folder: Path) -> Iterator[Path | None]:
-    """For the time of a block: what `--lock-step` takes; None where the environment is today's, or cannot be had.
+    """Yield the value of `--lock-step`; None if the environment is today's, or is not available.
 
     Args:
-      run: What is measured beside the baseline.
-      folder: Of the baseline run.
+      run: The run that is compared with the baseline.
+      folder: Folder of the baseline run.
     Raises:
       UsageError: The baseline's manifest cannot be read.
     """

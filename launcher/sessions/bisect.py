@@ -49,10 +49,10 @@ class BisectRequest:
     """A bisection.
 
     Args:
-      case: A pattern, as of `--select`; empty where a command decides.
-      variant: Its name; empty for all variants of a walk, else for the one that differs the most.
-      metric: `time`, `program`, or what a budget calls a metric.
-      command: A shell command that tells; empty where a case does.
+      case: A pattern, as of `--select`; empty if a command decides.
+      variant: Its name; if it is empty, all variants of a walk, else the one that differs the most.
+      metric: `time`, `program`, or the name of a metric in budgets.
+      command: A shell command that decides; empty if a case decides.
       resumed: The name of an interrupted walk; empty for a new one.
       variables: Environment variables that may undo the first step that is slower.
       measuring: Arguments of every measurement.
@@ -90,7 +90,7 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
         raise UsageError(f"name a good and a bad release: {example}")
     if bool(case) == bool(command):
         raise UsageError(
-            f"say what tells a bad release, a case or a command: {example}, or --command 'python check.py'"
+            f"give what identifies a bad release, a case or a command: {example}, or --command 'python check.py'"
         )
     if command and (metric or variant):
         raise UsageError("--command decides by its exit code; leave out --metric and --variant")
@@ -209,7 +209,7 @@ def _make_environment(shell: Shell, packages: str) -> Path:
 
 
 def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Sequence[str]) -> bisection.Judge:
-    """What tells a bad release; the good one is measured now, where a case does."""
+    """Return the criterion of a bad release; if it is a case, measure the good release now."""
 
     def make(packages: str) -> Path:
         return _make_environment(shell, packages)
@@ -270,10 +270,10 @@ class JudgeByCase:
             return Judged(Answer.UNUSABLE, str(error))
         self.target = self.target or find_target(changes, self.asked.metric, self.asked.variant)
         if self.target is None:
-            return Judged(Answer.UNDECIDED, f"no difference of {self.asked.metric} is told")
+            return Judged(Answer.UNDECIDED, f"no difference of {self.asked.metric} is reported")
         judged = judge_by_target(changes, self.target)
         if judged.answer is Answer.GOOD and not tells(after, self.target):
-            return Judged(Answer.UNUSABLE, f"it tells no {self.asked.metric} of {self.target.name}")
+            return Judged(Answer.UNUSABLE, f"it has no {self.asked.metric} of {self.target.name}")
         return judged
 
     def _measure(self, release: str, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A gate: measured beside a baseline run, suspects confirmed by fresh processes, then judged."""
+"""A gate: a run interleaved with a baseline run, suspects confirmed by fresh processes, then a judgement."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
 
 
 def _fetch_baseline(shell: Shell, arguments: Sequence[str]) -> list[str]:
-    """The arguments of a gate, with the folder in the cache in place of the URL of a baseline run."""
+    """Return the arguments of a gate, with the folder in the cache in place of the URL of a baseline run."""
     if not arguments or not is_store(arguments[0]):
         return list(arguments)
     folder = shell.ask(str(prepare_stores(shell)), "-m", "jaxmeter", "fetch", arguments[0])
@@ -127,10 +127,10 @@ def _measure_beside(
     suspects: Path | None = None,
     other: Path | None = None,
 ) -> tuple[Run, int]:
-    """A run beside an earlier one, and the harness' exit code.
+    """Make a run that is interleaved with an earlier one; return it and the harness's exit code.
 
     Args:
-      other: The earlier run's environment, where its calls and today's take turns: its python, or a socket.
+      other: The earlier run's environment, if its calls take turns with today's: its python, or a socket.
     """
     request, run = _plan_beside(shell, backend, arguments, baseline, suspects, other)
     return run, run_harness(shell, backend, request, run)

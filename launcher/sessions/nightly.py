@@ -1,4 +1,4 @@
-"""A night: what the reporter's steps say is measured here, in their order, and nothing of it twice."""
+"""A nightly run: the steps that the reporter writes are measured here, in order, and each only once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from launcher.sessions.measuring import name_machine, run_harness
 from launcher.sessions.same_runtime import follow_baseline, is_other_runtime
 from launcher.sessions.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
 
-FINISH = "the same night, begun again within 12 hours"
-"""It finds by itself what is left to do."""
+FINISH = "the same nightly run, started again within 12 hours"
+"""The command that finishes an interrupted nightly run: it finds the remaining steps itself."""
 
 FOLDER = ".night"
 LOCK = ".night.lock"
@@ -35,19 +35,19 @@ ENDING = ("--markdown", "--verdict", "--page")
 """Options of the first and of the last step; the flags have no value."""
 
 REFUSED = REASONS | {
-    "--against": "a night is compared with the last good one and with --baseline RUN",
-    "--resume": "a night that was cut short goes on by itself",
+    "--against": "a nightly run is compared with the last good one and with --baseline RUN",
+    "--resume": "an interrupted nightly run continues when it is started again",
 }
 
 
 @dataclass(frozen=True)
 class NightRequest:
-    """A night.
+    """A nightly run.
 
     Args:
-      store: URL.
-      machine: What this machine is called; None where the harness shall say.
-      out: Where its runs are kept here.
+      store: URL of the store.
+      machine: Name of this machine; None if the harness must find it.
+      out: Folder of its runs on this machine.
       beginning, ending: Options of the first and of the last step.
       measuring: Arguments of the measurement, with those of the launcher.
     """
@@ -61,7 +61,7 @@ class NightRequest:
 
     @property
     def folder(self) -> Path:
-        """Where the steps of the night that is under way are."""
+        """The folder of the steps of the nightly run in progress."""
         return self.out / FOLDER
 
 
@@ -69,7 +69,7 @@ def read_night_request(arguments: Sequence[str]) -> NightRequest:
     """Return what `--store URL [--machine NAME] [--baseline RUN] [--budgets FILE] [--with-captures] …` asks for.
 
     Raises:
-      UsageError: No store, or what a night does not take.
+      UsageError: No store, or an option that a nightly run does not have.
     """
     valued = ("--store", "--machine", "--out", *BEGINNING, *ENDING)
     given = read_options(arguments, *valued, flags=BEGINNING_FLAGS, refused=REFUSED)
@@ -87,10 +87,10 @@ def read_night_request(arguments: Sequence[str]) -> NightRequest:
 
 @contextmanager
 def hold(request: NightRequest) -> Iterator[None]:
-    """Keeps other nights out of the folder of this one's runs.
+    """Lock the folder of this nightly run against other nightly runs.
 
     Raises:
-      UsageError: Another night is there, or the folder cannot be written.
+      UsageError: Another nightly run uses it, or the folder cannot be written.
     """
     try:
         request.out.mkdir(parents=True, exist_ok=True)
@@ -102,21 +102,22 @@ def hold(request: NightRequest) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(
-                f"another night is under way in {request.out}; wait for its end, or give this one --out DIR of its own"
+                f"another nightly run is in progress in {request.out}; wait for its end, or give this one --out DIR of "
+                "its own"
             ) from None
         yield
 
 
 def read_step(path: Path) -> list[str]:
-    """The arguments in a file, one from each line."""
+    """Return the arguments in a file, one per line."""
     return os.fsdecode(path.read_bytes()).removesuffix("\n").split("\n")
 
 
 def pass_night(shell: Shell, arguments: Sequence[str]) -> int:
-    """Measure, push, confirm, judge and report; the verdict's exit code, or that of what went wrong before.
+    """Measure, push, confirm, judge and report; return the verdict's exit code, or that of the step that failed.
 
     Raises:
-      UsageError: What was asked cannot be done.
+      UsageError: An option is invalid.
     """
     asked = read_night_request(arguments)
     with hold(asked):
@@ -126,7 +127,7 @@ def pass_night(shell: Shell, arguments: Sequence[str]) -> int:
 def _pass_held(shell: Shell, asked: NightRequest) -> int:
     backend, measuring = read_backend(asked.measuring)
     request = read_request(backend, measuring, shell.variables)
-    check_measuring(request.arguments, "a night", reasons=REFUSED)
+    check_measuring(request.arguments, "a nightly run", reasons=REFUSED)
     python, where = prepare_stores(shell), ("--out", str(asked.out))
 
     def report(step: str, *words: str) -> int:
@@ -140,8 +141,8 @@ def _pass_held(shell: Shell, asked: NightRequest) -> int:
     goes_on = step.exists() and "--resume" in read_step(step)
     code = _take_step(shell, backend, request, step)
     if goes_on and code == USAGE_ERROR:
-        say("what was begun before cannot be gone on with here; a new night begins, and its run stays where it is")
-        if code := report("begin", *beginning, "--anew", "--", *request.arguments):
+        say("the interrupted nightly run cannot continue here; a new one starts, and the old run stays where it is")
+        if code := report("begin", *beginning, "--restart", "--", *request.arguments):
             return code
         code = _take_step(shell, backend, request, step)
     if code not in (FINE, NO_ANSWER):
@@ -156,7 +157,7 @@ def _pass_held(shell: Shell, asked: NightRequest) -> int:
 
 
 def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
-    """Measure what a step of a night says, if there is something left; the harness' exit code."""
+    """Measure a step of a nightly run, if it is not finished; return the harness's exit code."""
     if not step.exists():
         return FINE
     _, words = read_backend(read_step(step))
@@ -172,7 +173,7 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
         beside: tuple[str, ...] = ()
         if against is not None:
             shell.install(request.lock)
-            # Said before it is measured; the verdict says it once more. Later nights are compared with this one.
+            # Printed before the measurement; the verdict repeats it. Later nightly runs are compared with this one.
             ask_reporter = partial(run_elsewhere, shell, prepare_stores(shell))
             is_other_runtime(shell, backend, plan(), Path(against), ask_reporter, is_certain=True)
             other = stack.enter_context(offer_baseline(shell, backend, *plan(), Path(against)))
@@ -181,7 +182,7 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
 
 
 def _follow_earlier(shell: Shell, backend: str, arguments: Sequence[str], against: str | None) -> tuple[str, ...]:
-    """Options that measure in the runtime of the run that this one is compared with, or goes on with."""
+    """Return the options that measure in the runtime of the run that this one is compared with, or continues."""
     earlier = against or read_options(arguments, "--resume").get("--resume")
     if earlier is None or not Path(earlier, MANIFEST).is_file():
         return ()

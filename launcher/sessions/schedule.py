@@ -1,4 +1,4 @@
-"""A schedule: the templates of an engine, filled with what to measure every night, where, and how."""
+"""A schedule: the templates of a scheduler, filled with the options of a nightly run."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def write_asked_schedule(arguments: Sequence[str], here: Here) -> None:
 
 
 def read_schedule_request(arguments: Sequence[str]) -> Namespace:
-    """Return the options of `ENGINE --store URL --machine NAME …`, with `scheduler`, and the night's options as `rest`.
+    """Return the options of `ENGINE --store URL --machine NAME …`, with `scheduler`, and the nightly run's as `rest`.
 
     Raises:
       UsageError: Something is missing, unknown, or not for this engine.
@@ -110,7 +110,7 @@ def read_schedule_request(arguments: Sequence[str]) -> Namespace:
     night = read_options(rest, flags=BEGINNING_FLAGS).rest
     measuring = night if scheduler.in_images else read_request(asked.backend, night, {}).arguments
     taken = (*BEGINNING, *ENDING) if scheduler.has_places else BEGINNING
-    check_measuring(measuring, f"a night by {scheduler.name}", taken, list_refused(scheduler))
+    check_measuring(measuring, f"a nightly run by {scheduler.name}", taken, list_refused(scheduler))
     budgets = read_options(rest, "--budgets").get("--budgets")
     if scheduler.in_images and budgets is not None and not budgets.startswith(BUDGETS):
         raise UsageError(
@@ -121,7 +121,7 @@ def read_schedule_request(arguments: Sequence[str]) -> Namespace:
 
 
 def list_refused(scheduler: Scheduler) -> dict[str, str]:
-    """Return why a night by this engine does not take an option, by name."""
+    """Return why a nightly run by this engine does not take an option, by name."""
     owners = {name: [row.name for row in SCHEDULERS.values() if blanks & row.blanks] for name, blanks in OWN.items()}
     refused = {name: f"only for {', '.join(names)}" for name, names in owners.items() if scheduler.name not in names}
     if scheduler.in_images:
@@ -130,14 +130,16 @@ def list_refused(scheduler: Scheduler) -> dict[str, str]:
         fixed = dict.fromkeys((*SHARED, "--open", *OPTIONS), in_checkouts) | dict.fromkeys(("--out", *ENDING), gone)
         refused = fixed | refused
     elif not scheduler.has_places:
-        refused |= dict.fromkeys(("--out", *ENDING), f"{scheduler.name} has places of its own for what a night writes")
+        refused |= dict.fromkeys(
+            ("--out", *ENDING), f"{scheduler.name} has folders of its own for what a nightly run writes"
+        )
     return REFUSED | refused
 
 
 def make_parser(scheduler: Scheduler) -> Parser:
     """Return the parser of a schedule's own options: those of all engines, and those that its templates ask for."""
     parser = Parser(
-        f"nox -s schedule -- {scheduler.name}", "All other options are those of a night, and of its measurement."
+        f"nox -s schedule -- {scheduler.name}", "All other options are those of a nightly run, and of its measurement."
     )
     add, has = parser.add_argument, {name for name, blanks in OWN.items() if blanks & scheduler.blanks}
     add("--store", required=True, metavar="URL", type=_read_store(scheduler), help="where runs are pushed to")
@@ -167,7 +169,7 @@ def find_warnings(asked: Namespace) -> list[str]:
     """Return what will work, and should be otherwise, or does not work yet."""
     budgets = read_options(asked.rest, "--budgets").get("--budgets")
     is_missing = budgets is not None and not asked.scheduler.in_images and not Path(budgets).is_file()
-    missing = [f"--budgets {budgets}: no such file yet; without it every night ends with 2"] if is_missing else []
+    missing = [f"--budgets {budgets}: no such file yet; without it every nightly run ends with 2"] if is_missing else []
     return missing + [
         f"{name} {image} is no digest: a tag may name another image tomorrow; name it by @sha256:…"
         for name, image in (("--image", asked.image), ("--store-image", asked.store_image))
@@ -216,7 +218,7 @@ def fill_schedule(asked: Namespace, here: Here) -> dict[str, str]:
     if "calendar" in asked.scheduler.blanks:
         values["calendar"] = asked.at.to_calendar()
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", here.user, re.ASCII):
-            raise UsageError(f"systemd cannot run a night as {here.user!r}; write the schedule as another user")
+            raise UsageError(f"systemd cannot run it as {here.user!r}; write the schedule as another user")
     return {name: template.safe_substitute(values) for name, template in asked.scheduler.templates.items()}
 
 

@@ -18,7 +18,7 @@ ENV = "/usr/bin/env"
 """Sets variables and becomes the program: nox shows the whole command, as it can be typed."""
 
 ENVIRONMENTS = Path(".nox", "environments")
-"""Where those are that users name packages for, and those beside the sessions' own."""
+"""Folder of the environments for packages that users name, and of those in addition to the sessions' own."""
 
 
 class ProgramError(Exception):

@@ -1,4 +1,4 @@
-"""The profiler captures of a run, copied to where xprof may write beside them: a run that has ended is not changed."""
+"""Copies of a run's profiler captures, next to which xprof may write: a run that has ended is not changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from launcher.options import UsageError, read_options
 from launcher.runs import MANIFEST
 
 CAPTURES = "cases/*/trace/*"
-"""Where a run keeps them, a folder for each variant. The launcher imports nothing; a test holds that it is so."""
+"""Path of the captures in a run, a folder for each variant. The launcher does not import it; a test checks it."""
 
 SERVER = "jaxmeter.harness.traces.serve"
 """The program that serves them to this machine only; xprof's own listens on every address."""
@@ -24,7 +24,7 @@ class TraceRequest:
     """What `nox -s traces` was asked for.
 
     Args:
-      select: What the names of the cases that are shown begin with; empty for all.
+      select: Beginning of the names of the cases that are shown; empty for all.
     """
 
     run: Path

@@ -37,13 +37,13 @@ REFUSED = REASONS | {
 }
 
 PYTHONS = ("--old-python", "--new-python")
-"""The interpreter of one side's environment, for releases that have no wheels for this one."""
+"""Options for the interpreter of one environment, for releases without wheels for this interpreter."""
 
 VARIABLES = ("--old-env", "--new-env")
-"""Environment variables of one side; which ones can be set is the harness' own business."""
+"""Options for variables of one environment; the harness decides which variables can be set."""
 
 BEFORE = PROGRAMS
-"""What the old environment tells by itself: how long its calls take, it tells beside the new one."""
+"""Probes that run in the old environment alone: the time of its calls is measured interleaved with the new one."""
 
 AFTER = ("--probe", "timing", *BEFORE)
 
@@ -61,7 +61,7 @@ class UpgradeRequest:
 
     Args:
       old, new: Packages, or names of images.
-      variables: Environment variables of the old side, and of the new one.
+      variables: Environment variables of the old environment, and of the new one.
       measuring: Arguments of both measurements.
       judging: Arguments of the comparison.
       out: Where runs are kept.
@@ -91,7 +91,7 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
         )
     arms = tuple(_read_arm(words, given.get(option)) for words, option in zip((old, new), PYTHONS, strict=True))
     if isinstance(arms[0], str) != isinstance(arms[1], str):
-        raise UsageError("an image on one side alone; give two images (name@sha256:…), or packages on both sides")
+        raise UsageError("one of the two is an image; give two images (name@sha256:…), or packages for both")
     measuring = (*given.rest, *given.list_words("--out"))
     old_env, new_env = (read_variables(option, given.values.get(option, ())) for option in VARIABLES)
     return UpgradeRequest(
@@ -229,7 +229,7 @@ def _read_arm(words: str, python: str | None) -> Wanted | str:
             raise UsageError(f"{words}: an image has its own Python; leave out {' and '.join(PYTHONS)}")
         return words
     if _LIKE_IMAGE.fullmatch(words):
-        raise UsageError(f"{words}: no image; a digest is sha256: and 64 digits, as `docker images --digests` tells")
+        raise UsageError(f"{words}: no image; a digest is sha256: and 64 digits, as `docker images --digests` prints")
     wanted = read_wanted(words)
     if python is None:
         return wanted

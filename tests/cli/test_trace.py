@@ -110,7 +110,7 @@ def test_what_a_platform_cannot_show_is_named_and_its_launches_have_a_delay(call
     assert code == 0
     assert lines[1] == "  gpu NVIDIA H200 · 1 device · 166 events"
     assert "  gpu captures cannot show: between operations, waiting" in lines
-    assert find_row(lines, "launch to kernel start")[4:] == ["12.2", "µs"]
+    assert find_row(lines, "kernel launch to start")[4:] == ["12.2", "µs"]
 
 
 def test_collectives_and_devices_have_their_times(call):

@@ -204,3 +204,23 @@ def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path:
     (new,) = tmp_path.glob("*-new")
     packages = [read_run(RunFolder(one)).manifest.environment.packages["jax"] for one in (old, new)]
     assert packages == ["0.10.0", version("jax")]
+
+
+def test_nox_walks_from_one_release_to_the_next(tmp_path: Path, suite: Path) -> None:
+    command = [sys.executable, "-m", "nox", "--noxfile", str(CHECKOUT / "noxfile.py"), "-s", "bisect", "--"]
+    asked = ["--good", "jax==0.10.0", "--bad", "jax==0.10.1", "--case", "double", "--quick", "--processes", "3"]
+
+    ended = subprocess.run(
+        [*command, *asked, "--suites", str(suite), "--runtime", "local", "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+    # Whether so few processes find a change is chance: 0 found, 3 no answer.
+    assert ended.returncode in (0, 3), ended.stdout + ended.stderr
+    (first,) = (one for one in tmp_path.glob("*-0.10.0") if "against" not in one.name)
+    (second,) = tmp_path.glob("*-0.10.1-against-0.10.0")
+    packages = [read_run(RunFolder(one)).manifest.environment.packages["jax"] for one in (first, second)]
+    assert packages == ["0.10.0", "0.10.1"]

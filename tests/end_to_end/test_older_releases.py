@@ -44,7 +44,7 @@ def slope(total, x):
 '''
 
 
-@pytest.fixture(params=[pytest.param(one, marks=pytest.mark.xdist_group(one)) for one in RELEASES])
+@pytest.fixture(params=RELEASES)
 def older(request: pytest.FixtureRequest) -> Path:
     """The python of an environment with an older release."""
     needed = list_needed(CHECKOUT / "pyproject.toml")

@@ -33,15 +33,23 @@ def find_table(page: str, heading: str) -> str:
 
 
 def run_as_installed(folder: Path, commands: list[str]) -> list[str]:
-    """What each command prints, one after the other, where `jaxmeter` and `python` are what `pip install` makes."""
-    programs = {"jaxmeter": f'{sys.executable} -m jaxmeter "$@"', "python": f'{sys.executable} "$@"'}
+    """What each command prints, one after the other, where `jaxmeter` and `python` are what `pip install` makes.
+
+    A browser is a program that does nothing, and nox runs in the environment of the tests.
+    """
+    nox = f"-m nox --non-interactive --no-venv --no-install -f {CHECKOUT / 'noxfile.py'}"
+    programs = {
+        "jaxmeter": f'{sys.executable} -m jaxmeter "$@"',
+        "nox": f'{sys.executable} {nox} "$@"',
+        "python": f'{sys.executable} "$@"',
+    }
     for name, line in programs.items():
         program = folder / "bin" / name
         program.parent.mkdir(exist_ok=True)
         program.write_text(f"#!/bin/sh\nexec {line}\n")
         program.chmod(0o755)
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PATH": path}
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PATH": path, "BROWSER": "true"}
     printed = []
     for line in commands:
         ended = subprocess.run(
@@ -81,7 +89,7 @@ def test_the_call_of_a_notebook_runs_as_written(tmp_path: Path) -> None:
 def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path: Path) -> None:
     block = WHERE_THE_TIME_GOES.split("run by a test. -->\n```python\n")[1]
     program, commands = block.split("```")[0], block.split("```sh\n")[1].split("```")[0].splitlines()
-    example = block.split("```sh\n")[1].split("```\n")[2]
+    example = block.split("```text\n")[1].split("```")[0]
     (tmp_path / "train.py").write_text(program, encoding="utf8")
     assert commands == ["python train.py", "jaxmeter trace log"]
 
@@ -159,3 +167,51 @@ def test_the_line_for_tests_is_what_continuous_integration_runs() -> None:
     script = (CHECKOUT / ".ci" / "run").read_text(encoding="utf8")
     assert re.search(r'^own=\("\$environment/bin/nox" ', script, re.MULTILINE)
     assert re.search(r'^sessions "\$\{own\[@\]\}" -s tests$', script, re.MULTILINE)
+
+
+def list_lines(page: str) -> list[str]:
+    """The commands of a page's blocks, in their order."""
+    text = (CHECKOUT / page).read_text(encoding="utf8")
+    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_first_tutorial_and_comparisons_of_its_runs_end_well(tmp_path: Path) -> None:
+    _, measure, doctor, again, merge = list_lines("docs/tutorial/first_run.md")
+    results = tmp_path / "results"
+    # One small suite, a process of each kind; nox runs in the checkout, where a reader's results are, too.
+    options = f"--select selu --processes 1 --runtime local --out {results}"
+
+    run_as_installed(
+        tmp_path,
+        [
+            f"{measure} {options} --run-id RUN",
+            doctor,
+            f"{again.replace('results/', f'{results}/')} {options} --run-id AGAIN",
+            f"{merge.replace('results/', f'{results}/')} --out {tmp_path / 'page.html'}",
+            f"nox -s compare -- {results}/RUN {results}/AGAIN",
+            # With so few processes nothing may be sure, which is exit code 3.
+            f"nox -s gate -- {results}/RUN --runtime local --out {results} || [ $? -eq 3 ]",
+        ],
+    )
+
+    assert "AGAIN" in (tmp_path / "page.html").read_text(encoding="utf8")
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_tutorial_on_a_train_step_run_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "docs").symlink_to(CHECKOUT / "docs")
+    *_, measure, report, again, compare = list_lines("docs/tutorial/your_train_step.md")
+
+    *_, compared = run_as_installed(
+        tmp_path,
+        [
+            f"{measure} --processes 1 --run-id RUN",
+            report,
+            f"{again} --processes 2 --run-id NEW_RUN",
+            compare,
+        ],
+    )
+
+    assert "Of 4 times" in compared

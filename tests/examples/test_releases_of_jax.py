@@ -74,7 +74,8 @@ def test_an_interrupted_run_is_continued(tmp_path: Path) -> None:
 
     words = write_command(PYTHONS["0.5.0"], tmp_path / "0.5.0", (tmp_path / "0.4.31", PYTHONS["0.4.31"]))
 
-    assert words[-2:] == ["--resume", str(tmp_path / "0.5.0")]
+    lock_step = ["--against", str(tmp_path / "0.4.31"), "--lock-step", str(PYTHONS["0.4.31"])]
+    assert words[-6:] == ["--resume", str(tmp_path / "0.5.0"), *lock_step]
     assert "--select" not in words
 
 

@@ -49,7 +49,7 @@ def test_the_first_bad_release_is_found_with_the_good_one_before_it(first_bad):
 
 @pytest.mark.parametrize("answer", [Answer.GOOD, Answer.UNDECIDED, Answer.UNUSABLE])
 def test_where_the_bad_release_is_not_bad_there_is_nothing_to_find(answer):
-    with pytest.raises(NoDifferenceError, match=rf"jax==0.5 is {answer}, beside jax==0.0: it is {answer}"):
+    with pytest.raises(NoDifferenceError, match=rf"jax==0.5 is {answer}, compared with jax==0.0: it is {answer}"):
         bisect(RELEASES, lambda release: told(answer), ignore)
 
 

@@ -53,8 +53,8 @@ def test_a_command_may_decide():
     [
         ((), 'name a good and a bad release: nox -s bisect -- --good "jax==0.9.0"'),
         (("--good", "jax==0.9.0", "--case", "selu"), "name a good and a bad release"),
-        (BOTH, "say what tells a bad release, a case or a command"),
-        ((*BOTH, "--case", "a", "--command", "b"), "say what tells a bad release, a case or a command"),
+        (BOTH, "give what identifies a bad release, a case or a command"),
+        ((*BOTH, "--case", "a", "--command", "b"), "give what identifies a bad release, a case or a command"),
         ((*BOTH, "--command", "b", "--metric", "time"), "--command decides by its exit code"),
         ((*BOTH, "--command", "b", "--variant", "a:jit"), "--command decides by its exit code"),
         ((*BOTH, "--case", "a", "--processes", "2"), "--processes '2' must be an integer ≥ 3"),

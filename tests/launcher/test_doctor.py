@@ -324,8 +324,8 @@ def test_whether_gpus_rest_is_asked_only_where_they_can_be_used(place):
     resting, _, _ = place.look("gpu")
     not_asked, _, _ = place.look("cpu")
 
-    assert resting["GPUs at rest"].state is State.OK
-    assert "GPUs at rest" not in not_asked
+    assert resting["GPUs idle"].state is State.OK
+    assert "GPUs idle" not in not_asked
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_the_exact_part_alone_measures_no_times(baseline):
         (["--budgets", "b.toml"], "name the baseline run first"),
         (["nowhere"], "nowhere: no run"),
         (["base", "--against", "x"], "the baseline is named without an option"),
-        (["base", "--resume=x"], "measures anew"),
+        (["base", "--resume=x"], "starts a new measurement"),
         (["base", "--dry-run"], "measures nothing"),
         (["base", "--suspects", "x"], "finds them by itself"),
         (["base", "--budgets"], "--budgets needs a value"),

@@ -73,7 +73,7 @@ def test_programs_are_compared_with_the_good_release_without_timing_anything():
 @pytest.mark.parametrize(
     ("factor", "codes", "answer", "why"),
     [
-        (None, {}, Answer.UNDECIDED, "no difference of peak_memory is told"),
+        (None, {}, Answer.UNDECIDED, "no difference of peak_memory is reported"),
         (1.44, {"it-0.10.2": 2}, Answer.UNUSABLE, "the measurement ended with 2"),
         (1.44, {"it-0.10.2 compared": 2}, Answer.UNUSABLE, "the comparison ended with 2"),
         (1.44, {"it-0.10.2": 3, "it-good": 3}, Answer.BAD, "100 in the good release, 144 here"),
@@ -93,7 +93,7 @@ def test_a_release_that_lacks_the_number_is_not_good(tmp_path, monkeypatch):
 
     judged = judge("jax==0.10.0")
 
-    assert (judged.answer, judged.why) == (Answer.UNUSABLE, "it tells no peak_memory of selu selu:jit")
+    assert (judged.answer, judged.why) == (Answer.UNUSABLE, "it has no peak_memory of selu selu:jit")
 
 
 def test_a_release_that_cannot_be_installed_is_unusable():

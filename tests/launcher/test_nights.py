@@ -48,7 +48,7 @@ def test_the_harness_names_the_machine_and_results_are_kept_as_ever_unless_the_u
         (["--store", "results"], "name a store (--store results)"),
         (["--store", STORE, "--out", STORE], "a folder of this machine"),
         (["--store", STORE, "--against", "x"], "with the last good one and with --baseline"),
-        (["--store", STORE, "--resume=x"], "goes on by itself"),
+        (["--store", STORE, "--resume=x"], "continues when it is started again"),
         (["--store", STORE, "--dry-run"], "measures nothing"),
         (["--store", STORE, "--machine"], "--machine needs a value"),
         (["--store", STORE, "--machine", ""], "--machine is empty"),
@@ -93,7 +93,7 @@ def test_two_nights_do_not_share_a_folder(tmp_path):
     other = read_night_request(["--store", STORE, "--out", str(tmp_path / "others")])
 
     with hold(asked):
-        with pytest.raises(UsageError, match=r"another night is under way in .*results; wait"), hold(asked):
+        with pytest.raises(UsageError, match=r"another nightly run is in progress in .*results; wait"), hold(asked):
             pass
         with hold(other):
             pass

@@ -76,11 +76,11 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
 @pytest.mark.parametrize(
     ("printed", "expected"),
     [
-        ("0, 5, 4\n", Finding("GPUs at rest", State.OK, "yes")),
+        ("0, 5, 4\n", Finding("GPUs idle", State.OK, "yes")),
         (
             "0, 5, 4\n1, 6, 700\n",
             Finding(
-                "GPUs at rest",
+                "GPUs idle",
                 State.NOISY,
                 "GPU 1 is busy (6 %, 700 MiB in use)",
                 "see what it is (nvidia-smi), and end it",
@@ -88,14 +88,14 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
         ),
         (
             "0, 100, 0\n",
-            Finding("GPUs at rest", State.OK, "yes"),
+            Finding("GPUs idle", State.OK, "yes"),
         ),
         (
             "0, [N/A], 4\n",
             Finding(
-                "GPUs at rest",
+                "GPUs idle",
                 State.UNKNOWN,
-                "nvidia-smi does not tell how busy they are, as where GPUs are divided",
+                "nvidia-smi does not report how busy they are, as where GPUs are divided",
             ),
         ),
     ],

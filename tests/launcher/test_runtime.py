@@ -100,7 +100,7 @@ def test_another_engine_is_used_while_dockers_variable_names_another_machine_and
     engine, line = choose_engine("auto", {"PATH": str(tmp_path), "DOCKER_HOST": "ssh://cluster"}, ask_podman)
 
     assert engine.kind == "podman"
-    assert line.endswith("(1 passed over: nox -s doctor tells why)")
+    assert line.endswith("(1 passed over: nox -s doctor gives the reason)")
 
 
 @pytest.mark.parametrize("address", [*ELSEWHERE, *HERE])

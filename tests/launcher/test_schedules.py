@@ -297,7 +297,7 @@ for word in "$@"; do case $word in --container-mounts=*) mount=${word#*=}; esac;
 results=${mount%%:*}
 echo "${*##*nothing} | ${AWS_SECRET_ACCESS_KEY:-none}" >> "$results/srun.log"
 case "$*" in
-    *"night begin --anew"*) : > "$results/.night/measure" ;;
+    *"night begin --restart"*) : > "$results/.night/measure" ;;
     *"night begin"*) mkdir -p "$results/.night"; echo "$BEGUN" > "$results/.night/measure" ;;
     *"night suspects"*) touch "$results/.night/confirm-last" ;;
     *"jaxmeter run"*) grep -q -e --resume "$results/.night/measure" && exit 2; exit "${HARNESS_CODE:-3}" ;;
@@ -348,8 +348,8 @@ def test_in_containers_of_slurm_a_night_that_cannot_be_gone_on_with_is_begun_ane
     code, steps = run_pyxis(BEGUN="--resume")
 
     assert code == 1
-    assert [re.findall(r"night \w+(?: --anew)?|jaxmeter run", step)[0] for step in steps] == [
-        *("night begin", "jaxmeter run", "night begin --anew", "jaxmeter run"),
+    assert [re.findall(r"night \w+(?: --restart)?|jaxmeter run", step)[0] for step in steps] == [
+        *("night begin", "jaxmeter run", "night begin --restart", "jaxmeter run"),
         *("night suspects", "jaxmeter run", "night conclude"),
     ]
 
@@ -450,7 +450,7 @@ def test_the_bot_finds_its_comment_by_the_marker_that_the_page_begins_with():
 
 @pytest.mark.parametrize("user", ["", "a b", "a\nExecStart=b", "%h"])
 def test_a_unit_of_a_user_whom_systemd_cannot_name_is_refused(user):
-    with pytest.raises(UsageError, match="systemd cannot run a night as"):
+    with pytest.raises(UsageError, match="systemd cannot run it as"):
         fill("systemd", here=Here("python3", CHECKOUT, user))
 
 
@@ -520,7 +520,7 @@ def test_a_night_in_a_checkout_takes_the_options_of_a_measurement_its_container_
         (["slurm", *WHERE, "--machine=a\nb"], "cannot be printed"),
         (["slurm", *WHERE, "--suites", "a\u2028b"], "cannot be printed"),
         (["slurm", *WHERE, "--at", "daily"], "give five fields"),
-        (["slurm", *WHERE, "--bugdet", "5m"], "--bugdet: a night by slurm has no such option; nearest: --budget"),
+        (["slurm", *WHERE, "--bugdet", "5m"], "--bugdet: a nightly run by slurm has no such option; nearest: --budget"),
         (["kubernetes", *WHERE, *IMAGES, *NODE, "--qiuck"], "nearest: --quick"),
         (["slurm", *WHERE, "--backend", "cpu", "--cuda", "12"], "--cuda belongs to the gpu backend"),
         (["slurm", *WHERE, "--backend", "tpu"], "--backend: invalid choice: 'tpu'"),

@@ -40,7 +40,7 @@ class NotedShell:
         words = list(command[3:])
         self.commands.append(words)
         name = " ".join(words[:2]) if words[0] == "night" else words[0]
-        anew = " anew" if "--anew" in words else ""
+        anew = " anew" if "--restart" in words else ""
         resumed = " resume" if "--resume" in words else ""
         self.said.append(f"{name}{anew}{resumed}")
         night = self.checkout / "results" / ".night"

@@ -51,7 +51,7 @@ def test_two_images_are_read_by_their_digests():
 
 @pytest.mark.parametrize("arms", [(IMAGES[0], "jax==0.10.2"), ("jax==0.10.2", IMAGES[1])])
 def test_an_image_beside_packages_is_refused(arms):
-    with pytest.raises(UsageError, match="an image on one side alone; give two images"):
+    with pytest.raises(UsageError, match="one of the two is an image; give two images"):
         read_upgrade_request(["--old", arms[0], "--new", arms[1]])
 
 

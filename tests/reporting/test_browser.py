@@ -38,7 +38,7 @@ def test_a_page_is_silent_and_asks_for_nothing_but_itself(chromium, path, scheme
     assert visit.requests == [path.as_uri()]
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, 1280, 1920])
 def test_a_page_never_scrolls_sideways(chromium, path, width):
     page = Visit(chromium, path, width=width).page
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
@@ -91,12 +91,21 @@ def test_a_page_can_be_printed_with_its_folds_open(chromium, tmp_path):
 
 
 @pytest.mark.page
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["ok", "hostile"])
-def test_axe_finds_nobody_left_out(chromium, name, scheme, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "scheme", "width"),
+    [
+        ("ok", "light", 1280),
+        ("ok", "dark", 1280),
+        ("hostile", "light", 1280),
+        ("hostile", "dark", 1280),
+        ("ok", "dark", 390),
+        ("ok", "light", 1920),
+    ],
+)
+def test_axe_finds_nobody_left_out(chromium, name, scheme, width, tmp_path):
     file = tmp_path / "page.html"
     file.write_bytes(html.render(page_of(*PAGES[name])).encode())
-    page = Visit(chromium, file, scheme=scheme).page
+    page = Visit(chromium, file, scheme=scheme, width=width).page
     case = page.evaluate("document.querySelector('.results tbody').id")
 
     found = {}

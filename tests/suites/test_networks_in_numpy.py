@@ -141,8 +141,8 @@ def test_one_entry_that_is_zero_instead_is_a_small_part_of_the_direction_and_hal
 
 
 def test_of_a_long_epoch_the_first_losses_alone_are_compared():
-    found = networks.first_losses({"w": 4.0}, [1.0, 2.0, 3.0], [2.0], {"w": 1.0}, told=lambda *both: both, checked=2)
-    short = networks.first_losses({"w": 4.0}, [1.0, 2.0], [1.5], {"w": 1.0}, told=lambda *both: both, checked=2)
+    found = networks.first_losses({"w": 4.0}, [1.0, 2.0, 3.0], [2.0], {"w": 1.0}, compare=lambda *both: both, checked=2)
+    short = networks.first_losses({"w": 4.0}, [1.0, 2.0], [1.5], {"w": 1.0}, compare=lambda *both: both, checked=2)
 
     assert np.nan_to_num(jax.tree.leaves(found), nan=-1).tolist() == [-1, -1, 1, 2, -1, -1]
     assert short == (({"w": 4.0}, {"w": 1.0}), [1.0, 2.0], [1.5])

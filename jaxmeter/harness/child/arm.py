@@ -1,6 +1,6 @@
 """The fork server of one environment in lock-step: processes that run a case, in turns with those of another one.
 
-It runs under any jax from 0.9 on, and needs jax, numpy, msgspec and what the suites need. It says which versions it
+It runs under jax 0.4.31 and newer, and needs jax, numpy, msgspec and what the suites need. It says which versions it
 has; then it listens at the path of a socket, where a measuring process connects to one process that answers it.
 """
 
@@ -61,7 +61,7 @@ def serve(descriptor: str, path: str, *suites: str) -> None:
 def _wait_for_any(pid: int, *connections: socket.socket) -> None:
     """Wait until a process has ended, or the other end of a connection is closed.
 
-    No thread of the process does that: beside one, eager code takes 3 % longer.
+    Another process waits, not a thread of the measured process: with a second thread, eager code takes 3 % longer.
     """
     ended = os.pidfd_open(pid)
     poll = select.poll()
@@ -113,8 +113,8 @@ def _begin(begin: Begin) -> Context:
       SuiteError: It has no such case, or another.
       Whatever the suites raise.
     """
-    if begin.settings.lock_step_cores is not None:
-        keep_on_cores(begin.settings.lock_step_cores, begin.core)
+    if begin.cores is not None:
+        keep_on_cores(begin.cores, begin.core)
     use_cache(begin.cache)
     set_up_jax(begin.case, begin.platform)
     workload, now = find_workload(begin.case, begin.settings.suites, begin.platform)

@@ -1,4 +1,4 @@
-"""What a forked process has to do with its parent and with what it starts itself."""
+"""The relations of a forked process to its parent and to the processes that it starts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _THREADS = Path("/proc/self/task")
 
 
 def die_with_parent(parent: int) -> None:
-    """On Linux: the kernel ends this process when its parent ends, however that happens.
+    """Have the kernel end this process when its parent ends for any reason. Only on Linux.
 
     Args:
-      parent: Its process id. Where that has ended before the kernel was asked, this process ends here.
+      parent: The parent's process id. If the parent has already ended, this process ends here.
     """
     _ask_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -29,18 +29,18 @@ def die_with_parent(parent: int) -> None:
 
 
 def offer_to_out_of_memory_killer() -> None:
-    """The measured process shall be chosen, not the one that keeps the record."""
+    """Make the out-of-memory killer choose the measured process, not the process that writes the record."""
     try:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
-    except OSError:  # not Linux, or not allowed: the kernel's own choice stands
+    except OSError:  # not Linux, or not allowed: the kernel chooses
         return
 
 
 def run_before(work: Callable[[], object]) -> None:
-    """Does a piece of work in a forked process, and waits for that one's end. No backend of jax may have begun yet.
+    """Do a piece of work in a forked process, and wait for its end. No backend of JAX may be initialised yet.
 
     Raises:
-      ChildProcessError: It did not end well.
+      ChildProcessError: The forked process failed.
     """
     parent, pid = os.getpid(), os.fork()
     if pid == 0:
@@ -49,7 +49,7 @@ def run_before(work: Callable[[], object]) -> None:
             die_with_parent(parent)
             work()
             code = 0
-        except BaseException:  # noqa: BLE001  whatever it was, the parent's own process shall not go on from here
+        except BaseException:  # noqa: BLE001  whatever it was, the child must not go on with the parent's code
             traceback.print_exc()
         finally:
             os._exit(code)
@@ -59,10 +59,10 @@ def run_before(work: Callable[[], object]) -> None:
 
 
 def begin_session(parent: int) -> None:
-    """Makes this process a session of its own, so that ending it ends whatever it has started.
+    """Make this process the leader of a session, so that its descendants can be ended together with it.
 
     Args:
-      parent: The process that has forked it.
+      parent: The process that forked this one.
     """
     os.setsid()
     die_with_parent(parent)
@@ -70,19 +70,19 @@ def begin_session(parent: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """On Linux: what is started below this process becomes its child once its own parent ends."""
+    """Make orphaned descendants children of this process. Only on Linux."""
     _ask_kernel(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def list_children() -> set[int]:
-    """The children of this process; none where the system does not tell."""
+    """Return the process ids of this process's children; an empty set where the system does not list them."""
     with suppress(OSError):
         return {int(pid) for task in _THREADS.iterdir() for pid in (task / "children").read_text().split()}
     return set()
 
 
 def end_children(kept: set[int]) -> None:
-    """Ends all children but these, and theirs: what a process has detached from itself would run beside the next."""
+    """End all children except the kept ones, and their descendants: a detached process would disturb the next one."""
     while left := list_children() - kept:
         for pid in left:
             with suppress(ProcessLookupError, ChildProcessError):

@@ -41,7 +41,7 @@ class Forks:
         import_early()
         self.alone = import_suites(suites)
         gc.collect()
-        gc.freeze()  # what is imported is never garbage: no child shall look through it again
+        gc.freeze()  # imported modules are never garbage: no child must search them again
         self._own = list_children()  # suites may have started some for all processes
 
     def say(self, facts: object) -> None:
@@ -60,7 +60,7 @@ class Forks:
             begin_session(server)
             work()
             code = 0
-        except BaseException as error:  # noqa: BLE001  whatever it was, the parent shall read it
+        except BaseException as error:  # noqa: BLE001  the parent must read any error
             code = EXIT_CODE if is_disk_full(error) else 1
             with suppress(OSError):  # a full disk has no room for words
                 traceback.print_exc()

@@ -1,7 +1,7 @@
-"""A case's inputs, which the first process that makes them keeps for those that follow.
+"""The inputs of a case. The first process that makes them saves them for later processes.
 
-On two cores a process spent 0.2 s here, most of it on the way through JAX to their programs, though these come from the
-run's cache; where it reads them, 0.04 to 0.07 s. Every process of a case has the same inputs either way.
+Making inputs took 0.2 s per process on two cores, most of it in JAX's own code, even with programs from the run's
+cache. Reading saved inputs takes 0.04 to 0.07 s. Either way, every process of a case has the same inputs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ LARGEST_BYTES = 64 * 2**20
 
 
 def find_inputs(workload: Workload, params: dict[str, Param], kept: Path) -> tuple[Any, ...]:
-    """The inputs of a case: those that are kept, else made and kept.
+    """Return the inputs of a case from its file, or make and save them.
 
     Args:
-      kept: The case's own file, in a folder that only the run's processes write.
+      kept: The file of the case, in a folder that only the run's processes write.
     """
     if kept.exists():
         return _read(kept)
@@ -38,9 +38,9 @@ def find_inputs(workload: Workload, params: dict[str, Param], kept: Path) -> tup
 
 
 def _is_plain(leaf: Any) -> bool:
-    """Whether it is the same when it is read again: an array that nothing binds to a device, and no random key.
+    """Return whether a saved leaf is the same when read: a jax.Array not committed to a device, and no random key.
 
-    What stays on the host is not: where in memory its numbers begin may be what is measured.
+    A NumPy array is not the same: the alignment of its memory can be the subject of the measurement.
     """
     return (
         isinstance(leaf, jax.Array)
@@ -51,15 +51,15 @@ def _is_plain(leaf: Any) -> bool:
 
 
 def _keep(made: tuple[Any, ...], kept: Path) -> None:
-    """Writes them, if it can: a suite's own tree may refuse NumPy's arrays, or hold a local function."""
+    """Write the inputs, if possible: a suite's own tree may refuse NumPy arrays, or contain a local function."""
     with suppress(Exception):
         write_bytes(kept, pickle.dumps(jax.tree.map(numpy.asarray, made), protocol=5), lasting=False)
 
 
 def _read(kept: Path) -> tuple[Any, ...]:
-    """Reads them into buffers of JAX's own: on a CPU it would use NumPy's as they are, and could not donate those.
+    """Read the inputs into JAX's own buffers: on a CPU, JAX would share NumPy's buffers and could not donate them.
 
-    An array that is there several times, as in each tuple of a stream, is still one.
+    An array that occurs several times, as in each tuple of a stream, is copied once.
     """
     arrays, tree = jax.tree.flatten(pickle.loads(kept.read_bytes()))  # a process of this run has written it
     distinct = list({id(array): array for array in arrays}.values())

@@ -1,4 +1,4 @@
-"""What a fork server imports before it forks: suites, and what they and jax import at first use."""
+"""The modules that a fork server imports before it forks: suites, and what they and JAX import at first use."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _THREADS = Path("/proc/self/task")
 _LONGEST_WORDS = 4096
 
 _AT_FIRST_USE = ("flax.linen", "optax")
-"""What suites import: 0.4 s that each process would spend again. They begin no backend."""
+"""Modules that suites import: their import takes 0.4 s, once instead of in each process. They initialise no backend."""
 
 _AT_FIRST_LOWERING = ("jaxlib.mlir.dialects.builtin", "jaxlib.mlir.dialects.mhlo", "jaxlib.lapack", "scipy.linalg")
-"""What jax imports only then: 20 ms that each process would spend again, and 200 ms where LAPACK is first needed, of
-which the harness' own imports would take away some. Another jaxlib may lack them."""
+"""Modules that JAX imports at its first lowering: 20 ms, once instead of in each process, and 200 ms at the first use
+of LAPACK. The harness's own imports include a part of them. Another jaxlib may lack them."""
 
 _TRIAL_LIMIT_S = 50
 """The trial and the import itself are part of the server's start, which may take 120 s."""
@@ -31,20 +31,21 @@ _DO_NOTHING_ONCE = "the top of a suite runs more than once, so it must only decl
 
 
 def import_early() -> None:
-    """Imports what is imported at first use, if it is there and goes with this jax."""
+    """Import the modules of first use that are installed and work with this JAX."""
     for name in (*_AT_FIRST_LOWERING, *_AT_FIRST_USE):
         with suppress(Exception):
             import_module(name)
 
 
 def import_suites(names: Sequence[str]) -> str:
-    """Imports suites here, once for all processes, unless that fails or begins threads, which a fork would lose.
+    """Import suites here, once for all processes, unless the import fails or starts threads, which a fork would lose.
 
-    A process of its own tries it first; what is wrong with a suite, those that need it tell. All processes of a run
-    have the same suites then, whatever happens to their files meanwhile.
+    A separate process tries the import first; the processes that need a faulty suite report what is wrong with it.
+    All processes of a run then have the same suites, even if the files change meanwhile.
 
     Returns:
-      Why every process has to import them alone, and what to do about it; empty where none has to, or asked for it.
+      Why every process has to import the suites itself, and what to do about it; empty if none has to, if no
+      names are given, and outside Linux.
     """
     if not names or not _THREADS.is_dir():  # not Linux
         return ""
@@ -69,7 +70,7 @@ def import_suites(names: Sequence[str]) -> str:
 
 
 def _tried(names: Sequence[str]) -> str:
-    """Imports suites in a process that may be lost by it; says why that cannot be done for all, or nothing."""
+    """Import suites in a process that may be lost; return why the server cannot import them, or an empty text."""
     signal.alarm(_TRIAL_LIMIT_S)  # ends the process
     try:
         _read(names)
@@ -81,12 +82,12 @@ def _tried(names: Sequence[str]) -> str:
 
 
 def _ended(status: int) -> str:
-    """Why a process that tried to import suites said nothing, by its wait status."""
+    """Return why a process that tried to import suites wrote no answer, by its wait status."""
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
         return f"importing them takes longer than {_TRIAL_LIMIT_S} s; do long work in functions, such as inputs()"
     return f"a trial of importing them ended its process; {_DO_NOTHING_ONCE}"
 
 
 def _read(names: Sequence[str]) -> None:
-    """Imports suites, and reads their texts: both of one moment."""
+    """Import suites and read their source at the same moment."""
     fingerprint.read([workload.module for suite in find_suites(names) for workload in suite.workloads])

@@ -1,4 +1,4 @@
-"""What does not fit by the shapes of its arguments and results alone, before anything is made."""
+"""Variants whose arguments and results do not fit into memory, by their shapes, before any array is made."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ONLY_TRACED = "traced, and not compiled"
 
 
 def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> dict[str, dict[str, Outcome]]:
-    """Outcomes of the variants that do not fit, and of those that are to be traced alone; nothing else is answered.
+    """Return outcomes only of the variants that do not fit, and of those that are only traced.
 
-    In a process of its own: what a suite's code keeps of being traced ends with it.
+    Runs in a process of its own: what a suite's code keeps from tracing ends with the process.
 
     Args:
       looks: Which probe of the check looks at which variants; or that of compilation at those that are only traced.
@@ -31,9 +31,9 @@ def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> di
     workload = context.workload
     try:
         shapes = context.arguments = make_shapes(workload, context.params)
-    except Exception:  # noqa: BLE001  inputs may be made in any way, also without JAX; then making them tells
+    except Exception:  # noqa: BLE001  inputs may be made without JAX; then making them shows their size
         return {}
-    # Shapes do not tell which of several devices would hold how much.
+    # Shapes do not specify how arrays are distributed over several devices.
     capacity = None if context.capacity_bytes is None else context.capacity_bytes * jax.device_count()
     context.too_large = compare_with_capacity(size_bytes(shapes), capacity)
     if TRACED in looks:
@@ -54,7 +54,7 @@ def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> di
 
 
 def _count_equations(variant: str, context: Context) -> Outcome:
-    """What tracing tells of a program that is not compiled."""
+    """Return the outcome of a program that is traced and not compiled: its number of equations."""
     context.variant = variant
     context.stage("trace")
     function = context.find_variant(variant)[0].function
@@ -70,7 +70,7 @@ def _count_arguments_and_results(function: Callable[..., Any], context: Context)
     """Bytes that a call holds at least; None for code that cannot be traced."""
     try:
         results = jax.eval_shape(partial(function, **choose_static(function, context.params)), *context.arguments)
-    except Exception:  # noqa: BLE001  eager code may do what a trace cannot; then calling it tells
+    except Exception:  # noqa: BLE001  eager code may do what a trace cannot; then a call shows it
         return None
     return size_bytes((context.arguments, results))
 

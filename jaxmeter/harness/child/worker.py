@@ -83,10 +83,8 @@ def _look(message: Measure, beat: Beat) -> Answer:
     """Sets up the process, makes the case's arguments, and has the process's probes look."""
     process = message.process
     beat(None, "start")
-    if message.arms is not None and message.settings.lock_step_cores is not None:
-        keep_on_cores(message.settings.lock_step_cores, message.process.round)  # as those that take turns
-    elif message.settings.cores is not None:
-        keep_on_cores(message.settings.cores, message.process.round)  # other ones each round: cores are not alike
+    if message.cores is not None:
+        keep_on_cores(message.cores, process.round)  # other ones each round: cores are not alike
     take_memory_ahead(process, message.platform)
     use_cache(message.cache, default_thresholds=process.cache_state == DEFAULT_THRESHOLD)
     set_up_jax(message.case, message.platform)
@@ -144,9 +142,11 @@ def _find_arms(message: Measure) -> dict[Arm, Address] | None:
                 platform=message.platform,
                 settings=message.settings,
                 sources=own,
-                cache=message.cache,
+                # One for each: today's environment alone would load what a check has compiled.
+                cache=f"{message.cache}-{arm.name.lower()}",
                 # A file for each: another environment's NumPy may not read what this one's has written.
                 inputs=f"{message.inputs}.{arm.name.lower()}",
+                cores=message.cores,
                 core=message.process.round,
             ),
         )

@@ -51,7 +51,7 @@ class Suite:
 
     @property
     def question(self) -> str:
-        """What it is there to tell; empty where no workload declares an answer."""
+        """The question that the suite answers; empty where no workload declares an answer."""
         answers = (workload.declaration.answer for workload in self.workloads)
         return next((answer.question for answer in answers if answer is not None), "")
 

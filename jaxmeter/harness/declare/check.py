@@ -31,7 +31,7 @@ _ITEMS = re.compile(r"[^\W\d_][\w -]{0,29}")
 _EXAMPLE_OF_ITEMS = "items=Items('tokens', lambda *, batch, length: batch * length)"
 
 OF_LIMIT = ("backend",)
-"""What limit() may ask for beside the params."""
+"""Arguments that limit() may have in addition to the params."""
 
 
 def _refuse(workload: str, problem: str) -> NoReturn:

@@ -267,8 +267,8 @@ class Declaration:
         here.
       answer: Variants and metric that answer the suite's question: `Answer("…?", "f:jit", against="f:eager")`. One
         workload of a suite has it.
-      measures: `"compilation"` if compilation is what is measured: every case then compiles in at least three cold
-        processes at each level, and its calls are timed in the fewest processes that give an interval.
+      measures: `"compilation"` if compilation is what is measured. Every case then compiles in at least three cold
+        processes at each level. Its calls are timed in the fewest processes that give an interval.
       queued: Number of queued calls, an integer ≥ 2. In addition to single calls, each process times so many calls that
         are issued one after the other and waited for once, as in a training loop. Slow calls are queued in smaller
         numbers.

@@ -20,7 +20,7 @@ STREAM_MODES = ("eager", "jit")
 """An ahead-of-time program takes one type of arguments, and a stream has several."""
 
 ONE_COMPILED = ("jit", "aot")
-"""Modes with one program of their own; a stream's `jit` has several all the same."""
+"""Modes with one program of their own; only a stream's `jit` has several."""
 
 MIXED = "mixed"
 """Python code that JAX does not trace as a whole: it calls what it has jitted, or single operations."""

@@ -85,7 +85,7 @@ def _make_param(value: Any) -> Param:
     if not isinstance(value, Param):
         raise DeclarationError(
             f"a param's value cannot be {value!r}; it is a text, a number or a truth value: "
-            f"write a dtype as 'float32', and each side of a shape as a param"
+            f"write a dtype as 'float32', and each dimension of a shape as a param"
         )
     return value
 

@@ -101,7 +101,7 @@ class Workload:
 
     @property
     def carried(self) -> dict[int, int]:
-        """What calls carry, by the places of the arguments: argument -> output."""
+        """Positions of the state: argument of a call -> output of the call before."""
         carry = self.declaration.state.carry
         return dict(zip(self.find_positions(carry), carry.values(), strict=True))
 
@@ -182,7 +182,7 @@ class Workload:
         return {} if callable(config) else config
 
     def find_published(self, params: Mapping[str, Param], backend: str) -> tuple[Published, ...]:
-        """The published figures that stand beside a case."""
+        """Return the published figures of a case."""
         return _find_at(self.declaration.published, params, backend)
 
     def find_reported(self, params: Mapping[str, Param], backend: str) -> tuple[Reported, ...]:

@@ -1,4 +1,4 @@
-"""A full disk: how an error tells of it, and how a process that met one ends. It is no result of what was measured."""
+"""Detection of a full disk in an error, and the exit code of a process that met one. It is no result of a variant."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import os
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 EXIT_CODE = 74
-"""Of a process that could not write: EX_IOERR of sysexits.h, "an error occurred while doing I/O on some file"."""
+"""Exit code of a process that could not write: EX_IOERR of sysexits.h ("an error occurred while doing I/O on some
+file")."""
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether an error, or one that it came from, says so: by its number, or in the words that C++ passes on."""
+    """Return whether an error or one of its causes reports a full disk, by its number or by the message from C++."""
     words = tuple(map(os.strerror, FULL))
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:

@@ -214,12 +214,12 @@ def make_paths_private(text: str) -> str:
 
 
 def _octal(text: str) -> str:
-    """As XLA writes what is not ASCII: byte by byte."""
+    """Return a text as XLA writes it: characters outside ASCII byte by byte, in octal."""
     return "".join(chr(byte) if byte < 128 else f"\\{byte:03o}" for byte in text.encode())
 
 
 def list_packages() -> dict[str, str]:
-    """The versions of those that are here, of the packages that are recorded."""
+    """Return the versions of those recorded packages that are installed."""
     found = {}
     for name in PACKAGES:
         try:
@@ -238,20 +238,20 @@ def _processor() -> str:
 
 
 def cpu_quota(root: Path = Path("/")) -> float | None:
-    """Cores' worth of time that this process' control groups allow (cgroup v2 and v1); None without a limit.
+    """Return how many cores' time this process's control groups allow (cgroup v2 and v1); None without a limit.
 
-    A group may be limited itself or by any that it is in: the least counts.
+    A group has its own limit and those of its ancestors: the smallest counts.
     """
     return min((cores for _, cores in _list_quotas(root)), default=None)
 
 
 def list_limited_groups(root: Path = Path("/")) -> list[Path]:
-    """Folders of the control groups around this process that have a quota, and tell when it was used up."""
+    """Return the folders of this process's control groups that have a quota; these count how long it was used up."""
     return [group for group, _ in _list_quotas(root)]
 
 
 def _list_quotas(root: Path) -> Iterator[tuple[Path, float]]:
-    """Every limited control group, with the cores that it allows."""
+    """Yield every limited control group, with the number of cores that it allows."""
     for line in (_text(root / "proc/self/cgroup") or "0::/\n1:cpu:/").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0":
@@ -269,7 +269,7 @@ def _list_quotas(root: Path) -> Iterator[tuple[Path, float]]:
 
 
 def least_memory_bytes(root: Path = Path("/")) -> int | None:
-    """The machine's memory, or less where this process' control groups allow less (cgroup v2 and v1)."""
+    """Return the machine's memory, or less if this process's control groups allow less (cgroup v2 and v1)."""
     limits = [_memory_bytes()]
     for line in (_text(root / "proc/self/cgroup") or "0::/\n1:memory:/").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
@@ -282,7 +282,7 @@ def least_memory_bytes(root: Path = Path("/")) -> int | None:
 
 
 def _groups(top: Path, path: str) -> Iterator[Path]:
-    """A control group and all that it is in; inside a container its own path leads nowhere, and the top is its own."""
+    """Yield a control group and its ancestors; in a container only the top exists, which is the container's group."""
     for depth in range(len(parts := [part for part in path.split("/") if part]) + 1):
         yield top.joinpath(*parts[:depth])
 
@@ -295,14 +295,14 @@ def _memory_bytes() -> int | None:
 
 
 def _revision(variables: Mapping[str, str]) -> tuple[str | None, bool | None]:
-    """Revision of the working folder; a container has neither git nor the repository, so its launcher tells."""
+    """Return the revision of the working folder; for a container, which has no git, from a variable of the launcher."""
     if told := variables.get("JAXMETER_REVISION"):
         return told.removesuffix("-dirty"), told.endswith("-dirty")
     return _git()
 
 
 def _git() -> tuple[str | None, bool | None]:
-    """Revision of the working folder, and whether tracked files differ from it; None outside a repository."""
+    """Return the revision of the working folder, and whether tracked files differ; None outside a repository."""
     try:
         revision = _command("git", "rev-parse", "HEAD")
         return revision.strip(), bool(_command("git", "status", "--porcelain", "--untracked-files=no").strip())

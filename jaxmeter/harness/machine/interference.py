@@ -1,4 +1,4 @@
-"""How quiet a stretch of time was: what the kernel knows about this process waiting for a core."""
+"""Interference during a period, from the kernel's counters of how long this process waited for a core."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ scheduler/sched-bwc.rst."""
 
 @dataclass(frozen=True)
 class Reading:
-    """Counters since the process (or machine) started; a difference of two describes a stretch. Seconds.
+    """Counters since the process (or machine) started, in seconds; a difference of two describes a period.
 
     Args:
-      wait_s: Time that the process's threads were runnable but had no core; None where the system does not tell.
+      wait_s: Time that the process's threads were runnable but had no core; None where the system does not report it.
       cpu_s: Processor time of the process, without that of the readings so far.
-      steal_s: Time that the hypervisor gave to other guests, all cores; None where the system does not tell.
+      steal_s: Time that the hypervisor gave to other guests, all cores; None where the system does not report it.
       involuntary_switches: Context switches forced on the process.
-      throttled_s: Time that its control groups were not let run, a quota being used up; None without a quota.
-      machine_s: Processor time of all that the machine ran; None where the system does not tell.
+      throttled_s: Time that its control groups could not run because a quota was used up; None without a quota.
+      machine_s: Processor time of everything on the machine; None where the system does not report it.
       readings_s: Processor time of the readings so far, which `cpu_s` leaves out.
     """
 
@@ -44,7 +44,7 @@ class Reading:
     readings_s: float = 0.0
 
     def since(self, earlier: Reading, name: str) -> float | None:
-        """By how much a counter has grown; None where one of the two readings lacks it."""
+        """Return by how much a counter has grown; None if one of the two readings lacks it."""
         first, last = getattr(earlier, name), getattr(self, name)
         # A thread that ended took its counter with it.
         return None if first is None or last is None else max(0.0, last - first)
@@ -57,10 +57,10 @@ class Interference:
     """Reads this process's counters when called: about 40 us, as the files are kept open; never in a timed span."""
 
     def __init__(self, root: Path = Path("/")) -> None:
-        """Opens the files of now.
+        """Open the files of the current threads and control groups.
 
         Args:
-          root: Where control groups are looked for.
+          root: Folder in which control groups are searched.
         """
         self._schedstat: dict[str, int] = {}
         self._spent_s = 0.0
@@ -69,13 +69,13 @@ class Interference:
         self._limited = [handle for handle in opened if handle is not None]
 
     def close(self) -> None:
-        """Closes the files."""
+        """Close the files."""
         for handle in (*self._schedstat.values(), *self._limited, *([] if self._stat is None else [self._stat])):
             os.close(handle)
 
     def __call__(self) -> Reading:
-        """The counters now."""
-        # First, and less what it takes to look at every thread: that is no time of the code before or after.
+        """Return the current counters."""
+        # First, and without the time of reading every thread: that is no time of the code before or after.
         cpu_s = time.process_time()
         machine_s, steal_s = self._read_machine()
         reading = Reading(
@@ -91,7 +91,7 @@ class Interference:
         return reading
 
     def _run_queue_wait(self) -> float | None:
-        """Second field of schedstat, summed over the threads."""
+        """Return the second field of schedstat, summed over the threads."""
         try:
             threads = os.listdir(_TASKS)  # noqa: PTH208  iterdir takes twice as long
         except OSError:
@@ -112,7 +112,7 @@ class Interference:
             return 0
 
     def _read_machine(self) -> tuple[float | None, float | None]:
-        """What all cores ran, and what the hypervisor took of them."""
+        """Return the time that all cores ran, and the time that the hypervisor took from them."""
         if self._stat is None:
             return None, None
         fields = os.pread(self._stat, 200, 0).partition(b"\n")[0].split()
@@ -124,7 +124,7 @@ class Interference:
 
 
 def _throttled(handle: int) -> float:
-    """What cpu.stat says of its group; 0 where it does not."""
+    """Return the throttled time in a group's cpu.stat; 0 if there is none."""
     lines = (line.split() for line in os.pread(handle, 1000, 0).splitlines())
     return sum(int(line[1]) * _THROTTLED[line[0]] for line in lines if len(line) == 2 and line[0] in _THROTTLED)
 

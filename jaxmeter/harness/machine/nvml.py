@@ -1,6 +1,6 @@
 """NVIDIA's management library: clocks and throttle reasons of the GPUs that this process uses.
 
-Without the package nvidia-ml-py, a driver or the permission to ask, nothing is told.
+Without the package nvidia-ml-py, a driver or the permission to query it, nothing is reported.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ REASONS = {
     0x200: "board limit",
     0x400: "reliability",
 }
-"""By bit, in the words of nvidia-smi. nvml.h, nvmlClocksEventReason...; called throttle reasons before driver 535,
-which had the last two."""
+"""Reasons by bit, in the words of nvidia-smi. Source: nvml.h, nvmlClocksEventReason...; before driver 535 these were
+called throttle reasons, and included the last two."""
 
 
 class Nvml:
@@ -39,7 +39,7 @@ class Nvml:
         self._library, self._handles = library, handles
 
     def read(self, pass_number: int) -> DeviceState:
-        """What they tell now."""
+        """Return the current state of the GPUs."""
         nvml = self._library
         clocks = [self._ask(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM) for handle in self._handles]
         most = [self._ask(nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM) for handle in self._handles]
@@ -54,7 +54,7 @@ class Nvml:
         )
 
     def close(self) -> None:
-        """Ends the asking."""
+        """Close the library."""
         self._ask(self._library.nvmlShutdown)
 
     def _reasons(self, handle: Any) -> int | None:

@@ -10,27 +10,27 @@ from jaxmeter.harness.machine.data import DATA_VARIABLE
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backend and a target have both.
+    """Fields that a backend and a target have in common.
 
     Args:
-      name: As the command line and the record have it.
+      name: Its name in the command line and the record.
       device: Its kind of device, by which suites name values and limits: cpu, gpu or tpu.
       jax_platforms: JAX's names (`JAX_PLATFORMS`): first its own, the default; then the host's processor, as data and
-        functions may be placed there too. Of a target, those of the process that compiles.
-      jax_backend: What `jax.default_backend()` then says.
+        functions may be placed there too. For a target, the names of the process that compiles.
+      jax_backend: What `jax.default_backend()` then returns.
       looked_for: The devices in words, for the error when there are none.
-      extra: The requirement that brings it.
+      extra: The requirement that installs it.
       product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
       any_device_count: Whether it stands for as many devices as a case asks for (`jax_num_cpu_devices`).
       peak_counts_temporaries: Whether `peak_memory_in_bytes` of a compiled program holds its temporaries.
-      forgets_peak: Whether one process can tell the memory of several variants: an allocator never forgets its peak.
+      forgets_peak: Whether one process can measure the memory of several variants: an allocator never forgets its peak.
       trace_plane: How the planes of its devices are called in a profiler capture; None where there are none.
       memory_bytes: What programs may use of one device; None where the device itself is asked.
-      is_host: Whether its device is the host's own processor, whose speed a loop of Python tells.
-      state_library: By which its devices tell their clocks, a name in harness/machine/states.py; None where none does.
-      preallocates_by: The variable that says whether a process takes its devices' memory ahead; None without one.
-      begins_s: Seconds in which a process begins its devices, beside what every process takes.
-      ahead_s: Seconds in which it takes their memory ahead, where it does.
+      is_host: Whether its device is the host's own processor, whose speed a loop of Python measures.
+      state_library: The library that reports its devices' clocks, a name in harness/machine/states.py, or None.
+      preallocates_by: The variable that decides whether a process preallocates its devices' memory, or None.
+      begins_s: Seconds that a process takes to initialise its devices, in addition to the start of every process.
+      ahead_s: Seconds that a process takes to preallocate their memory, where it does.
     """
 
     name: str
@@ -73,12 +73,12 @@ class Target(_Row, frozen=True, kw_only=True, tag=True):
 Platform = Backend | Target
 
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
-"""Memory is taken as it is needed, up to the same limit. JAX takes three quarters of a device ahead by default: of an
-H200 that took each process 1.4 to 2.0 s, all else that it begins with 0.4 s. Processes in lock-step share a device.
+"""The variable that turns JAX's preallocation off here: memory is allocated as needed, up to the same limit. By default
+JAX preallocates 75 % of a device. On an H200, preallocation took each process 1.4 to 2.0 s, the rest of its start
+0.4 s. Processes in lock-step share a device.
 
-A process that reads measured peak memory takes it ahead all the same: an array counts as its bytes there, in steps of
-256. In memory taken as needed it counts as the piece that was taken: of a call that held 400 MB the allocator told
-537."""
+A process for measured peak memory still preallocates: an array then counts as its bytes, rounded to 256. Otherwise it
+counts as the allocated piece: for a call that used 400 MB the allocator reported 537 MB."""
 
 PLATFORMS: dict[str, Platform] = {
     platform.name: platform
@@ -126,16 +126,16 @@ PLATFORMS: dict[str, Platform] = {
 }
 
 BACKENDS: dict[str, Backend] = {name: platform for name, platform in PLATFORMS.items() if isinstance(platform, Backend)}
-"""Those that `--backend` takes."""
+"""Backends that `--backend` accepts."""
 
 DEVICES = tuple(dict.fromkeys(platform.device for platform in PLATFORMS.values()))
 """Kinds of device, by which suites name values, limits and published figures."""
 
 DEFAULT_BACKEND = next(iter(BACKENDS))
-"""Every machine has it: catalogue and plan are made there."""
+"""The backend that every machine has: catalogue and plan are made on it."""
 
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""By which the libraries of peers, and some of jax's own, are told how many threads to use."""
+"""Variables that set the number of threads of the libraries of peers and of some of JAX's own."""
 
 _NOT_USED = (
     "JAX_COMPILATION_CACHE_",
@@ -144,20 +144,20 @@ _NOT_USED = (
     "JAX_PERSISTENT_CACHE_",
     "JAX_RAISE_PERSISTENT_CACHE_ERRORS",
 )
-"""What is cold, what is cached and what is compiled is for the run to decide, else its words would not be true."""
+"""Variables that are left out: the run itself must decide what is cold, cached and compiled."""
 
 
 def list_unused_variables(inherited: Mapping[str, str]) -> tuple[str, ...]:
-    """Names of the variables that steer JAX's compilation and its persistent cache."""
+    """Return the names of the variables that control JAX's compilation and its persistent cache."""
     return tuple(sorted(name for name in inherited if name.startswith(_NOT_USED)))
 
 
 def make_process_environment(
     platform: Platform, inherited: Mapping[str, str], *, allowed_cores: int, data: str | None = None
 ) -> dict[str, str]:
-    """The environment variables of every process of a platform.
+    """Return the environment variables of every process of a platform.
 
-    Thread counts, and that memory is taken as needed, are set where the user has not. Inherited settings of compilation
+    Thread counts, and allocation of memory as needed, are set where the user has not. Inherited settings of compilation
     and its cache are left out; so is an inherited data folder, since the record must name it.
     """
     own = (*list_unused_variables(inherited), DATA_VARIABLE)

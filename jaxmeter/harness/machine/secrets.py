@@ -1,6 +1,6 @@
 """Secrets in what a run records: values of variables, and the words of errors. No jax.
 
-A record may be shared. What nobody can know for a secret stays: an error's own words are a suite's.
+A record may be shared. A secret that cannot be recognised stays in it: a suite chooses the words of its errors.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 HIDDEN = "***"
 
 SHORTEST_SECRET = 6
-"""Characters of a variable's value that is looked for in texts: shorter ones are words that stand there by chance."""
+"""Shortest value of a variable, in characters, that is searched in texts: shorter values occur there by chance."""
 
 _SECRET = ("KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "API")
 _SWITCH = ("", "0", "1", "true", "false", "True", "False")

@@ -1,4 +1,4 @@
-"""What devices tell of themselves between the passes: their clocks, and why they are slower than they could be."""
+"""The states that devices report between the passes: their clocks, and why these are below the maximum."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from jaxmeter.harness.record.processes import DeviceState
 
 
 class ReadState(Protocol):
-    """A device, open to be asked."""
+    """An opened device whose state can be read."""
 
     def read(self, pass_number: int) -> DeviceState:
-        """Its state now; what it does not tell is null."""
+        """Return the current state; values that the device does not report are None."""
 
     def close(self) -> None:
-        """Ends the asking."""
+        """Stop reading states."""
 
 
 LIBRARIES: dict[str, Callable[[Sequence[int]], ReadState | None]] = {"nvml": open_nvml}
-"""By the name that a platform's row has. Each opens devices by their numbers in this process; None where it cannot."""
+"""Libraries by the name in a platform's row. Each opens devices by their ordinals in this process, or returns None."""
 
 
 class DeviceStates:
@@ -31,11 +31,11 @@ class DeviceStates:
         self._reader = LIBRARIES[library](ordinals) if library is not None and ordinals else None
 
     def take(self, pass_number: int) -> None:
-        """Asks once; nothing where nobody answers."""
+        """Read the state once, if there is a library for these devices."""
         if self._reader is not None:
             self.taken.append(self._reader.read(pass_number))
 
     def close(self) -> None:
-        """Ends the asking."""
+        """Stop reading states."""
         if self._reader is not None:
             self._reader.close()

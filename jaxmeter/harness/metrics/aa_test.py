@@ -1,4 +1,4 @@
-"""From runs of equal programs to what a self-test says: the truth is known, so every difference is an error."""
+"""The self-test's results from runs of equal programs: the truth is known, so every difference is an error."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Comparison:
     """Two equal programs.
 
     Args:
-      ratio: Of the one over the other; without bounds where processes are too few.
-      held_shown, held_decisive: Of each interval that was asked, whether it holds the value that it should.
+      ratio: The ratio of the two; without bounds if there are too few processes.
+      held_shown, held_decisive: For each checked interval, whether it contains the true value.
     """
 
     ratio: Interval
@@ -30,10 +30,10 @@ class Comparison:
 
 
 def make_self_test(machine: str, runs: Sequence[RunRecord]) -> SelfTest:
-    """What runs say, of which each has every program twice.
+    """Return the self-test's results from runs that each have every program twice.
 
     Args:
-      runs: Of one plan, in the order in which they were made, each ended.
+      runs: Finished runs of one plan, oldest first.
     Raises:
       ValueError: No run.
     """
@@ -58,16 +58,19 @@ def make_self_test(machine: str, runs: Sequence[RunRecord]) -> SelfTest:
 
 
 def compare_aa_controls(run: RunRecord) -> list[Comparison]:
-    """Every A/A control's speedup, which is 1, as pages would show it."""
+    """Return every A/A control's speedup, whose true value is 1, as a page shows it."""
     readings = [one.read("speedup") for one in _list_variants(Run(run)) if one.planned.same_as is not None]
     found = [reading.interval for reading in readings if reading.interval is not None]
     return [Comparison(speedup, _ask([speedup], [1.0]), _ask([speedup.decisive], [1.0])) for speedup in found]
 
 
 def compare_runs(first: RunRecord, second: RunRecord) -> list[Comparison] | None:
-    """Every program's time in two runs, at the first's reference speed; None where they have no such speed in common.
+    """Compare every program's time in two runs, normalised to the first run's calibration loop.
 
-    That of its A/A control, timed beside it, would say no more.
+    The time of its A/A control, which is interleaved with it, would add nothing.
+
+    Returns:
+      None if the runs have no calibration loop in common.
     """
     runs = compare_at_one_speed(Run(first), Run(second))
     if any(run.pool.reference is None for run in runs):
@@ -77,17 +80,17 @@ def compare_runs(first: RunRecord, second: RunRecord) -> list[Comparison] | None
 
 
 def _count_times(runs: Sequence[RunRecord]) -> Tally | None:
-    """Of each run beside the one before it; None where they have no reference speed in common."""
+    """Compare each run with the one before it; return None if they have no calibration loop in common."""
     found = [compare_runs(first, second) for first, second in pairwise(runs)]
     compared = [one for one in found if one is not None]
     return count([one for of_pair in compared for one in of_pair]) if len(compared) == len(found) else None
 
 
 def _compare_times(one: Reading, other: Reading) -> Comparison:
-    """One program's in two runs: their ratio by Welch's interval, and whether the first's own holds the other's time.
+    """Compare one program's times in two runs: by their ratio, with Welch's interval, and by the first run's interval.
 
-    A time has an error of its own, so an honest interval holds that of an equal run less often than the truth. Whether
-    the other's holds the first's is no second trial: it depends on the same two times.
+    The second run's time has an error too, so a correct interval contains it less often than it contains the true time.
+    Whether the second run's interval contains the first's time is no second trial: it depends on the same two times.
     """
     logs = [list(map(math.log, reading.known)) for reading in (one, other)]
     ratio = exponentiate(subtract_means(*logs, confidence=CONFIDENCE, shared=one.shared + other.shared))
@@ -98,7 +101,7 @@ def _compare_times(one: Reading, other: Reading) -> Comparison:
 
 
 def _read_times(run: Run) -> dict[str, Reading]:
-    """Return that of each case's baseline variant, which has the A/A control, by the case's id."""
+    """Return the normalised time of each case's baseline variant, which has the A/A control, by the case's id."""
     baselines = [one for one in _list_variants(run) if one.is_baseline]
     readings = {one.planned_case.id: one.read("normalised_s") for one in baselines}
     return {case: reading for case, reading in readings.items() if reading.interval is not None}

@@ -9,7 +9,7 @@ from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 from jaxmeter.harness.record.wording import counted
 
-NONE = "How often the numbers of this machine err has not been measured; nox -s self-test does that"
+NONE = "The false-positive rate of this machine is unknown; nox -s self-test measures it"
 DAMAGED = "The self-test of this machine is damaged: run nox -s self-test"
 
 MANY_DEGREES = 1e6
@@ -17,7 +17,7 @@ MANY_DEGREES = 1e6
 
 
 def describe_in_short(found: SelfTest | None) -> str:
-    """One sentence for a first screen: what may be believed of a machine's numbers."""
+    """Return one sentence for a first screen: how far a machine's numbers can be trusted."""
     if found is None or not found.is_sound:
         return f"{DAMAGED if found else NONE}."
     level = write_share(found.shown_confidence)
@@ -29,7 +29,7 @@ def describe_in_short(found: SelfTest | None) -> str:
 
 
 def _shorten(tally: Tally, level: str, truth: str) -> str:
-    """Errors, coverage and the smallest difference, as counts: how many there were says how sure they are."""
+    """Return errors, coverage and the smallest difference, as counts: the totals show how precise they are."""
     return (
         f"{tally.differ} of {tally.compared} different, {level} intervals hold {truth} in {tally.held_shown} of "
         f"{tally.intervals}, {_write_smallest(tally)}"
@@ -37,7 +37,7 @@ def _shorten(tally: Tally, level: str, truth: str) -> str:
 
 
 def describe_self_test(found: SelfTest | None) -> tuple[str, ...]:
-    """All of it, a sentence or two each."""
+    """Return the results of the self-test, in one or two sentences each."""
     if found is None or not found.is_sound:
         return (f"{DAMAGED if found else NONE}.",)
     versions = ", ".join(f"{name} {version}" for name, version in sorted(found.packages.items()))
@@ -70,7 +70,7 @@ def _describe_times(times: Tally | None, found: SelfTest) -> Iterator[str]:
 
 
 def _describe_errors(what: str, tally: Tally, found: SelfTest) -> Iterator[str]:
-    """How many were told apart, and whether that is more than it may be."""
+    """Yield how many equal programs were called different, and a warning if the rate is above the allowed one."""
     by = f"by {write_share(found.confidence)} intervals, beyond {write_share(found.minimum_effect)}"
     yield f"{what}: {_write_rate(tally.differ, tally.compared)} are falsely called different, {by}."
     allowed = 1 - found.confidence
@@ -79,7 +79,7 @@ def _describe_errors(what: str, tally: Tally, found: SelfTest) -> Iterator[str]:
 
 
 def _describe_held(what: str, tally: Tally, found: SelfTest) -> str:
-    """What became of the intervals of both levels."""
+    """Return how often the intervals of both confidence levels contain the true value."""
     shown, decisive = write_share(found.shown_confidence), write_share(found.confidence)
     return (
         f"{shown} intervals hold {what} in {_write_rate(tally.held_shown, tally.intervals)}, "
@@ -100,7 +100,7 @@ def _write_smallest(tally: Tally) -> str:
 
 
 def _write_rate(count: int, of: int) -> str:
-    """`1 of 48 (95 % bounds 0.1 to 11.1 %)`; without bounds where nothing can be said."""
+    """Return `1 of 48 (95 % bounds 0.1 to 11.1 %)`; without bounds if there is no trial."""
     if not of:
         return f"{count} of {of}"
     low, high = bound_rate(count, of)
@@ -108,5 +108,5 @@ def _write_rate(count: int, of: int) -> str:
 
 
 def write_share(share: float) -> str:
-    """`95 %`, `0.5 %`: at most one decimal."""
+    """Return a share as `95 %` or `0.5 %`: with at most one decimal."""
     return f"{100 * share:.1f}".removesuffix(".0") + " %"

@@ -67,7 +67,7 @@ def read_metric(source: Readable, metric: Metric) -> Reading:
 
 
 def is_contended(outcome: Outcome | None) -> bool:
-    """Whether a timing has contended processes, and too few clean ones beside them."""
+    """Return whether a timing has contended processes and too few clean ones."""
     if outcome is None or not isinstance(outcome.details, TimingDetails):
         return False
     details = outcome.details
@@ -112,7 +112,7 @@ def _limits(metric: Metric) -> tuple[float, float]:
 
 
 def _fault(source: Readable, metric: Metric) -> Fault | None:
-    """What became of the variant, if the metric's probe is not simply ok."""
+    """Return why a metric has no number, if the outcome of the metric's probe is not ok."""
     outcomes, probe = source.outcomes, metric.probe or ""
     outcome = outcomes.get(probe)
     if outcomes and (outcome is None or is_wrong(outcomes)):
@@ -126,7 +126,7 @@ def _fault(source: Readable, metric: Metric) -> Fault | None:
 
 
 def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: int, shared: float) -> Interval:
-    """The values, at least one, as one number."""
+    """Return the values, at least one, summarised as one number."""
     if metric.summary in (Summary.TIMING, Summary.PROCESSES):
         has_logarithms = metric.unit is not Unit.LOG_RATIO and min(known) > 0
         mean = statistics.geometric_interval if has_logarithms else statistics.mean_interval
@@ -142,7 +142,7 @@ def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: 
 
 
 def find_timing(source: Readable) -> TimingDetails | None:
-    """What its processes tell as a whole; None where nothing was timed."""
+    """Return the details of the variant's timing over all processes; None if nothing was timed."""
     timing = source.outcomes.get("timing")
     return timing.details if timing is not None and isinstance(timing.details, TimingDetails) else None
 

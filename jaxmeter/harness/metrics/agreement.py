@@ -9,9 +9,9 @@ from jaxmeter.harness.metrics.metric import Readable
 TIMES = ("execution_s", "normalised_s")
 """Metrics that are shown as the time of a variant."""
 
-OF_PROCESSES = "a time is of the quiet processes, the speedup of all pairs"
-OF_PASSES = "a time is the median over all blocks, the speedup the median over passes"
-"""What a time and a speedup are made of: across processes, and within one."""
+OF_PROCESSES = "it compares both variants in the same processes"
+OF_PASSES = "it compares both variants in the same passes"
+"""Why a speedup is more reliable than two times: across processes, and within one."""
 
 
 def find_disagreement(source: Readable, metric: str) -> str:
@@ -47,7 +47,7 @@ def describe_disagreement(
     Args:
       names, times_s: Of the baseline variant and of the variant.
       speedup: The bounds of its interval.
-      why: What the time and the speedup are made of.
+      why: Why the speedup is more reliable.
     """
     (baseline_s, variant_s), (low, high) = times_s, speedup
     if low is None or high is None or not baseline_s or not variant_s:
@@ -57,5 +57,5 @@ def describe_disagreement(
         return ""
     return (
         f"the times of {names[0]} and {names[1]} give {quotient:.3g}×, outside the speedup's interval "
-        f"[{low:.3g}, {high:.3g}]: {why}, in which both met the same interference; trust the speedup"
+        f"[{low:.3g}, {high:.3g}]; trust the speedup: {why}"
     )

@@ -1,4 +1,4 @@
-"""Which blocks were disturbed, and which processes are contended: their absolute times are not to be trusted."""
+"""Detection of disturbed blocks and of contended processes, whose absolute times cannot be trusted."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from jaxmeter.harness.metrics.statistics import (
 from jaxmeter.harness.record.processes import IDLE, Block, DeviceState, Load, ProcessRecord, VariantSamples
 
 HARMLESS = frozenset({IDLE, "applications clocks setting"})
-"""Reasons for a lower clock that do not make a process contended: nothing to do, and a limit that its owner has set.
-nvml.h says what each means. That any other counts, however little it slows, is chosen. At the power limit of an H200,
-"sw power cap", products of 8192^2 in bfloat16 took 1.69 ms in one process and 2.07 in another."""
+"""Reasons for a lower clock that do not make a process contended: an idle device, and a limit that its owner has set.
+nvml.h defines each reason. By choice, every other reason counts, however small its effect is. At the power limit of an
+H200, "sw power cap", products of 8192^2 in bfloat16 took 1.69 ms in one process and 2.07 ms in another."""
 
 
 def stand_alone(clean: int, processes: int) -> bool:
-    """Whether the clean processes of a variant count alone; else all of them count, and the variant is contended."""
+    """Return whether only the clean processes of a variant count; else all count, and the variant is contended."""
     return clean >= max(FEWEST_PROCESSES, FEWEST_CLEAN_SHARE * processes)
 
 
 def contended(samples: VariantSamples, process: ProcessRecord) -> bool:
-    """Whether a variant's absolute time cannot be trusted, by what else ran while its process timed it."""
+    """Return whether other work during the process makes a variant's absolute time untrustworthy."""
     return (
         is_slowed(process.device_states)
         or _taken_share(process) > LARGEST_LOSS
@@ -40,15 +40,15 @@ def contended(samples: VariantSamples, process: ProcessRecord) -> bool:
 
 
 def is_noisy(process: ProcessRecord) -> bool:
-    """Whether any variant of a process is contended."""
+    """Return whether any variant of a process is contended."""
     return any(contended(item, process) for item in process.variants)
 
 
 def quiet(samples: VariantSamples, process: ProcessRecord) -> list[Block]:
-    """The blocks of one variant in one process that count: all, unless somebody else ran.
+    """Return the blocks of one variant in one process that count: all, unless other processes ran.
 
-    A program's threads wait for each other's cores too. On two idle cores those of some programs do so for half of the
-    time, in every process, and a process in which they wait twice as long is not slower for it.
+    A program's threads also wait for cores that its other threads use. On two idle cores, the threads of some programs
+    wait for 50 % of the time in every process. A process in which they wait twice as long is not slower.
     """
     return _find_clean(samples) if _others_ran(process.load) else list(samples.blocks)
 
@@ -61,17 +61,17 @@ def enough_quiet(samples: VariantSamples) -> bool:
 
 
 def _others_ran(load: Load | None) -> bool:
-    """Whether other processes took enough to disturb; so it is taken to be where nothing tells."""
+    """Return whether other processes used enough time to disturb; also True if the system does not report it."""
     if load is None or load.machine_s is None:
         return True
     return load.machine_s - load.cpu_s > LARGEST_OTHERS * load.wall_s + COUNTED_WITHIN_S
 
 
 def _taken_share(process: ProcessRecord) -> float:
-    """Share of a process's time that the hypervisor or a quota took.
+    """Return the share of a process's time that the hypervisor or a quota took.
 
-    Steal is that of the whole machine. The process bears as much of it as of the time that the machine ran: a core with
-    nothing to run loses nothing. All of it, where the machine does not tell.
+    Steal time is counted for the whole machine. An idle core loses nothing, so the process bears the same share of the
+    steal time as of the machine's running time. If the running time is unknown, the process bears all of it.
     """
     load = process.load
     if load is None or not process.variants:

@@ -1,9 +1,9 @@
-"""Beside how many blocks a core was slow, by the calibration loops around them; no jax.
+"""The share of blocks next to which a core was slow, by the calibration loops around them; no jax.
 
-A core of a virtual machine is slow for one to forty milliseconds at a time, probably while its physical core serves
-another machine too; no counter of the kernel tells. What then runs takes 1.1 to 1.7 times as long, each program by a
-factor of its own. That is told, and sets nothing aside: of the blocks at full speed alone, times of one thread
-scattered far less within a run, and yet two runs agreed no better normalised.
+A core of a virtual machine is slow for 1 to 40 ms at a time, probably while its physical core also serves another
+machine. No counter of the kernel reports it. Programs then take 1.1 to 1.7 times as long, each by its own factor.
+The share is reported, and no block is left out. With only the blocks at full speed, times of one thread scattered far
+less within a run, but the normalised times of two runs agreed no better.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jaxmeter.harness.record.processes import Block, ProcessRecord
 
 
 def find_slow_share(processes: Iterable[ProcessRecord]) -> float | None:
-    """The share of blocks of a case's processes next to which the core was slow; None without a calibration loop."""
+    """Return the share of blocks of a case's processes next to which the core was slow; None without a calibration."""
     beside = sorted(
         calibration_s
         for process in processes
@@ -31,5 +31,5 @@ def find_slow_share(processes: Iterable[ProcessRecord]) -> float | None:
 
 
 def _read_calibration_s(block: Block) -> float | None:
-    """The calibration loop's time beside a block; None where there is none that can have been measured."""
+    """Return the calibration loop's time next to a block; None if it is missing or implausible."""
     return block.calibration_s if block.calibration_s is not None and 0 < block.calibration_s < math.inf else None

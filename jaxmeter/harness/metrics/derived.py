@@ -27,7 +27,7 @@ from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record.cases import NATIVE, Cost
 from jaxmeter.harness.record.outcomes import Number, TimingDetails
 
-TOO_FEW_PAIRS = "too few of its processes were quiet on both sides"
+TOO_FEW_PAIRS = "in too few of its processes both variants were undisturbed"
 
 NO_ITEMS = "its workload declares no items="
 
@@ -36,7 +36,7 @@ STAGES = ("trace_s", "lower_s", "compile_s", "first_call_s")
 
 
 def is_peer(source: Readable) -> bool:
-    """Whether it is of another library, and not timed beside the others: a busy moment does not hit both."""
+    """Return whether a variant is of another library, so not interleaved with the others: noise does not hit both."""
     return source.planned.mode == NATIVE
 
 
@@ -53,10 +53,10 @@ def find_eager(source: Readable) -> Readable | None:
 
 
 def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
-    """By process, against the baseline variant.
+    """Return the log ratios to the baseline variant, by process.
 
-    The baseline itself is 0, also where its time was set aside: a pair may hold all the same. Where it was not timed,
-    no other has a ratio.
+    The baseline's own log ratio is 0, also where its time was not trusted: a paired ratio can still be valid. If the
+    baseline was not timed, no variant has a ratio.
     """
     time = source.read("execution_s")
     if not time.has_number:
@@ -92,10 +92,10 @@ def find_withheld(*sides: Readable) -> Fault | None:
 
 
 def doubt_ratio(one: Readable, other: Readable) -> str:
-    """Why the ratio of their times is not to be trusted, for a person; empty where it is.
+    """Return, for a person, why the ratio of two variants' times cannot be trusted; empty if it can.
 
-    What disturbs a process hits both sides of a pair alike, unless one is a peer, which has a process of its own, or
-    one keeps more processors busy: a lost one halves two threads and leaves one alone.
+    Interference hits both variants of a pair alike, with two exceptions. A peer has a process of its own. And variants
+    may keep different numbers of processors busy: losing one processor slows two threads and not a single one.
     """
     sides = one, other
     doubtful = any(map(_has_doubtful_ratios, sides))
@@ -105,7 +105,9 @@ def doubt_ratio(one: Readable, other: Readable) -> str:
         return "a peer is timed in a process of its own, and what disturbed the two met them unlike"
     less, more = sorted(side.read("parallelism").estimate or 0.0 for side in sides)
     if less and not statistics.agree(less, more, within=statistics.UNEQUALLY_PARALLEL):
-        return f"its sides keep {less:.1f} and {more:.1f} processors busy, and what disturbed them slowed them unlike"
+        return (
+            f"its variants keep {less:.1f} and {more:.1f} processors busy, and what disturbed them slowed them unlike"
+        )
     # Two of which none is the baseline are a pair of their own: theirs with the baseline says nothing of it.
     return TOO_FEW_PAIRS if doubtful and any(map(is_baseline, sides)) else ""
 
@@ -116,7 +118,7 @@ def _has_doubtful_ratios(source: Readable) -> bool:
 
 
 def derive_normalised(source: Readable) -> Derived:
-    """The time over the calibration loop's beside it, times the run's median calibration loop."""
+    """Return a variant's time over the calibration loop next to it, times the run's median calibration loop."""
     time, reference, timing = source.read("execution_s"), source.pool.reference, find_timing(source)
     if not time.has_number:
         return Derived(fault=time.fault)
@@ -170,11 +172,11 @@ def derive_speedup(source: Readable) -> Derived:
 
 
 def derive_break_even(source: Readable) -> Derived:
-    """Of a jitted implementation, against the same as eager code, as a range.
+    """Return after how many calls a jitted implementation has paid off against its eager code, as a range.
 
-    The fewest calls come from the longest eager call and the largest speedup that the intervals allow, the dearest cold
-    start of eager code and the cheapest of jit; the most from the opposite. A speedup that is not told apart from 1
-    leaves the fewest alone: jit may never pay.
+    The fewest calls follow from the upper bounds of the eager call's time, the speedup and the eager cold start, and
+    the lower bound of jit's cold start. The most calls follow from the opposite bounds. If the speedup does not differ
+    from 1, only the fewest calls are bounded: jit may never pay off.
     """
     eager = find_eager(source)
     if source.planned.mode != "jit" or eager is None:
@@ -298,30 +300,22 @@ def rate_of(metric: str, amount: Callable[[Cost], Number | None]) -> Callable[[R
 
 
 def derive_throughput(source: Readable) -> Derived:
-    """Declared items over the execution time; its interval is that of the time, which it says in other words."""
-    items, time = usable_size(source.planned_case.items), source.read("execution_s")
-    derived = _divide_by_time("items_per_s", items, time, NO_ITEMS)
-    return derived if items is None or not derived.values else replace(derived, interval=_invert(items, time.interval))
+    """Declared items over the execution time."""
+    items = usable_size(source.planned_case.items)
+    return _divide_by_time("items_per_s", items, source.read("execution_s"), NO_ITEMS)
 
 
 def _divide_by_time(metric: str, declared: Number | None, time: Reading, without: str = "") -> Derived:
-    """A declared amount over each process's time.
+    """A declared amount over each process's time; its interval is that of the time, which it says in other words.
 
     Args:
       without: Why there is none where nothing is declared, for a person.
     """
     if declared is None or not 0 < declared < LARGEST:
         return Derived(fault=Fault(Lack.NOT_DEFINED, metric, reason=without))
-    values = (None if value is None else declared / value for value in time.values)
-    return Derived(tuple(values), time.contended, time.fault)
-
-
-def _invert(amount: Number, time: Interval | None) -> Interval | None:
-    """An amount over a time."""
-    if time is None:
-        return None
-    low, high = (None if bound is None or bound <= 0 else amount / bound for bound in (time.high, time.low))
-    return Interval(low, amount / time.estimate, high, time.count, _invert(amount, time.verdict))
+    values = tuple(None if value is None else declared / value for value in time.values)
+    derived = Derived(values, time.contended, time.fault)
+    return replace(derived, interval=statistics.invert(declared, time.interval)) if values else derived
 
 
 def _cost(source: Readable) -> Cost:

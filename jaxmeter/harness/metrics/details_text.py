@@ -21,7 +21,7 @@ IN_FULL = "float32"
 
 
 def describe_details(details: Details | None, *, raises: str | None = None) -> tuple[str, ...]:
-    """What a reader must know beside the numbers, a sentence each; nothing where a section of its own shows it.
+    """Return what a reader must know in addition to the numbers, a sentence each, unless a section of its own shows it.
 
     Args:
       raises: The error that the implementation declares, by name.

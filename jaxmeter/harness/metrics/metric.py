@@ -73,17 +73,17 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A named result: measured by a probe, derived from others, or the growth of another over a sweep.
+    """A named result: measured by a probe, derived from others, or the growth of another over the values of `n`.
 
     Args:
-      title: What a sentence calls it, such as `first call`.
-      column: The heading of its column where that is not the title: there, the table says more.
-      detail: What stands small below that heading.
-      exact: Whether it is deterministic: it follows from the program alone, so that two equal programs have the same in
-        every process.
-      budget: What budgets and bisections call it; then two runs are compared by it. Empty where they are not.
-      fails_gate: Whether a gate fails where it grew and no budget allows that.
-      in_history: Whether a page keeps it of runs that newer ones have replaced.
+      title: Its name in a sentence, such as `first call`.
+      column: The heading of its column, if that is not the title: there, the table says more.
+      detail: The small text below that heading.
+      exact: Whether it is deterministic: it follows from the program alone, so two equal programs have the same value
+        in every process.
+      budget: Its name in budgets and bisections; two runs are then compared by it. Empty if they are not.
+      fails_gate: Whether a gate fails if it grew and no budget allows that.
+      in_history: Whether a page keeps it for runs that newer runs have replaced.
       summary: How several processes become one number.
       probe: The probe that measures it.
       derive: The function that derives it from what probes have measured.
@@ -91,7 +91,7 @@ class Metric:
         case.
       signed: Whether it may be below 0, such as a saving.
       family: The table that has a column for it because it is here.
-      items: Of a throughput that was read, what its workload counts, in the plural.
+      items: The unit that the workload of a throughput counts, in the plural.
     """
 
     name: str
@@ -146,24 +146,24 @@ class Lack(StrEnum):
     """The two that it compares do not differ."""
 
     NEVER = "never"
-    """It is beyond any number."""
+    """The value is beyond any number."""
 
     WITHHELD = "withheld"
-    """It is measured and not given: the result may not be that of the baseline variant."""
+    """The value is measured and not given: the result may differ from the baseline variant's."""
 
     NOT_NORMALISED = "no calibration loop"
-    """Nothing tells how fast the machine was meanwhile."""
+    """No calibration loop shows how fast the machine was meanwhile."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What stands in the way of a number.
+    """The reason why a number is missing.
 
     Args:
-      metric: Of what; in a derived metric, what it lacks.
-      probe: The probe that is at fault; None where none is.
-      outcome: How that probe ended, where it did not end well.
-      reason: A sentence's end for a person, where the fields do not say it all.
+      metric: The metric without a number; for a derived metric, the one that it lacks.
+      probe: The probe that caused it, or None.
+      outcome: How that probe ended, if it did not end well.
+      reason: The end of a sentence for a person, if the fields do not say everything.
     """
 
     lack: Lack
@@ -178,14 +178,14 @@ class Reading:
     """One metric of one variant.
 
     Args:
-      values: By process; None where a process has none that can have been measured.
-      number: The number, with bounds where processes give some, or what makes it; None where there is none.
+      values: By process; None where a process has no plausible value.
+      number: The number, with bounds if the processes give some, or the function that makes it; None without a number.
       exact: Whether the number is exact: the metric is, and it was the same in all processes.
-      contended: Whether what it was measured from was contended.
-      fault: Why there is no number; beside a number, what went wrong although there is one.
-      doubt: Why it counts as contended, for a person; empty where the variant's own details say it.
-      looks: How often its processes were looked at to decide whether to go on.
-      shared: Variance of the logarithms that its processes share, and those of another run do not.
+      contended: Whether the timing behind it was contended.
+      fault: Why there is no number; with a number, what else went wrong.
+      doubt: Why it counts as contended, for a person; empty if the variant's own details say it.
+      looks: Number of interim analyses of its processes that decided whether to go on.
+      shared: Variance of the logarithms that the processes of this run share, and other runs do not.
     """
 
     metric: Metric

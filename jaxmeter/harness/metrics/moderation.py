@@ -1,9 +1,9 @@
-"""What many variances of a few values each tell of one of them: the empirical-Bayes prior of variances.
+"""Moderation of variances that each come from a few values: their empirical-Bayes prior.
 
-With three processes a variant's own variance is hardly known. Those of many variants together tell how variances
-scatter: as s0² · F, with each variant's own degrees of freedom and d0 more. Each is then moderated, as if d0 further
-processes had had the variance s0². Variants that scatter far more than the rest borrow less, and do not spoil what the
-others borrow.
+With three processes a variant's own variance is imprecise. Many variants together show how variances scatter: as
+s0² · F, with the variant's own degrees of freedom and d0. Each variance is then moderated, as if d0 further processes
+had had the variance s0². Variants that scatter far more than the rest borrow less, and do not distort what others
+borrow.
 
 Sources: Smyth, Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments, Statistical Applications in Genetics and Molecular Biology 3, 2004, article 3, section 6. Phipson, Lee,
@@ -27,12 +27,12 @@ from scipy.special import chdtrc, fdtr, fdtrc, fdtri, gammainc, gammainccinv, ga
 from jaxmeter.harness.metrics.statistics import Borrowed
 
 FEWEST_POOLED = 10
-"""Fewer variances, or cases that they come from, have no prior: of fewer, no value lies beyond the tails that are cut,
-and one outlier makes it."""
+"""Fewest variances, and fewest cases that they come from, for a prior. With fewer, no value lies beyond the tails that
+are cut, and one outlier determines the prior."""
 
 LOWER_TAIL, UPPER_TAIL = 0.05, 0.1
-"""Shares of the variances that are drawn in to the nearest of the others before the prior is fitted: limma's, by
-Phipson et al. Too large variances are more harmful than too small ones."""
+"""Shares of the variances that are winsorised, to the nearest other variance, before the prior is fitted. These are
+limma's, by Phipson et al.: too large variances are more harmful than too small ones."""
 
 SMALLEST_MEDIAN = 1e-200
 """Of variances. Below it they are as good as 0: no times scatter by so little, and the next steps would underflow."""
@@ -131,10 +131,11 @@ def _invert_trigamma(value: float) -> float:
 
 
 def _solve_degrees(observed: float, own: float, plain: float) -> float | None:
-    """d0 with which winsorised logs have the variance that was observed: the plain one or more.
+    """Return d0 with which winsorised logs have the observed variance: the plain fit's d0 or more.
 
     Returns:
-      Infinity where they scatter no more than equal variances would; None where only the plain fit says so: it stands.
+      Infinity if the logs scatter no more than equal variances would; None if the plain fit is kept, because only it
+      gives infinity.
     """
     if observed <= _winsorised_moments(own, math.inf)[1]:
         return math.inf
@@ -142,7 +143,7 @@ def _solve_degrees(observed: float, own: float, plain: float) -> float | None:
         return None
 
     def lacking(share: float) -> float:
-        """Of the variance, on a log scale, with d0 = share / (1 - share)."""
+        """Return the missing variance, on a log scale, with d0 = share / (1 - share)."""
         return math.log(observed / _winsorised_moments(own, math.inf if share == 1 else share / (1 - share))[1])
 
     least = plain / (1 + plain)
@@ -207,7 +208,7 @@ def _lessen_for_outliers(ratios: Floats, own: float, prior: float) -> Floats:
 
 
 def _join_ties(values: Floats) -> Floats:
-    """Values that rounding alone has set apart as one: who is further out must not hang on the last digit."""
+    """Return the values, made equal where only rounding separates them: their order must not depend on rounding."""
     order = numpy.argsort(values, kind="stable")
     ordered = values[order]
     begins = numpy.concatenate(([True], ordered[1:] > (1 + ROUNDING) * ordered[:-1]))

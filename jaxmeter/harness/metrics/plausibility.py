@@ -56,10 +56,11 @@ def keep_between(value: Number | None, low: float, high: float) -> float | None:
 def divide_by_calibration(
     ratios: Sequence[float | None], times_s: Sequence[float | None], calibrations_s: Sequence[float | None]
 ) -> tuple[float | None, ...]:
-    """By process, a time over the calibration loop's.
+    """Return by process a time over the calibration loop's time.
 
     Args:
-      ratios: What the processes tell; without any, as in records of before they did, the other two are divided.
+      ratios: The ratios that processes have recorded. Older records have none; then `times_s` is divided by
+        `calibrations_s`.
     """
     told = zip_longest(times_s, (ratios or calibrations_s)[: len(times_s)])
     if ratios:

@@ -60,26 +60,26 @@ def kind_of(variant: PlannedVariant) -> Kind:
 
 
 def kind_of_ratio(*sides: Planned) -> Kind:
-    """Which kind a ratio is of: peers are not paired, and one is enough."""
+    """Return the kind of a ratio: `PEERS` if one of the variants is a peer, since peers are not paired."""
     return Kind.PEERS if Kind.PEERS in [kind_of(side.planned) for side in sides] else Kind.JAX
 
 
 def list_sides(source: Planned) -> tuple[Planned, ...]:
-    """The variant, and the baseline variant that its ratio refers to."""
+    """Return the variant, and the baseline variant that its ratio refers to."""
     baseline = source.find(source.planned_case.baseline)
     return (source,) if baseline is None else (source, baseline)
 
 
 @dataclass(frozen=True)
 class ReferenceSpeed:
-    """How fast a run's machine was: the times of one fixed piece of work.
+    """The speed of a run's machine: the times of a calibration loop, which is a fixed piece of work.
 
     Args:
-      identity: Of that work, the calibration loop; with another, times cannot be compared.
-      processes_s: Its time in each process, in ascending order, at least one.
-      slow_share: Of the blocks, beside how many the core was slow.
-      baseline_s: Its median in the baseline run, whose speed is the reference; None where it is the run's own.
-      baseline: That run's name.
+      identity: Identity of the calibration loop; times with different loops cannot be compared.
+      processes_s: The loop's time in each process, in ascending order, at least one.
+      slow_share: Share of the blocks next to which the core was slow.
+      baseline_s: The loop's median in the baseline run, to which times are normalised; None for the run's own median.
+      baseline: Name of the baseline run.
     """
 
     identity: str
@@ -90,12 +90,12 @@ class ReferenceSpeed:
 
     @cached_property
     def median_s(self) -> float:
-        """Its median over the run's processes."""
+        """The calibration loop's median over the run's processes."""
         return float(numpy.median(self.processes_s))
 
     @property
     def calibration_s(self) -> float:
-        """What it takes at the reference speed."""
+        """The calibration loop's time to which times are normalised."""
         return self.median_s if self.baseline_s is None else self.baseline_s
 
     @cached_property
@@ -190,11 +190,11 @@ EMPTY = Pool()
 
 
 def refer_to(own: Pool, baseline: Pool, name: str) -> Pool:
-    """What a run shares, its reference speed being that of a baseline run; none where their calibration loops differ.
+    """Return a run's pool, normalised to a baseline run; not normalised if their calibration loops differ.
 
     Args:
-      baseline: Of a run of the same machine, with a reference speed.
-      name: Of the baseline run.
+      baseline: The pool of a run of the same machine, with a calibration loop.
+      name: Name of the baseline run.
     """
     here, there = own.reference, baseline.reference
     if here is None or there is None:

@@ -1,4 +1,4 @@
-"""From all cases of a run to what its variants share. Built once for each run."""
+"""The pool that the variants of a run share, from all of its cases. It is built once for each run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.runs import RunRecord
 
 POOLED = ("execution_s", "normalised_s")
-"""Metrics whose intervals are moderated. Ratios scatter too unlike: their prior has about one degree of freedom, and
-may only widen theirs."""
+"""Metrics whose intervals are moderated. The variances of ratios differ too much: their prior has about one degree of
+freedom, and may only widen their intervals."""
 
 
 SHORTEST_GAP_S = 60.0
@@ -26,11 +26,10 @@ seconds to minutes."""
 
 
 def gather_pool(variants: Iterable[Readable], alone: Pool) -> Pool:
-    """Return the run's reference speed, and how the times of each kind of variant scatter.
+    """Return the run's calibration loop times, and how the times of each kind of variant scatter.
 
     Args:
-      variants: Those that the run has recorded, read with the reference speed and nothing else of the pool: values do
-        not depend on what is to be found out.
+      variants: The run's recorded variants, read with `alone` as their pool: their values do not depend on the scatter.
       alone: What `find_reference` returns.
     """
     variants = list(variants)
@@ -49,7 +48,7 @@ def gather_pool(variants: Iterable[Readable], alone: Pool) -> Pool:
 
 
 def find_reference(variants: Iterable[Readable]) -> Pool:
-    """Return a pool of the reference speed alone, or of the reason why there is none."""
+    """Return a pool with only the calibration loop's times, or with the reason why there are none."""
     found: dict[tuple[str, str, int], float] = {}
     identities: set[str] = set()
     slow: list[float] = []
@@ -75,7 +74,7 @@ def find_reference(variants: Iterable[Readable]) -> Pool:
 
 
 def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:
-    """The median variance of the ratios' logs from process to process; None where too few cases tell."""
+    """Return the median variance of the ratios' logs from process to process; None if too few cases have one."""
     logs = [(one.planned_case.id, [math.log(value) for value in one.read(RATIO).known]) for one in variants]
     told = [(case, own) for case, own in logs if len(own) >= FEWEST_PROCESSES]
     if len({case for case, _ in told}) < FEWEST_POOLED:
@@ -84,10 +83,10 @@ def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:
 
 
 def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
-    """How the metric's processes scatter; None where too few cases tell.
+    """Return how the metric's processes scatter; None if too few cases have values.
 
-    Variants of a case share processes, and the state of the machine with them: they are many variances of fewer
-    independent draws. So cases are counted, and their degrees are all that there are.
+    Variants of a case share processes and so the state of the machine: they are many variances of fewer independent
+    draws. So cases are counted, and the degrees of freedom are limited to those of the cases.
     """
     logs = {
         (one.planned_case.id, one.planned.name): [math.log(value) for value in known]
@@ -106,6 +105,6 @@ def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
 
 
 def find_process_gap(run: RunRecord) -> float | None:
-    """Seconds from one timing process of a case to its next, the median over the cases; None where none tells."""
+    """Return the seconds from one timing process of a case to its next: the median over the cases that record it."""
     gaps = [record.process_gap_s for record in run.cases if record.process_gap_s is not None]
     return statistics.median(gaps) if gaps else None

@@ -1,4 +1,4 @@
-"""How far a count of cases tells a rate."""
+"""The bounds of a rate that is estimated from a count of cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BOUNDS_CONFIDENCE = 0.95
 
 
 def bound_rate(count: int, of: int) -> tuple[float, float]:
-    """Clopper-Pearson interval of a proportion.
+    """Return the Clopper-Pearson interval of a proportion.
 
     Source: C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits, 1934.
     """
@@ -22,10 +22,10 @@ def bound_rate(count: int, of: int) -> tuple[float, float]:
 
 
 def hold_another(confidence: float, degrees: float) -> float:
-    """How often an honest t interval holds the mean of an equal run, which has an error of its own.
+    """Return how often a correct t interval contains the mean of an equal run, which has an error of its own.
 
     Args:
-      degrees: Of freedom, of either run's variance.
+      degrees: Degrees of freedom of either run's variance.
     """
     reach = float(stdtrit(degrees, (1 + confidence) / 2)) / math.sqrt(2)
     return 2 * float(stdtr(degrees, reach)) - 1

@@ -212,13 +212,13 @@ class Run:
     """A recorded run: its cases, their variants, and what these share.
 
     Args:
-      folder: Where it is kept; the working folder where nothing tells.
-      name: Its id; with a number where several runs that are read together have one id.
-      label: What a page calls it.
-      platform: The one whose cases it has; None for all.
-      baseline: The earlier run whose speed its times are brought to; None where it is its own.
-      other_calibration: The first run of the same machine, where that has another calibration loop.
-      lent: What its variants share, where that is not to be gathered from the run.
+      folder: The run's folder; by default the working folder.
+      name: Its id, with a number if several runs that are read together have the same id.
+      label: Its name on a page.
+      platform: The platform whose cases are read; None for all.
+      baseline: The earlier run to whose calibration loop its times are normalised; None for its own.
+      other_calibration: The first run of the same machine, if that has another calibration loop.
+      lent: The pool of its variants, if that is not gathered from the run.
     """
 
     record: RunRecord
@@ -288,12 +288,12 @@ class Run:
 
     @cached_property
     def speed(self) -> Pool:
-        """The pool of its own reference speed alone, or of the reason why it has none."""
+        """The pool with only its own calibration loop, or with the reason why it has none."""
         return find_reference(self._lend(EMPTY))
 
     @property
     def common_speed(self) -> Pool:
-        """Its reference speed, brought to that of its baseline run; nothing of how its times scatter."""
+        """The pool with only its calibration loop, normalised to its baseline run; without the scatter of times."""
         return self.speed if self.baseline is None else self._refer(self.speed)
 
     @cached_property
@@ -345,7 +345,7 @@ def split_platforms(run: Run) -> tuple[Run, ...]:
 
 
 def compare_at_one_speed(before: Run, after: Run) -> tuple[Run, Run]:
-    """Return both runs, the times of the later one brought to the reference speed of the earlier one."""
+    """Return both runs, the times of the later one normalised to the calibration loop of the earlier one."""
     run_id = before.manifest.run_id
     is_its_own = before.baseline is None and before.name in ("", run_id)  # then what it has gathered serves again
     earlier = before if is_its_own else replace(before, baseline=None, name=run_id)

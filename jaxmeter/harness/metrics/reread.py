@@ -35,9 +35,9 @@ def read_process(path: Path, planned: PlannedCase) -> ProcessRecord:
 
 
 def read_cases(folder: RunFolder, manifest: Manifest) -> tuple[tuple[CaseRecord, ...], list[str]]:
-    """Read the summaries of a run without a commit mark, and what is wrong with its files.
+    """Return the summaries of a run without a commit mark, and what is wrong with its files.
 
-    One that is missing, damaged or older than the process files beside it is made again.
+    A summary that is missing, damaged or older than its process files is made again.
     """
     cases: list[CaseRecord] = []
     warnings: list[str] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from jaxmeter.harness.metrics import statistics
 from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable, Reading
 from jaxmeter.harness.metrics.plausibility import LARGEST
 from jaxmeter.harness.metrics.traced import find_trace
@@ -44,7 +45,7 @@ def find_peak_flops(source: Readable) -> float | None:
 
 
 def find_product_format(source: Readable) -> str | None:
-    """Return the format that the case's products are computed in; None where nothing tells, or there are several."""
+    """Return the format that the case's products are computed in; None if it is unknown, or there are several."""
     summary = find_trace(source)
     formats = () if summary is None else summary.product_formats
     # Of several formats nobody can say which peak holds; of a program without products the declared one does.
@@ -85,8 +86,10 @@ def _derive(source: Readable, what: str, peak: float | None, above: str) -> Deri
         return Derived(fault=Fault(Lack.NOT_DEFINED, name, reason=reason))
     time = _find_time(source)
     devices = 1 if source.environment.device_kind == "cpu" else _count_devices(source, cost[1])
-    values = tuple(None if value is None else cost[0] / value / (peak * devices) for value in time.values)
-    derived = Derived(values, time.contended, time.fault)
+    at_peak_s = cost[0] / (peak * devices)
+    values = tuple(None if value is None else at_peak_s / value for value in time.values)
+    interval = statistics.invert(at_peak_s, time.interval) if values else None
+    derived = Derived(values, time.contended, time.fault, interval=interval)
     known = [value for value in values if value is not None]
     is_above = bool(known) and max(known) > HIGHEST_SHARE
     return replace(derived, doubt=above) if is_above else derived

@@ -25,61 +25,64 @@ MINIMUM_EFFECT = 0.03
 """The smallest difference worth a verdict: the A/A differences of one process reach about 2 % on a busy machine."""
 
 BETWEEN_RUNS = 0.035
-"""Of normalised times, the standard deviation of their logarithms from run to run, beyond what processes tell:
-those of one run share its hour. It was 0 to 3.4 % in the six pairs of four default runs, begun 28 to 88 minutes apart,
-by which it was chosen. With it 99 % intervals held the other run's times in 94.9 to 98.5 %, without it in 84 to 89 %.
-In three runs of the next day, which it was not chosen by, they held 96.6 to 98.0 %. Only where the machine's speed
-varied: no machine was measured whose calibration loop was constant."""
+"""Standard deviation of the logarithms of normalised times from run to run, beyond the deviation of processes: those of
+one run share its hour. It was 0 to 3.4 % in the six pairs of four default runs, started 28 to 88 minutes apart, by
+which it was chosen. With it, 99 % intervals contained the other run's times in 94.9 to 98.5 % of cases, without it in
+84 to 89 %. In three runs of the next day, by which it was not chosen, they contained 96.6 to 98.0 %. It is only known
+for machines whose speed varies: no machine with a constant calibration loop was measured."""
 
 RATIOS_BETWEEN_RUNS = 0.015
 LOG_UNLIKE = 0.15
-"""The same of ratios within a process, in full from this logarithm on (1.16 times), below it in proportion: what takes
-alike is slowed alike. In the 45 pairs of ten default runs, half an hour to eight hours apart, it was nothing below a
-ratio of 1.1, 0 to 0.8 % up to 1.6, 0.8 to 3.9 % beyond, most where calls move 4 MB and more. Chosen, as the narrowest
-by which 99 % intervals hold 95 % of the other run's ratios within two hours: 95 to 98 % in each of three stretches, 92
-to 97 % without it. A ratio is told from 1 as before, as it is small beside the ratio's logarithm.
+"""Standard deviation, from run to run, of the logarithms of ratios within a process. It applies in full from the
+logarithm LOG_UNLIKE on (a ratio of 1.16), and in proportion below it: variants with similar times are slowed alike.
 
-A ratio to a peer, which has a process of its own, has the error of a time. Without any, 99 % intervals held 91 % of
-648 peers' ratios, with 3 % 95 %."""
+It was measured in the 45 pairs of ten default runs, half an hour to eight hours apart. It was 0 for ratios below 1.1,
+0 to 0.8 % up to 1.6, and 0.8 to 3.9 % above, most where calls move 4 MB or more. The chosen value is the smallest with
+which 99 % intervals contain 95 % of the other run's ratios within two hours. They contain 95 to 98 % in each of three
+periods, and 92 to 97 % without it. It hardly affects whether a ratio differs from 1: it is small compared with the
+ratio's logarithm.
+
+A ratio to a peer, which has a process of its own, has the error of a time. Without this error, 99 % intervals contained
+91 % of 648 peers' ratios; with 3 %, they contained 95 %."""
 
 FEWEST_PROCESSES = 3
 """Fewer replicates give no interval."""
 
 FEWEST_CLEAN_SHARE = 0.5
-"""Of the processes: where fewer are clean, those few are a selection of the rest, and no longer the usual ones."""
+"""Fewest clean processes, as a share of all: fewer are a selection, and not typical of all."""
 
 FEWEST_CLEAN_BLOCKS = 5
 FEWEST_CLEAN_S = 0.02
-"""Quiet blocks, and time in them, that a process needs before its absolute time is trusted: ten blocks of 2 ms,
-with which times scatter hardly more between processes than with forty (sd 20 and 18 %). Where calls are so slow that
+"""Quiet blocks, and time in them, that a process needs for a trusted absolute time: ten blocks of 2 ms. With ten, times
+scatter hardly more between processes than with forty (standard deviations of 20 and 18 %). If calls are so slow that
 there are fewer than five blocks, all must be quiet."""
 
 LARGEST_WAIT = 0.10
-"""Share of the time in which a block's threads were ready to run, but had no core, before it counts as disturbed. On
-two cores, code on two threads that waited up to 20 % of the wall time, 10 % of both threads', took 3 to 4 % longer,
-beyond that up to twice as long. Being counted by threads, it means the same on many cores."""
+"""Largest share of the time that the threads of a quiet block were ready to run, but had no core. On two cores, code on
+two threads took 3 to 4 % longer when these waited up to 20 % of the wall time, which is 10 % of both threads' time.
+Beyond that, it took up to twice as long. The share is per thread, so it means the same on many cores."""
 
 OWN_WAIT = 0.06
-"""Code on several threads waits up to this share by itself: on an idle machine 5 to 12 % of the wall time of two."""
+"""Code on several threads waits up to this share by itself: on an idle machine 5 to 12 % of two threads' wall time."""
 
 LARGEST_OTHERS = 0.2
 COUNTED_WITHIN_S = 0.05
-"""Of one core, what other processes may run during a process before its threads' waits are held against it: a median
-over blocks does not mind what disturbs one in five. The kernel counts in ticks of 10 ms: where nobody else ran, its sum
-was off by 0.014 s (one standard deviation of 280 processes of 0.2 to 0.4 s, on two cores)."""
+"""Largest share of one core, plus seconds, that other processes may use during a process before its threads' waits
+count. A median over blocks is not affected if one block in five is disturbed. The kernel counts in ticks of 10 ms. When
+nothing else ran, its sum was off by 0.014 s: one standard deviation of 280 processes of 0.2 to 0.4 s, on two cores."""
 
 LARGEST_LOSS = 0.1
-"""Share of a process's time that the hypervisor or a quota may take, before none of it is trusted. Over 4381 timings of
-208 variants in two default runs, on two cores: where it took less than 2 %, 3 % of the times were beyond one and a half
-times the usual one; where it took 5 to 10 % 10 %, from 10 to 15 % 22 %, from 15 to 20 % 38 %, beyond 30 % 85 %. Calls
-of some microseconds that wake a second thread suffer most: up to twelve times."""
+"""Largest share of a process's time that the hypervisor or a quota may take; beyond it, the process is contended.
+
+Source: 4381 timings of 208 variants in two default runs, on two cores. If less than 2 % was taken, 3 % of the times
+were above 1.5 times the usual one. If 5 to 10 % was taken, 10 % of them were; for 10 to 15 %, 22 %; for 15 to 20 %,
+38 %; above 30 %, 85 %. Calls of a few microseconds that wake a second thread suffer most: up to twelve times."""
 
 FULL_SPEED_SHARE = 0.05
 SLOWED = 1.2
-"""A core is slow where its calibration loop takes so many times as long as the least but one in twenty of it. On a
-virtual machine of two cores it took 28 us, or 47 to 50. It was slow beside 20 % of the blocks of one default run,
-beside 49 and 74 % of two others. Where fewer than that share of a case's blocks are at full speed, the slow speed
-counts as full."""
+"""A core is slow if its calibration loop takes more than 1.2 times its 5th percentile. On a virtual machine of two
+cores the loop took 28 us, or 47 to 50 us. The core was slow next to 20 % of the blocks of one default run, and next to
+49 and 74 % of two others. If fewer than 5 % of a case's blocks are at full speed, the slow speed counts as full."""
 
 SLOW_SPELL_S = 0.04
 """As long as a core is slow at a time, at most: what lasts longer met several such spells and the time between them."""
@@ -91,13 +94,14 @@ MOST_SLOW_STATES = 0.25
 """Of a process's looks at a device. A median over blocks does not mind a few that were slow."""
 
 UNEQUALLY_PARALLEL = 0.2
-"""Two variants whose processor time over wall time differs by more lose unequally where a core is taken away: code on
-one thread reads 1.0, on two 1.6 to 2.0."""
+"""Two variants whose parallelism (processor time over wall time) differs by more lose unequally if a core is lost. Code
+on one thread has a parallelism of 1.0, on two threads of 1.6 to 2.0."""
 
 ALTERNATION_EFFECT = 0.05
 SHORTEST_ALTERNATED_S = 1e-3
-"""A variant is noted whose calls take longer beside others than alone by more than this share: in calls beyond a
-millisecond the caches hold the other variant's data at first, while blocks of shorter ones are mostly their own."""
+"""A note is given for a variant whose calls take longer by more than this share when interleaved than when alone. For
+calls longer than a millisecond, the caches hold the other variant's data at first. Blocks of shorter calls mostly find
+their own data."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +133,12 @@ class Interval:
 
 @dataclass(frozen=True)
 class Borrowed:
-    """What the variants around one tell of its variance.
+    """The variance that a variant borrows from the run's other variants.
 
     Args:
-      variance: Theirs, s0².
-      degrees: For how many degrees of freedom it counts, d0; may be infinite.
-      most_degrees: Own and borrowed ones together are no more.
+      variance: The other variants' variance, s0².
+      degrees: Number of degrees of freedom that it counts for, d0; may be infinite.
+      most_degrees: Upper limit of own and borrowed degrees of freedom together.
     """
 
     variance: float
@@ -142,7 +146,7 @@ class Borrowed:
     most_degrees: float
 
     def moderate(self, variance: float, degrees: float) -> tuple[float, float]:
-        """A variance with its degrees, moderated: Smyth 2004, section 4."""
+        """Return a moderated variance with its degrees of freedom. Source: Smyth 2004, section 4."""
         if math.isinf(self.degrees):
             return self.variance, self.most_degrees
         together = degrees + self.degrees
@@ -152,20 +156,21 @@ class Borrowed:
 
 @dataclass(frozen=True)
 class PseudoProcess:
-    """One process more, that deviates as is usual in the run; it may widen an interval, and never narrows one.
+    """One additional process with the run's usual deviation; it may widen an interval, and never narrows one.
 
-    Now and then a process is off by half, since its threads were placed badly. A ratio whose few processes met none of
-    those looks better known than it is: of the two default runs that this was chosen by, ordinary 99 % intervals held
-    the other run's ratios in 92 %, with this process in 96 %, the median width being the same (benchmarks/README.md).
+    Occasionally a process is off by half, because its threads were placed badly. If none of a ratio's few processes is,
+    the ratio seems more precise than it is. This rule was chosen by two default runs. Ordinary 99 % intervals contained
+    92 % of the other run's ratios; with the additional process they contained 96 %, at the same median width
+    (benchmarks/README.md).
 
     Args:
-      variance: Of the logs, the median over the run's ratios.
+      variance: Variance of the logs, the median over the run's ratios.
     """
 
     variance: float
 
     def moderate(self, variance: float, degrees: float) -> tuple[float, float]:
-        """A variance with its degrees, which stay those of the processes that there are."""
+        """Return a variance with its degrees of freedom, which remain those of the real processes."""
         return max(variance, (degrees * variance + self.variance) / (degrees + 1)), degrees
 
 
@@ -190,14 +195,14 @@ def mean_interval(
     borrowed: Lent | None = None,
     shared: float = 0.0,
 ) -> Interval:
-    """Mean with a t interval.
+    """Return the mean with a t interval.
 
     Args:
       values: One per process, shape (k,), k >= 1.
-      confidence: Of the interval, over all looks together.
-      looks: How often the processes were looked at to decide whether to go on; the error is shared among them.
-      borrowed: What other variants tell of the variance; of a prior it makes the moderated t.
-      shared: Variance of what all processes of a run share, so that more processes do not lessen it.
+      confidence: Confidence level of the interval, over all interim analyses together.
+      looks: Number of interim analyses that decided whether to go on; the error is divided among them.
+      borrowed: The variance of other variants; with a prior, the interval is that of the moderated t.
+      shared: Variance of the part that all processes of a run share, which more processes do not reduce.
     Raises:
       ValueError: No values.
     """
@@ -217,10 +222,10 @@ def mean_interval(
 
 
 def find_shared_half(variance: float, confidence: float) -> float:
-    """Half the interval of an error of a known variance. Beside that of a mean both add as the sides of a right angle.
+    """Return half the interval of an error of known variance. Add it to half the interval of a mean in quadrature.
 
-    Degrees of freedom by Welch and Satterthwaite would be those of a sum that is known better than its worse part: with
-    three processes they made the sum's interval narrower than that of the processes alone.
+    Degrees of freedom by Welch and Satterthwaite would be too many: with three processes they made the interval of the
+    sum narrower than that of the processes alone.
     """
     return float(ndtri((1 + confidence) / 2)) * math.sqrt(variance)
 
@@ -250,7 +255,7 @@ def speedup(
     borrowed: Lent | None = None,
     shared: float = 0.0,
 ) -> Interval:
-    """How many times faster a variant is than its baseline variant, with a t interval over processes.
+    """Return how many times faster a variant is than its baseline variant, with a t interval over processes.
 
     Args:
       log_ratios: One per process, shape (k,): `paired_log_ratio`.
@@ -262,7 +267,7 @@ def speedup(
 
 
 def differs(ratio: Interval, *, minimum_effect: float = MINIMUM_EFFECT) -> bool:
-    """Whether a ratio's interval for verdicts excludes 1 and its estimate is beyond the minimum effect."""
+    """Return whether a ratio's interval for verdicts excludes 1 and its estimate is beyond the minimum effect."""
     low, high = ratio.decisive.low, ratio.decisive.high
     if low is None or high is None:
         return False
@@ -270,19 +275,20 @@ def differs(ratio: Interval, *, minimum_effect: float = MINIMUM_EFFECT) -> bool:
 
 
 def exponentiate(logs: Interval) -> Interval:
-    """The interval of a ratio, or of a time, from that of its log."""
+    """Return the interval of a ratio or of a time from the interval of its log."""
     low = None if logs.low is None else math.exp(logs.low)
     high = None if logs.high is None else math.exp(logs.high)
     return Interval(low, math.exp(logs.estimate), high, logs.count)
 
 
 def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) -> float:
-    """One process's log ratio: the median of log(baseline / variant) over its passes.
+    """Return one process's log ratio: the median of log(baseline / variant) over its passes.
 
-    Paired ratios hold on a busy machine, where the ratio of the medians does not. There a third of the passes and more
-    may be far off: processes of 22 pairs of programs scattered 33 and 35 % less than by the Hodges-Lehmann location of
-    the same passes, beside a process that used a core. On an idle machine both are alike: 0 to 4 % less in one run of
-    28 ratios (3 to 15 % more by their root mean square, in which few count), 4 and 6 % more in two earlier ones.
+    Paired ratios are valid on a busy machine, where the ratio of the medians is not. There, a third of the passes or
+    more may be far off. While another process used a core, processes of 22 pairs of programs scattered 33 and 35 % less
+    than by the Hodges-Lehmann location of the same passes. On an idle machine the two are similar. The median scattered
+    0 to 4 % less in one run of 28 ratios (3 to 15 % more by the root mean square, which few ratios dominate). In two
+    earlier runs it scattered 4 and 6 % more.
 
     Args:
       baseline_s, variant_s: The blocks' medians by pass, equal shapes (passes,).
@@ -291,27 +297,28 @@ def paired_log_ratio(baseline_s: Sequence[float], variant_s: Sequence[float]) ->
 
 
 def lost_share(waited_s: float, wall_s: float, cpu_s: float, cores: float) -> float:
-    """Share of the time that threads were ready to run, in which something else had the core that they lacked.
+    """Return the share of the time that threads were ready to run in which other processes had their core.
 
-    Of the wall time, where they sleep for most of it: what waits for a device misses little of a core.
+    If the threads sleep for most of the time, it is a share of the wall time: a thread that waits for a device needs
+    little of a core.
 
     Args:
-      waited_s: Time that the threads were ready and did not run, added up.
-      wall_s: Of the stretch.
-      cpu_s: Time that they ran, added up.
-      cores: Threads of one process also wait for each other: what the process itself used of its cores, nobody took.
+      waited_s: Time that the threads were ready and did not run, summed.
+      wall_s: Wall time of the period.
+      cpu_s: Time that the threads ran, summed.
+      cores: Cores of the process. Its threads also wait for each other: time that the process itself used is not lost.
     """
     lost_s = min(waited_s, max(0.0, cores * wall_s - cpu_s))
     return lost_s / max(wall_s, lost_s + cpu_s) if lost_s > 0 else 0.0
 
 
 def clean_blocks(waits: Sequence[float | None]) -> tuple[bool, ...]:
-    """Which blocks were quiet, by the share of their threads' time spent waiting for a core.
+    """Return which blocks were quiet, by the share of their threads' time spent waiting for a core.
 
     Args:
-      waits: One variant's blocks in one process, shape (blocks,); null where the system does not tell.
+      waits: One variant's blocks in one process, shape (blocks,); None where the system does not report the wait.
     Returns:
-      True for a clean block. A block without a reading counts as clean: nothing speaks against it.
+      True for a clean block. A block without a reading counts as clean.
     """
     known = sorted(wait for wait in waits if wait is not None)
     own = known[len(known) // 5] if known else 0.0
@@ -320,5 +327,21 @@ def clean_blocks(waits: Sequence[float | None]) -> tuple[bool, ...]:
 
 
 def agree(first: float, second: float, *, within: float) -> bool:
-    """Whether two positive values differ by at most the share `within` of the smaller."""
+    """Return whether two positive values differ by at most the share `within` of the smaller."""
     return abs(first - second) <= within * min(first, second)
+
+
+def take_logarithm(ratio: Interval) -> tuple[float, float] | None:
+    """Return the logarithm of a ratio and half the width of its interval; None without bounds above 0."""
+    low, high = ratio.low, ratio.high
+    if low is None or high is None or not 0 < low <= ratio.estimate <= high < math.inf:
+        return None
+    return math.log(ratio.estimate), (math.log(high) - math.log(low)) / 2
+
+
+def invert(amount: float, time: Interval | None) -> Interval | None:
+    """Return an amount over a time, with the same probability: the bounds change places."""
+    if time is None:
+        return None
+    low, high = (None if bound is None or bound <= 0 else amount / bound for bound in (time.high, time.low))
+    return Interval(low, amount / time.estimate, high, time.count, invert(amount, time.verdict))

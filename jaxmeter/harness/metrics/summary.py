@@ -28,7 +28,7 @@ Outcomes = dict[str, dict[str, Outcome]]
 TIMING = "timing"
 """The probe whose outcomes are made of samples."""
 
-NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is nothing to tell of a variant without a program"
+NOTHING_TO_COMPILE = "a target runs nothing, and without a run there is no result of a variant without a program"
 
 SAME_PROGRAM = "not timed: it is the program that today's code compiles to"
 """Of a replay."""
@@ -143,7 +143,7 @@ def _list_outcomes(process: ProcessRecord) -> Iterator[tuple[str, str, Outcome]]
 def _find_ends_of_timing(
     planned: PlannedCase, processes: Sequence[ProcessRecord], outcomes: Outcomes
 ) -> dict[str, Outcome]:
-    """By variant, why it is timed no more, and what its processes say is not told."""
+    """Return by variant why it is no longer timed; this outcome replaces that of its processes."""
     ends = {}
     for item in planned.variants:
         if item.replays is not None and item.same_as is not None and item.same_as in outcomes:
@@ -178,7 +178,7 @@ def _compare_programs(refill: ProcessRecord, outcomes: Outcomes) -> dict[str, Ou
 
 
 def _add_missing(outcomes: Outcomes, plan: Mapping[str, Sequence[str]]) -> None:
-    """Add what no process has told: lost where it was planned, and nothing that decides has ended badly."""
+    """Add the outcomes that no process has: lost, if they were planned and no decisive probe has failed."""
     for name in outcomes.keys() - {name for names in plan.values() for name in names}:
         outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
     for name, found in outcomes.items():

@@ -70,8 +70,8 @@ def describe_tracing(source: Readable) -> str:
 def find_bound_of(source: Readable) -> Bound | None:
     """Return what the variant's step is bound by; None without a capture.
 
-    None also where tracing slowed the step down so much that its shares are not those of the timed one, unless the
-    device was busy for nearly all of it or for little.
+    Also return None if tracing slowed the step down so much that its shares differ from those of the timed step. A step
+    whose device was busy for nearly all of the time, or for little of it, still has a bound.
     """
     summary = find_trace(source)
     if summary is None:
@@ -87,13 +87,22 @@ def find_bound_of(source: Readable) -> Bound | None:
 
 def describe_bound_of(source: Readable) -> str:
     """Return `bound by dispatch (58 % of the step)`; empty without a capture."""
-    bound = find_bound_of(source)
+    bound, slowdown = find_bound_of(source), find_slowdown(source)
     if bound is None:
-        return "" if find_trace(source) is None else "not known (the traced step is not like the timed one)"
+        return "" if slowdown is None else f"bound unknown: {_explain_unknown(source, slowdown)}"
     if bound.kind is BoundKind.NOTHING:
         return f"no part dominates (largest: {bound.largest.value}, {100 * bound.share:.0f} %)"
-    of_step = "of the traced step" if is_slowed_down(source) else "of the step"
+    is_slower = slowdown is not None and is_slowed_down(source)
+    of_step = f"of the traced step, {slowdown:.2g}× as long as the timed one" if is_slower else "of the step"
     return f"bound by {bound.kind.value} ({100 * bound.share:.0f} % {of_step})"
+
+
+def _explain_unknown(source: Readable, slowdown: float) -> str:
+    """Return `a traced step takes 2.1× as long as a timed one, with its device busy for 55 %`."""
+    summary = find_trace(source)
+    share = None if summary is None or slowdown < SPED_UP else find_busy_share(summary)
+    busy = "" if share is None else f", with its device busy for {100 * share:.0f} %"
+    return f"a traced step takes {slowdown:.2g}× as long as a timed one{busy}"
 
 
 def derive_busy_share(source: Readable) -> Derived:

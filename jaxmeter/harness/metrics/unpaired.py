@@ -27,7 +27,7 @@ def subtract_means(
       Biometrika 34, 1947, pages 28-35.
     """
     if not above or not below:
-        raise ValueError("a difference of means needs at least one value on each side")
+        raise ValueError("a difference of means needs at least one value of each arm")
     centre, count = statistics.fmean(above) - statistics.fmean(below), min(len(above), len(below))
     if count < FEWEST_PROCESSES or not 0 <= confidence < 1:  # a record may hold any number
         return Interval(None, centre, None, count)

@@ -9,7 +9,7 @@ from jaxmeter.harness.record.traps import find_no_input_objection
 
 
 def find_objection(outcomes: Mapping[str, Outcome]) -> str:
-    """Why a variant has no speedup, whatever its times are; empty where nothing stands against one.
+    """Return why a variant has no speedup, whatever its times are; empty if there is no objection.
 
     Args:
       outcomes: The variant's own, by probe.

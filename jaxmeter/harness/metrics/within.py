@@ -38,15 +38,15 @@ class _Timed:
 
 
 def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline: str) -> Outcome:
-    """One variant's timing over all processes.
+    """Return one variant's timing over all processes.
 
     Args:
       rounds: By round, its processes: one for JAX's variants, one per peer.
     Returns:
       execution_s, over_calibration, return_s, isolated_s, pipelined_s, pipelined_speedup, parallelism, calibration_s
-      and log_ratio with one value per process, null where the process lacks the variant. Contended processes have none
-      but calibration_s, which is of the machine, where enough clean ones remain; a ratio is lost only where the two
-      sides lost unequally, and pipelined_speedup never is.
+      and log_ratio with one value per process, null where the process lacks the variant. If enough clean processes
+      remain, contended ones have only calibration_s, which is of the machine, pipelined_speedup and log_ratio. A
+      log_ratio is left out only if its two variants lost unequally, and pipelined_speedup never.
     """
     own = [_find(processes, variant) for processes in rounds]
     base = [_find(processes, baseline) for processes in rounds]
@@ -82,22 +82,22 @@ def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline:
 
 
 BESIDE = ", beside each block"
-"""How the identity of a calibration loop ends that runs next to each block: times over it are another measure."""
+"""Suffix of a calibration loop's identity if it runs next to each block: times over such a loop are another measure."""
 
 _ALWAYS = frozenset({"execution_s", "return_s", "log_ratio"})
-"""Values that an outcome has also where no process has any."""
+"""Values that an outcome has even if no process has any."""
 
 
 def execution_s(samples: VariantSamples, process: ProcessRecord) -> float:
-    """Median over a process's quiet blocks; over all its blocks where it is contended."""
+    """Return the median over a process's quiet blocks, or over all its blocks if it is contended."""
     return statistics.median(map(_median, _list_counted(samples, process)))
 
 
 def over_calibration(samples: VariantSamples, process: ProcessRecord) -> float | None:
-    """Median over the same blocks of their time over the calibration loop beside them; None without a calibration loop.
+    """Return the median over the same blocks of their time over the calibration loop next to them, or None without it.
 
-    Of a block that is longer than a core is slow for at a time, two samples at its ends say nothing: it is held against
-    the median of the process.
+    A block that is longer than a slow period of a core is divided by the median of the process instead. The two
+    calibration loops at its ends are not representative of it.
     """
     found = _find_calibration(process)
     if found is None:
@@ -110,7 +110,7 @@ def over_calibration(samples: VariantSamples, process: ProcessRecord) -> float |
 
 
 def pipelined_speedup(samples: VariantSamples) -> float | None:
-    """Median over the passes of a call's time in a row over its time in a queue; None without queues."""
+    """Return the median over the passes of a call's time in a row over its time in a queue; None without queues."""
     pairs = zip(samples.waited_s, samples.queued_s, strict=False)
     return _median_of([waited_s / queued_s for waited_s, queued_s in pairs])
 
@@ -197,9 +197,9 @@ def _calibration_s(process: ProcessRecord) -> float | None:
 
 
 def _find_calibration(process: ProcessRecord) -> tuple[str, float] | None:
-    """The calibration loop that times are divided by: its identity, and its median beside the blocks of the process.
+    """Return the calibration loop that times are divided by: its identity, and its median next to the process's blocks.
 
-    None where it was not timed beside each of them.
+    Return None if it was not timed next to each of them.
     """
     identities = {calibration.name: calibration.identity for calibration in process.calibrations}
     if DEVICE in identities or ALU not in identities:

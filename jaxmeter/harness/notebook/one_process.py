@@ -46,12 +46,13 @@ from jaxmeter.harness.record import (
 )
 
 PROBES = ("numerics", "memory", "compilation", "timing")
-"""What a call of the user's own process can tell: it is not forked, and has no cache and no trace of its own."""
+"""Probes that work in the user's own process, which is not forked, and has no cache and no trace of its own."""
 
 BLOCK_S, BLOCKS, SETTLE_S = 0.02, 24, 0.02
 """Longer and fewer blocks than a run has, after untimed calls: the first calls of a block find caches and memory as
-another variant left them. A step of 4.8 ms next to its eager code took 1.2 to 1.4 times as long as in a loop where
-blocks lasted 2 ms, one call each, and 1.1 to 1.2 times without the untimed calls."""
+another variant left them. A step of 4.8 ms was interleaved with its eager code and compared with a loop of the step
+alone. With blocks of 2 ms, one call each, it took 1.2 to 1.4 times as long; without the untimed calls 1.1 to 1.2
+times."""
 
 
 def measure_here(

@@ -9,8 +9,8 @@ from jaxmeter.harness.notebook.passes import compare_passes
 from jaxmeter.harness.record import ProcessRecord
 
 MOST_APART = 2.0
-"""Times further apart than this are not explained by a Python function around a jitted call, which costs about 1 us
-of the 3 us of the shortest call: then the function does work of its own in every eager call, as `checkify` does."""
+"""Largest ratio of times that a Python function around a jitted call explains: it costs about 1 us of the 3 us of the
+shortest call. Beyond it, the function does work of its own in every eager call, as `checkify` does."""
 
 
 def describe_one_program(jitted_calls: Iterable[str], process: ProcessRecord | None) -> list[str]:

@@ -22,8 +22,8 @@ class Options:
       time_limit_s: After this nothing more is begun, and variants that were not timed are skipped. What has begun ends.
       progress: Whether to say on stderr what it does; by default where a person is likely to look.
       carry: Argument, by place or name -> the output that takes its place in the next call: an index, or "result".
-      trace: Whether to capture some calls with JAX's profiler and to say where their time goes: what bounds a step, and
-        the operations that take most of it, with the lines of the user's code.
+      trace: Whether to capture some calls with JAX's profiler and to report what bounds a step. The report lists the
+        operations that take most of the time, with the lines of the user's code.
       most_calls: How often a function that calls back into Python or prints is called, checks included.
     """
 

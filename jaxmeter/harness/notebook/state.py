@@ -1,8 +1,8 @@
 """State that a user's code may change in place: found, kept once before measuring, and put back once after.
 
-What is kept: the contents of dictionaries, lists, sets, objects and the user's own classes, the numbers of NumPy's
-arrays and JAX's references, the states of random generators, and the variables that the function's code rebinds. JAX's
-arrays cannot change, so of these the reference is kept, which takes no memory.
+These are kept: the contents of dictionaries, lists, sets, objects and the user's own classes, and the numbers of
+NumPy's arrays and JAX's references. In addition, the states of random generators, and the variables that the function's
+code rebinds. JAX's arrays cannot change, so only references to them are kept, which takes no memory.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class State:
         return state
 
     def keep(self) -> None:
-        """Keeps what all places hold now."""
+        """Keep the current contents of each `Place`."""
         for place in self.places:
             place.contents = place.read()
 
@@ -264,7 +264,7 @@ class State:
             for name in now.keys() - kept.keys():
                 type.__delattr__(kind, name)
             for name, value in kept.items():
-                # A class that is set anew loses what Python remembers of it, which costs the next call time.
+                # Setting an attribute of a class invalidates Python's caches of it, which costs the next call time.
                 if name not in now or now[name] is not value:
                     type.__setattr__(kind, name, value)
 

@@ -1,4 +1,4 @@
-"""An earlier run whose kept programs are run beside today's: reading it, and taking the programs over."""
+"""An earlier run whose kept programs are interleaved with today's: reading the run, and copying its programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from jaxmeter.harness.record.layout import LARGEST_PROGRAM, name_file
 from jaxmeter.harness.record.suspects import Suspects
 
 Add = Callable[[PlannedCase, PlannedCase | None, CaseRecord | None, str], PlannedCase]
-"""Sets what an earlier run measured beside a case."""
+"""Function that adds the variants of an earlier run to a case."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Against:
     """An earlier run.
 
     Args:
-      records: What was measured of its cases, by id.
+      records: The records of its cases, by id.
     """
 
     folder: RunFolder
@@ -48,10 +48,10 @@ class Against:
         return self.manifest.run_id
 
     def add_programs(self, cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
-        """The cases, with the programs that the run kept of the same ones.
+        """Return the cases with the programs that the earlier run kept of them.
 
         Raises:
-          UsageError: It kept none of any.
+          UsageError: The earlier run kept no program of these cases.
         """
         return self._add(
             add_replays,
@@ -61,10 +61,10 @@ class Against:
         )
 
     def add_lock_step(self, cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
-        """The cases, with what the run measured of the same ones, to be run by its environment.
+        """Return the cases with the variants that the earlier run measured of them, to be run in its environment.
 
         Raises:
-          UsageError: It measured nothing of any.
+          UsageError: The earlier run measured none of these cases.
         """
         return self._add(
             add_lock_step,
@@ -85,9 +85,9 @@ class Against:
         return added
 
     def copy_programs(self, cases: Sequence[PlannedCase], folder: RunFolder) -> None:
-        """Takes the programs over, so that the new run is whole without the earlier one.
+        """Copy the programs, so that the new run is complete without the earlier one.
 
-        One that is gone is left out: the check says so. Their paths are made from names: a record may hold any path.
+        A missing program is left out, and the check reports it. Paths are made from names: a record may hold any path.
         """
         for case in cases:
             for name, replay in _list_replays(case):
@@ -106,10 +106,10 @@ def _list_replays(case: PlannedCase) -> list[tuple[str, Replay]]:
 
 
 def read_against(path: Path) -> Against:
-    """The run in a folder, as far as it was measured.
+    """Read the run in a folder, as far as it was measured.
 
     Raises:
-      UsageError: There is none, or it cannot be read.
+      UsageError: There is no run, or it cannot be read.
     """
     folder = RunFolder(path)
     try:
@@ -124,10 +124,10 @@ def read_against(path: Path) -> Against:
 
 
 def read_suspects(path: Path) -> Suspects:
-    """What a comparison has written.
+    """Read the suspects that a comparison has written.
 
     Raises:
-      UsageError: There is no such file, or it is another.
+      UsageError: There is no such file, or it is a file of another kind.
     """
     try:
         return read_json(path, Suspects)
@@ -136,10 +136,10 @@ def read_suspects(path: Path) -> Suspects:
 
 
 def choose_suspects(cases: Sequence[PlannedCase], suspects: Suspects) -> tuple[PlannedCase, ...]:
-    """The suspects' cases, with each suspect and the kept program beside it alone.
+    """Return the suspects' cases, each with only its suspects and their kept programs.
 
     Raises:
-      UsageError: None of them has a program to be set beside.
+      UsageError: The earlier run kept no program of any suspect.
     """
     wanted: dict[str, set[str]] = {}
     for one in suspects.suspects:

@@ -26,11 +26,11 @@ STAGE_FLOOR_S = 10.0
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a process may take, asked when it begins.
+    """The time that a process may take, asked when the process begins.
 
     Args:
-      budget_s: All that the run has; infinite where it takes what it takes.
-      left_s: Tells what is left of it.
+      budget_s: The budget of the whole run; infinite for a run without a limit.
+      left_s: Returns how much of the budget is left.
       others_wait: Whether other cases wait for their first round.
     """
 
@@ -39,16 +39,16 @@ class Allowance:
     others_wait: bool = False
 
     def find_end_s(self) -> float:
-        """In how many seconds a process that begins now is ended, whatever it does."""
+        """Return after how many seconds a process that begins now is ended, whatever it does."""
         return max(0.0, self.left_s()) + self.grace_s
 
     @property
     def grace_s(self) -> float:
-        """How long a process goes on after the budget's end."""
+        """The time that a process may continue after the budget's end."""
         return max(GRACE_S, GRACE * self.budget_s)
 
     def find_stage_s(self) -> float:
-        """How long one stage of one variant may take of the time that is left; infinite where nobody waits."""
+        """Return how long one stage of one variant may take; infinite if no other cases wait."""
         return max(STAGE_FLOOR_S, STAGE_SHARE * self.left_s()) if self.others_wait else math.inf
 
 
@@ -66,7 +66,7 @@ class Holders:
     def watch(
         self, case: PlannedCase, process: PlannedProcess, tell: Callable[[Heartbeat], None]
     ) -> Callable[[Heartbeat], None]:
-        """Begins with a process; returns what it tells its heartbeats, which tells others too."""
+        """Start with a process; return the function that receives its heartbeats and passes them to `tell`."""
         self._now: _Stage = (case.name, process.kind, None, "start")
         self._since = self.clock()
 
@@ -78,7 +78,7 @@ class Holders:
         return beat
 
     def stop(self) -> None:
-        """Counts the stage that ends now."""
+        """Count the stage that ends now."""
         now = self.clock()
         self._taken_s[self._now] = self._taken_s.get(self._now, 0.0) + now - self._since
         self._since = now

@@ -1,4 +1,4 @@
-"""The variables of an earlier run's environment: what it recorded, beside what is this run's own. No jax."""
+"""The variables of an earlier run's environment: those that it recorded, and those that are this run's own. No jax."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jaxmeter.harness.plan.turns import LOADED
 from jaxmeter.harness.record.plain_settings import is_plain_setting, leave_out_dumps
 
 TODAYS = ("JAX_PLATFORMS", LOADED, PREALLOCATE)
-"""Variables that are never taken over from a record, beside our own: where a run is made, whose code it loads, and how
-its processes share a device's memory."""
+"""Variables that, in addition to jaxmeter's own, are never taken from a record. They decide where a run is made, whose
+code it loads, and how its processes share a device's memory."""
 
 
 def restore_variables(variables: Mapping[str, str], recorded: Mapping[str, str]) -> dict[str, str]:

@@ -158,10 +158,10 @@ def describe_own_environment(variables: Mapping[str, str]) -> OtherEnvironment:
 
 
 def _find_python(given: str) -> str:
-    """The interpreter's absolute path, its links not followed: they tell its environment.
+    """Return the interpreter's absolute path without following links, since links identify a virtual environment.
 
     Raises:
-      UsageError: There is none.
+      UsageError: There is no such program.
     """
     found = shutil.which(Path(given).expanduser())
     if found is None:

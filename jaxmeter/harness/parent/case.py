@@ -55,7 +55,7 @@ class CaseProgress:
         self._begun = now()
         self.plan: dict[str, tuple[str, ...]] = {}
         for process in self.processes:
-            if process.kind != SHAPES:  # what it does not tell, others do
+            if process.kind != SHAPES:  # other processes report what it leaves out
                 for probe, names in process.assignments.items():
                     self.plan[probe] = tuple(dict.fromkeys((*self.plan.get(probe, ()), *names)))
         self.looks = max((record.looks for record in self.records), default=1)
@@ -111,10 +111,10 @@ class CaseProgress:
         elapsed_s: float,
         seed: int,
     ) -> ProcessRecord:
-        """Return what a process leaves.
+        """Return the record of a process.
 
         Args:
-          variants: Those of which it tells how they ended.
+          variants: The variants whose outcomes the process reports.
         """
         samples = result.process or ProcessRecord(
             schema_version=SCHEMA_VERSION, case=self.case.id, index=process.round, seed=seed, started=started

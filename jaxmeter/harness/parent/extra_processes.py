@@ -17,25 +17,25 @@ from jaxmeter.harness.record.cases import COMPILATION
 
 @dataclass(frozen=True)
 class Width:
-    """How wide the widest interval of a case is, and from how many processes; of logarithms, half."""
+    """The half-width of the widest interval of a case, of logarithms, and the number of its processes."""
 
     case: PlannedCase
     half: float
     processes: int
 
     def predict(self, more: int) -> float:
-        """The same after so many more processes: the standard deviation stays, the t multiplier and the root change.
+        """Return the half-width after more processes: only the t multiplier and the square root change.
 
-        Whoever is given some is looked at twice, and shares the error.
+        A case with more processes has two interim analyses, between which the error is divided.
         """
         now, then = self.processes, self.processes + more
         return self.half * _multiplier(then, looks=2 if more else 1) / _multiplier(now)
 
     def find_fewest(self, most: int) -> int | None:
-        """How many more processes narrow it at least, although they are a second look; None where it takes too many.
+        """Return how many more processes narrow the interval despite a second interim analysis; None if too many.
 
         Args:
-          most: Processes that it may have in all.
+          most: Largest number of processes in all.
         """
         return next((more for more in range(1, most - self.processes + 1) if self.predict(more) < self.half), None)
 
@@ -47,7 +47,7 @@ def matters(case: PlannedCase) -> bool:
 
 
 def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None:
-    """Of the case's ratios, or of its times where there is no ratio; None where no interval can be told."""
+    """Return the width of the case's ratios, or of its times if it has no ratio; None if there is no interval."""
     timings = tuple(timings)
     ratios = _values_of(timings, "log_ratio")
     logs = ratios or [[math.log(value) for value in times] for times in _values_of(timings, "execution_s")]
@@ -56,15 +56,15 @@ def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None
 
 
 def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float, settings: Settings) -> dict[str, int]:
-    """How many more processes each case is given: one after the other to the one that would be the widest.
+    """Return how many more processes each case gets: always for the case whose interval would be the widest.
 
-    The first are as many as narrow it: a single one more than ten would widen it, by the look that it costs. All is
-    decided at once, so that the intervals are looked at once and no more before the end.
+    A case first gets as many as narrow its interval: a single one after ten would widen it, because of the additional
+    interim analysis. All are decided at once, so that there is only one interim analysis before the end.
 
     Args:
-      seconds: What one more process takes, by the case's id.
+      seconds: Time of one more process, by the case's id.
     Returns:
-      By the case's id, for those that are given some.
+      Number of more processes by the case's id, for the cases that get some.
     """
     given: dict[str, int] = {}
     most = MOST_PROCESSES[settings.level]

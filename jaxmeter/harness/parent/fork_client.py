@@ -40,8 +40,8 @@ _READ = 65536
 _LONGEST_BEAT = 4096
 
 LISTEN_S = 0.05
-"""How often heartbeats are looked at: 20 times a second cost nothing that could be told. What a process wrote before it
-died is still in the pipe."""
+"""Interval at which heartbeats are read: 20 times a second had no measurable cost. The pipe still contains what a
+process wrote before it died."""
 
 
 class ServerError(Exception):
@@ -80,10 +80,11 @@ class Ended:
 
 
 def raise_if_disk_full(ended: Ended, folder: Path) -> None:
-    """Stops at a process that ended since the disk is full: what it was at has no fault, and shall be measured later.
+    """Raise an error if a process ended because the disk is full: its variants have no fault, and are measured later.
 
     Raises:
-      OSError: It said so; or it said nothing, and there is no room left in the folder or for temporary files.
+      OSError: The process reported a full disk; or it reported nothing, and the folder or that of temporary files is
+        full.
     """
     words = ended.stderr.splitlines()[-1:]
     if ended.code == EXIT_CODE:
@@ -277,7 +278,7 @@ class ForkServer:
 
 
 def _read_now(pipe: int) -> bytes:
-    """What a pipe holds now, and no more: a process that floods it shall not hold this one."""
+    """Return the current content of a pipe, and no more: a process that floods it must not block this one."""
     with suppress(BlockingIOError):
         return os.read(pipe, _READ)
     return b""

@@ -40,7 +40,8 @@ from jaxmeter.harness.record.wording import counted
 from jaxmeter.version import __version__
 
 FREE_BYTES = 300 * 2**20
-"""A default run of the own suites writes some 60 MB, half of it traces; while it goes on, its cache beside."""
+"""Free space that a run needs. A default run of jaxmeter's suites writes about 60 MB, half of it traces, and during the
+run also a cache."""
 
 DESCRIBE_LIMIT_S = 300.0
 PEAKS_LIMIT_S = 120.0
@@ -157,7 +158,7 @@ def make_folder(out: Path, run_id: str) -> RunFolder:
             folder.path.rmdir()
         raise UsageError(
             f"{out} has {free / 2**20:.0f} MiB free, a run needs {FREE_BYTES / 2**20:.0f} MiB; "
-            f"free some or choose another place with --out DIR"
+            f"free some or choose another folder with --out DIR"
         )
     return folder
 

@@ -57,7 +57,7 @@ class Starter:
                 progress.is_cut, done = True, variants
                 words = describe_overrun(ended, process.kind, allowance)
                 result = lose(process, variants, ended.last.variant, words)
-            elif process.kind == SHAPES:  # one that fails knows nothing; the check will tell
+            elif process.kind == SHAPES:  # if it fails, the check reports the reason
                 result, done = Result(), variants
             else:
                 done = variants if ended.last.variant is None else (ended.last.variant,)
@@ -134,6 +134,7 @@ class Starter:
     ) -> Ended:
         case, settings, platform = progress.case, self.settings, self.platforms[progress.case.platform]
         arms = self.servers.arms_of(platform, process.round) if process.keeps_samples else None
+        cores = settings.cores if arms is None else settings.process_cores
         scratch = Scratch(self.servers.scratch / self.folder.path.name)
         on_beat = self.holders.watch(case, process, self.watcher.beat)
         ended = self.servers.of(platform).run(
@@ -143,7 +144,8 @@ class Starter:
                 platform=platform,
                 settings=settings,
                 seed=self._choose_seed(process, again=again),
-                cache=str(scratch.cache),
+                cores=cores,
+                cache=str(scratch.cache(cores)),
                 inputs=str(scratch.inputs(case.id)),
                 folder=str(self.folder.case(case.id).path),
                 result=result,

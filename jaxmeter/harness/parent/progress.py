@@ -19,15 +19,15 @@ from jaxmeter.harness.record.remarks import join_remarks, key_of
 from jaxmeter.harness.record.wording import counted
 
 REFRESHES_PER_S = 2
-"""Drawing takes processor time from what is measured beside it: 10 a second, with a heartbeat each block, took 7 % of a
+"""Drawing takes processor time from the measurement: 10 times a second, with a heartbeat for each block, took 7 % of a
 core on the reference machine."""
 
 SAID_EVERY_S = 60.0
-"""A log says at least so often how far the run is: a round takes minutes."""
+"""Longest time between two lines of a log about the run's progress: a round takes minutes."""
 
 
 class Watcher:
-    """Told what a run does, as it does it. This one shows nothing (`--quiet`)."""
+    """A receiver of the events of a run. This class shows nothing (`--quiet`)."""
 
     def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
         """The run begins, with so many processes planned and so many seconds for them."""
@@ -39,7 +39,7 @@ class Watcher:
         """A process begins."""
 
     def beat(self, heartbeat: Heartbeat) -> None:
-        """A process begins a stage; told many times a second."""
+        """A process begins a stage; called many times a second."""
 
     def process_ended(self, process: PlannedProcess, used_s: float) -> None:
         """A process has ended; `used_s` of the budget are gone."""
@@ -48,7 +48,7 @@ class Watcher:
         """A case's part of a round is done, and its record on disk."""
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
-        """A case is not measured any more, and whole."""
+        """A case is complete, and is not measured any more."""
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
         """A case will not be measured."""
@@ -57,17 +57,17 @@ class Watcher:
         """Something that a person should know now, in one line."""
 
     def run_ended(self) -> None:
-        """No more will be told."""
+        """The run ends; no other method is called after this one."""
 
 
 @dataclass
 class _Troubles:
-    """Tells each trouble of a run once, as soon as a record has it."""
+    """The troubles of a run, each of which is reported once, as soon as a record has it."""
 
     told: set[tuple[str, str]] = field(default_factory=set)
 
     def find_new(self, record: CaseRecord) -> list[str]:
-        """Those that were not told before. What is lost may still be measured, until the run ends."""
+        """Return the troubles not reported before. Lost variants are left out: the run may still measure them."""
         found = _list_remarks(record, lost=False)
         new = [one for one in found if (record.name, key_of(one[1])) not in self.told]
         self.told.update((record.name, key_of(remark)) for _, remark in new)
@@ -86,17 +86,17 @@ class Lines(Watcher):
         self._budget_s = 0.0
 
     def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
-        """Names the run."""
+        """Print the run's name."""
         self._budget_s = budget_s
         self.said(_announce(manifest, folder, processes))
 
     def round_started(self, number: int, of: int, processes_left: int) -> None:
-        """Says how far the run is."""
+        """Print how far the run is."""
         self._left, self._said_at_s = processes_left, self._used_s
         self.said(f"round {number} of {of}: {self._where()}")
 
     def process_ended(self, process: PlannedProcess, used_s: float) -> None:
-        """Says how far the run is, where nothing was said of it for a while."""
+        """Print how far the run is, unless this was printed a short time ago."""
         self._left, self._used_s = max(0, self._left - 1), used_s
         if used_s - self._said_at_s >= SAID_EVERY_S:
             self._said_at_s = used_s
@@ -108,7 +108,7 @@ class Lines(Watcher):
             self.said(trouble)
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
-        """Says how the case ended, with every trouble on a line of its own."""
+        """Print how the case ended, with every trouble on a line of its own."""
         self._used_s = used_s
         processes = counted(record.processes, "process", "processes")
         self.said(f"{record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, {processes}; {self._used()}")
@@ -137,7 +137,7 @@ def _describe_used(used_s: float, budget_s: float) -> str:
 
 @dataclass
 class _At:
-    """Where a run is. Words are made of it when the bar is drawn, and not when it is told."""
+    """The position in a run. Its text is made when the bar is drawn, and not at each event."""
 
     names: dict[str, str] = field(default_factory=dict)
     budget_s: float = 1.0
@@ -148,7 +148,7 @@ class _At:
     heartbeat: Heartbeat | None = None
 
     def write(self) -> str:
-        """Round and share of the budget, then case and stage, which a narrow terminal cuts."""
+        """Return round and share of the budget, then case and stage, which a narrow terminal cuts off."""
         stage = self.kind
         if self.heartbeat is not None:
             of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
@@ -159,14 +159,14 @@ class _At:
 
 
 class _Where(ProgressColumn):
-    """What the bar says beside its length."""
+    """The text next to the bar."""
 
     def __init__(self, at: _At) -> None:
         super().__init__()
         self._at = at
 
     def render(self, task: Task) -> Text:
-        """Words of where the run is now."""
+        """Return the text of the run's current position."""
         return Text(printable(self._at.write()), overflow="ellipsis", no_wrap=True)
 
 

@@ -10,8 +10,8 @@ from jaxmeter.harness.record import LOCK_STEP, PlannedCase, PlannedVariant
 from jaxmeter.harness.record.cases import COMPILATION
 
 TOO_SLOW_S = 1.0
-"""Of a process. Most variants take 0.1 to 0.3 s of it, by their passes; to leave one of those out saves next to
-nothing, and as a rule eager code is what speedups refer to."""
+"""Time in a process beyond which an eager variant is too slow. The passes of most variants take 0.1 to 0.3 s of a
+process. Leaving one of those out saves almost nothing, and speedups usually refer to eager code."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,13 @@ def count_rounds(coming: Sequence[Coming], pace: Pace, left_s: float, *, done: i
 
 
 def leave_out(fewest: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace, left_s: float) -> LeftOut:
-    """What to leave out of the fewest rounds: slow eager variants, then cold processes, the slowest of each first.
+    """Return what to leave out of the fewest rounds: slow eager variants, then cold processes, the slowest first.
 
-    Cold processes of cases that are there to measure compiling are left out last.
+    Cold processes of cases that measure compiling are left out last.
 
-    Eager code that takes seconds a call tells little by its exact time, and it takes the time of all others. Where even
-    that makes no room, nothing is left out: the run ends before its fewest rounds, and goes on when it is resumed.
+    The exact time of eager code that takes seconds a call is of little use, and it takes the time of all other
+    variants. If leaving out all of these is not enough, nothing is left out: the run ends before its fewest rounds, and
+    continues when it is resumed.
     """
     excess_s = pace.predict_s(fewest) - left_s
     slow: list[tuple[PlannedCase, str, float]] = []
@@ -73,7 +74,7 @@ def leave_out(fewest: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
 def _list_eager(
     coming: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
 ) -> list[tuple[PlannedCase, str, float]]:
-    """Eager variants that are too slow and still to be timed, the slowest first."""
+    """Return the eager variants that are too slow and still to be timed, the slowest first."""
     timed = {(one.process.case, name) for one in _timed(coming) for name in one.variants}
     eager = [
         (case, item.name, pace.predict_variant_s(case.id, item.name))
@@ -85,7 +86,7 @@ def _list_eager(
 
 
 def _is_eager(item: PlannedVariant) -> bool:
-    """Whether it is eager code, of today or of an earlier run."""
+    """Return whether a variant is eager code, of today or of an earlier run."""
     return item.mode == "eager" or (item.mode == LOCK_STEP and (item.same_as or "").endswith(":eager"))
 
 
@@ -94,5 +95,5 @@ def _timed(coming: Sequence[Coming]) -> list[Coming]:
 
 
 def _cold(coming: Sequence[Coming]) -> list[Coming]:
-    """Those of later rounds that repeat what an earlier one looked at, and time no call by its samples."""
+    """Return the processes of later rounds that keep no samples: they repeat the probes of an earlier round."""
     return [one for one in coming if one.process.round > 0 and not one.process.refills and one not in _timed([one])]

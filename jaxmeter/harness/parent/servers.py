@@ -39,7 +39,7 @@ class Servers:
         self._arms: dict[frozenset[tuple[str, str]], tuple[ArmServer, ...]] = {}
 
     def of(self, platform: Platform) -> ForkServer:
-        """The platform's server; platforms with equal environments share one."""
+        """Return the platform's server; platforms with equal environments share one."""
         variables = self._make_variables(platform)
         key = frozenset(variables.items())
         if key not in self._running:
@@ -48,10 +48,10 @@ class Servers:
         return self._running[key]
 
     def arms_of(self, platform: Platform, index: int = 0) -> tuple[str, str] | None:
-        """Sockets of the earlier run's environment and of today's; None of a run without.
+        """Return the sockets of the earlier run's environment and of today's; None for a run without an earlier one.
 
-        Both are started anew for each round: where a program lies in memory, and in which order a dictionary has its
-        entries, is drawn when an interpreter begins, and decides on per cents of some calls.
+        Both servers are restarted for each round. An interpreter randomises a program's place in memory and its hashes
+        when it starts, which changes the time of some calls by several per cent.
 
         Args:
           index: The round.
@@ -93,14 +93,14 @@ def start_servers(
     lock_step: OtherEnvironment | None = None,
     cores: int | None = None,
 ) -> Iterator[Servers]:
-    """Servers for the time of a block.
+    """Yield the fork servers, and end them when the context ends.
 
     Args:
-      parent: Where their private folder is made.
+      parent: Folder in which the servers' private folder is made.
       data: The folder that suites may read.
-      suites: Are imported only once, for many processes.
-      lock_step: The environment that takes turns with that of the run.
-      cores: On how many each process runs, which libraries are told; all by default.
+      suites: Suites that are imported only once, for many processes.
+      lock_step: The environment that takes turns with the run's environment.
+      cores: Number of cores that each process uses, also for the thread counts of libraries; all by default.
     """
     with make_scratch(parent) as scratch, ExitStack() as stack:
         yield Servers(stack, scratch, data, suites, lock_step, cores)

@@ -44,7 +44,8 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
       case: The process's own.
       platform: Where it runs.
       seed: Of the order of the variants.
-      cache: Folder of the run's own persistent compilation cache.
+      cores: Number of cores that the process runs on; None for all.
+      cache: Folder of the persistent compilation cache that the run's processes on so many cores share.
       inputs: Where the case's processes keep its inputs for each other.
       folder: The case's folder, for artifacts.
       result: Where to write the answer.
@@ -56,6 +57,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     platform: Platform
     settings: Settings
     seed: int
+    cores: int | None
     cache: str
     inputs: str
     folder: str

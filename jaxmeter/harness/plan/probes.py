@@ -1,7 +1,7 @@
-"""The probes, a row each: what each looks at, in which process, how often, and what must have ended well before.
+"""The probes, a row each: their variants, their process, how often they run, and the probes that must succeed before.
 
-What a probe does is in harness/probes/<name>.py. Its metrics are those that name it in harness/metrics/table.py, its
-details the structure that is tagged with its name in harness/record/outcomes.py.
+The code of a probe is in harness/probes/<name>.py. Its metrics are those that name it in harness/metrics/table.py. Its
+details are the structure that is tagged with its name in harness/record/outcomes.py.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from jaxmeter.harness.record.cases import COMPILATION
 from jaxmeter.harness.record.layout import EXPORTED
 
 CHECK = "check"
-"""The process of numerics and memory: what they look at is compiled once for both."""
+"""The process of numerics and memory: a variant is compiled once for both."""
 
 DEFAULT_THRESHOLD = "default_threshold"
-"""The persistent cache holds what a process before has kept by JAX's own thresholds, maybe nothing."""
+"""The persistent cache holds the programs that an earlier process kept by JAX's own thresholds, maybe none."""
 
 CACHE_STATES = ("cold", "cached", "warm", DEFAULT_THRESHOLD, "new_shape", "new_static")
-"""What the caches hold when a call begins; the metric of each is called `<cache state>_s`."""
+"""The cache states: what the caches hold when a call begins. The metric of each is called `<cache state>_s`."""
 
 Variants = tuple[PlannedVariant, ...]
 
@@ -83,7 +83,7 @@ def list_timed(case: PlannedCase, settings: Settings) -> Variants:
 
 
 def list_measurable(case: PlannedCase, settings: Settings) -> Variants:
-    """Those of today's code: of what an earlier run measured, that run has told all but how long it takes now."""
+    """Return the timed variants of today's code: of an earlier run's programs, only the time is measured again."""
     return tuple(item for item in list_timed(case, settings) if item.replays is None)
 
 
@@ -178,22 +178,22 @@ class Probe:
       process: The kind of process that it needs; probes of one kind look at a variant in the same process.
       choose: Case and settings -> the variants that it looks at.
       group: Variants and platform -> those of each process.
-      variant_s: What it adds to the estimate of a process for each variant: seconds of compiling or loading, of warm-up
-        and calls. Of a probe that keeps samples, blocks come on top.
-      calls: Whether it can tell nothing without calling the variant, which a target cannot.
+      variant_s: Seconds that it adds to the estimate of a process for each variant: compiling or loading, warm-up and
+        calls. A probe that keeps samples also needs its blocks.
+      calls: Whether it must call the variant, which is impossible for a target.
       side_by_side: Whether it needs all variants of a process at once; else they come one after the other.
       keeps_samples: Whether its processes leave raw samples on disk, which the outcomes are made of.
-      rounds: Case and settings -> in how many rounds of the run it looks, at most; each time with a fresh process.
-      adds_processes: Whether what time is left goes to more of its processes, where intervals are wide.
-      cache_states: Case -> what the caches hold, a process for each in every round; `("",)` where that is no question.
+      rounds: Case and settings -> the largest number of the run's rounds that it is in, each with a fresh process.
+      adds_processes: Whether the remaining time goes to more of its processes, where intervals are wide.
+      cache_states: Case -> its cache states, with a process for each in every round; `("",)` for other probes.
       after: Probes that must have ended well for the variant, where they are planned.
       artifacts: Kinds of file that it leaves.
       always: Whether every run has it, whatever was asked for.
       left_out_at: Levels that leave it out unless it is asked for.
       represented: Whether it looks at some cases only, unless it is asked for.
-      everywhere_at: Levels at which it looks at every case all the same.
-      part_of: The probe that it is asked for with.
-      takes_memory: Whether its processes take the devices' memory ahead, of which an array is given its own bytes.
+      everywhere_at: Levels at which it looks at every case in spite of `represented`.
+      part_of: The probe with which it is asked for.
+      takes_memory: Whether its processes preallocate the devices' memory, from which an array gets exactly its bytes.
       section: The page's section that shows its numbers and its notes.
     """
 
@@ -243,7 +243,7 @@ _ROWS = (
         after=(),
         calls=False,
     ),
-    # What a later run can set its own programs beside: nothing else of a run can be measured again.
+    # A later run interleaves these programs with its own: nothing else of a run can be measured again.
     Probe(
         name="export",
         process=CHECK,

@@ -1,7 +1,7 @@
-"""The list of processes of a run, and their order. Measuring, estimating, rehearsing and resuming all go by it.
+"""The list of a run's processes, and their order. Measuring, estimating, rehearsing and resuming all use it.
 
-They come in rounds over all cases: the first of every case, then the second. Processes of one case one after the other
-would share the machine's state of that minute, and only look precise.
+The processes are in rounds over all cases: the first process of every case, then the second. Consecutive processes of
+one case would share the machine's state of that minute, and only seem precise.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from jaxmeter.harness.plan.selection import shuffle
 from jaxmeter.harness.record import NATIVE, PlannedCase, Settings
 
 TRACED = "compilation"
-"""The probe whose counts tracing alone can tell, in a process that sees shapes alone, too."""
+"""The probe whose counts tracing alone provides, also in a process that only sees shapes."""
 
 SHAPES = "shapes"
-"""The process before the check: what cannot fit by its shapes alone. What a trace keeps of a suite ends with it."""
+"""The process before the check: it finds variants that cannot fit, by their shapes. A trace's leftovers end with it."""
 
 
 class PlannedProcess(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,12 +31,12 @@ class PlannedProcess(msgspec.Struct, frozen=True, kw_only=True):
       case: The case's id.
       kind: SHAPES, or the `process` of its probes.
       assignments: Which probe looks at which variants, in order.
-      round: The round over all cases that it belongs to, from 0; so, which of the processes that look at the same.
+      round: The round over all cases that it belongs to, from 0; it distinguishes processes with equal assignments.
       cache_state: What the caches hold when a call begins, see probes/caching.py; empty for other probes.
-      extra: Whether it is left out where time is short.
-      refills: Whether it only fills the compilation cache of a run that is resumed, and tells whether the programs are
-        still the same.
-      begins_s: Seconds in which it begins the devices of its place.
+      extra: Whether it is left out if time is short.
+      refills: Whether it only fills the compilation cache of a resumed run, and checks that the programs are still the
+        same.
+      begins_s: Seconds that it takes to initialise the devices of its platform.
     """
 
     case: str
@@ -60,7 +60,7 @@ class PlannedProcess(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What tells it from all others of the run."""
+        """The key that distinguishes the process from all others of the run."""
         return (self.case, self.kind, str(self.round), self.cache_state, str(self.refills), *self.variants)
 
     @property
@@ -84,10 +84,10 @@ def plan_processes(
     *,
     platforms: Mapping[str, Platform] = PLATFORMS,
 ) -> tuple[PlannedProcess, ...]:
-    """Every process of a run, in order: round after round, the cases of each shuffled anew.
+    """Return every process of a run, in order: round after round, with the cases in another order in each.
 
     Args:
-      platforms: By name, where cases may run.
+      platforms: Platforms of the cases, by name.
     """
     by_case = {case.id: list(plan_processes_of(case, settings, platforms[case.platform])) for case in cases}
     rounds = 1 + max((process.round for processes in by_case.values() for process in processes), default=-1)

@@ -1,4 +1,4 @@
-"""Cases with what an earlier run measured beside today's: it runs once more, now."""
+"""Cases with an earlier run's variants, which run again, interleaved with today's."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ BEFORE = "{} before"
 
 
 def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecord | None, run: str) -> PlannedCase:
-    """The case with the kept programs of an earlier run, each after the variant that it stands beside.
+    """Return the case with the kept programs of an earlier run, each after the variant that it is compared with.
 
-    None where that run did not keep one, or where inputs, reference or cost are others: then nothing can be compared,
-    and whoever reads both runs says so.
+    No program is added that the earlier run did not keep. Nothing is added if inputs, reference or cost differ: then
+    nothing can be compared, and a comparison of both runs reports it.
 
     Args:
-      before: The case as that run planned it; None where it did not.
-      record: What was measured of it; None where nothing was.
-      run: That run's id.
+      before: The case as the earlier run planned it, or None.
+      record: What the earlier run measured of it, or None.
+      run: The earlier run's id.
     """
     if before is None or record is None or not is_same_problem(before, case):
         return case
@@ -52,13 +52,13 @@ def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecor
 
 
 def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRecord | None, run: str) -> PlannedCase:
-    """The case with each variant of an earlier run, run by that run's environment, after the one that it stands beside.
+    """Return the case with each variant of an earlier run, in that run's environment, after today's variant.
 
-    Not with peers, which have processes of their own, nor with what that run did not find right; and not with `aot`
-    beside `jit`, of which it is the program.
+    Peers are left out, since they have processes of their own. Variants are left out whose results the earlier run did
+    not find right. `aot` is left out if there is `jit`, since both are the same program.
 
     Args:
-      before, record, run: As of `add_replays`.
+      before, record, run: The same as in `add_replays`.
     """
     if before is None or record is None or not is_same_problem(before, case):
         return case
@@ -82,7 +82,7 @@ def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRec
 
 
 def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None:
-    """The case with these variants and the kept programs beside them; None where there are none of those."""
+    """Return the case with only these variants and their kept programs; None if there is no such program."""
     replays = [item for item in case.variants if item.replays is not None and item.same_as in variants]
     if not replays:
         return None
@@ -94,7 +94,7 @@ def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None
 def _make_beside(
     item: PlannedVariant, old: PlannedVariant, mode: str, description: str, replay: Replay
 ) -> PlannedVariant:
-    """What an earlier run measured of a variant, to stand beside it."""
+    """Return the variant of an earlier run that is interleaved with a variant."""
     return replace(
         item,
         name=BEFORE.format(item.name),
@@ -115,7 +115,7 @@ def _is_right(variant: VariantRecord) -> bool:
 
 
 def _read_fingerprints(record: CaseRecord) -> Mapping[str, str | None]:
-    """Of the programs that were checked, by variant."""
+    """Return the fingerprints of the programs that were checked, by variant."""
     return {
         one.name: details.fingerprint
         for one in record.variants

@@ -1,4 +1,4 @@
-"""The settings of a run: what a level, and the options that are given, make of it."""
+"""The settings of a run, from its level and the given options."""
 
 from __future__ import annotations
 
@@ -12,57 +12,61 @@ from jaxmeter.harness.plan.timing_process import LOCK_STEP_ROUNDS, TURN_S, TURNS
 from jaxmeter.harness.record import OtherEnvironment, Settings
 
 FEWEST_ROUNDS = FEWEST_PROCESSES
-"""Of a run whose time is short. Fewer processes have no interval: the timing is lost, until the run is resumed."""
+"""Rounds of a run whose time is short. Fewer processes have no interval: the timing is lost until a resume."""
 
 MOST_ROUNDS = {"quick": 5, "default": 24, "full": 8}
-"""Rounds over all cases where the time given allows. 95 % intervals of ratios, half-widths of 41 variants: 11 % with 3
-processes, 6.7 % with 5, 5.3 % with 8; more processes narrow them by the root of their number. On a machine whose
-hypervisor disturbs it, ratios scatter half as much again: the median half-width of 127, by the processes alone, was 5 %
-with 7 to 9 and 3.5 % with 13 or 14. A default run of such a machine ends by its time."""
+"""Largest number of rounds over all cases, if there is time. Half-widths of 95 % intervals of ratios, 41 variants: 11 %
+with 3 processes, 6.7 % with 5, 5.3 % with 8; they shrink with the square root of the number of processes. On a machine
+that its hypervisor disturbs, ratios scatter 1.5× as much. There, the median half-width of 127 ratios, by the processes
+alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. On such a machine, the budget ends a default run."""
 
 MOST_PROCESSES = {"default": 24, "full": 24}
-"""Of a case to which time that is left goes, by level. Chosen: by t and root, an interval of 8 processes narrows by 24
-% with 12, by 16 % more with 16 and by 21 % more with 24. A quick run ends when its rounds have."""
+"""Largest number of processes of a case that gets remaining time, by level. Chosen: by the t multiplier and the square
+root, an interval of 8 processes narrows by 24 % with 12, by 16 % more with 16 and by 21 % more with 24. A quick run
+ends after its rounds."""
 
 TARGET_HALF_WIDTH = 0.05
-"""Of the shown intervals of ratios. Where none of a case is wider by its processes, no more of the time goes to it:
-smaller differences are little above the minimum effect, 3 %. What misses it is told beside the number."""
+"""Half-width that the shown intervals of ratios should reach. A case gets no more time if none of its intervals is
+wider by its processes: smaller differences are hardly above the minimum effect, 3 %. Wider intervals are marked next to
+the number."""
 
 SAMPLE_S = 200e-6
-"""Of as many calls as take it, or of one. Beside it a reading of the clock, 0.07 us, is nothing: a call of 5 us reads
-as by timeit (0.990 of it, benchmarks.call_overhead)."""
+"""Duration of a sample: of as many calls as take this time, or of one call. Compared with it, the 0.07 us of reading
+the clock are negligible: the time of a call of 5 us is 0.990 of that by timeit (benchmarks.call_overhead)."""
 
 BLOCK_S = 0.002
 """Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8 processes each."""
 
 BLOCKS = 80
-"""Of each variant in a process. Between processes the standard deviation of times was 20 % with 10, 18 % with 40 and 17
-% with 60 blocks: what is left differs from process to process. That of ratios was 2.9, 2.1 and 1.9 % with 40, 80 and
-160 blocks (medians of 28 ratios), beside a process that used a core 1.5 and 1.1 % with 80 and 160 (22 ratios). A
-process of four variants takes 0.3 s longer with 80 than with 40. They are 160 ms of samples; 44 to 220 ms were best by
-the variances of four benchmarks within and between processes (Kalibera & Jones 2013)."""
+"""Blocks of each variant in a process. The standard deviation of times between processes was 20 % with 10 blocks, 18 %
+with 40 and 17 % with 60: the rest is the difference of processes. The standard deviation of ratios was 2.9, 2.1 and
+1.9 % with 40, 80 and 160 blocks (medians of 28 ratios). While another process used a core, it was 1.5 and 1.1 % with 80
+and 160 (22 ratios). A process of four variants takes 0.3 s longer with 80 than with 40. 80 blocks are 160 ms of
+samples. 44 to 220 ms were best by the variances of four benchmarks within and between processes (Kalibera & Jones
+2013)."""
 
 COLD_PROCESSES = {"quick": 1, "default": 3, "full": 5}
-"""Rounds with fresh processes per variant and stage, or cache state. Three is the fewest that give an interval, which a
-quick run does without."""
+"""Rounds with fresh processes per variant and stage, or cache state. An interval, which a quick run does not have,
+needs at least three."""
 
 COLD_PROCESSES_OTHERWISE = {"quick": 1, "default": 1, "full": 5}
-"""Of cases on which neither an answer nor a published claim about compiling rests. With three everywhere, cold
-processes took 390 s of a default run of half an hour on two cores."""
+"""Rounds with cold processes for cases on which neither an answer nor a published claim about compiling depends. With
+three for all cases, cold processes took 390 s of a default run of half an hour on two cores."""
 
 STAGE_LIMIT_S = 120.0
 """Chosen: ten times what an unrolled loop of 360 steps took to trace, lower and compile (11.6 s)."""
 
 DEFAULT_BUDGET_S = {"quick": 180.0, "default": 1800.0, "full": 7200.0}
-"""As what one waits for. Median half-width of a default run's 127 ratios at 95 %, what two runs differ by included, on
-two cores: 20 to 22 minutes, seven to nine processes, 5.3 to 6.2 % (seven runs); 26 minutes, eleven, 4.7 and 4.6 %; half
-an hour, 13 and 14, 4.6 and 4.4 %. The first round took 7 minutes, the next two, in which a few cases have cold
-processes too, 2.3 each, later ones 1.6; on a slower guest 10.3, 3.4 and 2.8, by which half an hour would hold
+"""Budget by level, chosen as the time that people wait. It determines the median half-width of a default run's 127
+ratios at 95 %, with the deviation from run to run. On two cores, 20 to 22 minutes gave seven to nine processes and 5.3
+to 6.2 % (seven runs). 26 minutes gave eleven processes, 4.7 and 4.6 %. 30 minutes gave 13 and 14 processes, 4.6 and
+4.4 %. The first round took 7 minutes. The next two, in which a few cases also have cold processes, took 2.3 minutes
+each, and later rounds 1.6. On a slower guest they took 10.3, 3.4 and 2.8 minutes, so 30 minutes would be enough for
 seven."""
 
 OVERTIME = 1.0
-"""Share of a budget that nobody gave by which a run may exceed it to finish its fewest rounds: with fewer, all of its
-times would be lost. On a virtual machine at half its speed, the first round of a default run took 11 minutes."""
+"""Share by which a run may exceed a default budget to finish its fewest rounds: with fewer, all of its times would be
+lost. On a virtual machine at half its speed, the first round of a default run took 11 minutes."""
 
 LOCK_STEP_TIMES = 2
 """How much longer a run takes whose variants run in two environments."""

@@ -1,6 +1,6 @@
-"""How much of what one timing process does: every number that steers it, with its source.
+"""The numbers that control one timing process, with their sources.
 
-How long a block lasts and how many there are at most is a run's setting: harness/plan/settings.py.
+The length of a block and the largest number of blocks are settings of a run: harness/plan/settings.py.
 """
 
 from __future__ import annotations
@@ -14,62 +14,64 @@ from jaxmeter.harness.record.cases import FEWEST_QUEUED
 WARM_UP_S = 0.02
 WARM_UP_LIMIT_S = 0.3
 STEADY_WITHIN = 0.05
-"""Two blocks in a row that agree end the warm-up, not before the first of these and not after the second. After
-compiling, calls of four benchmarks were within 10 % of their steady time after at most 42 ms (90 % of processes, on a
-busy machine of two cores): the limit is seven times that, and the passes warm up too."""
+"""Warm-up ends when two consecutive blocks agree, not before WARM_UP_S and not after WARM_UP_LIMIT_S. After compiling,
+calls of four benchmarks were within 10 % of their steady time after at most 42 ms. That holds for 90 % of processes, on
+a busy machine of two cores. The limit is seven times as long, and the passes warm up too."""
 
 WARM_UP_BLOCK_S = 0.005
-"""Chosen, not measured: the median of some 25 samples is not moved by one that was slow."""
+"""Chosen, not measured: one slow sample does not change the median of about 25."""
 
 SLOW_CALL_S = WARM_UP_LIMIT_S
-"""A call so long is a warm-up block and a sample of time until return by itself: it is called as seldom as can be."""
+"""A call of this length is both a warm-up block and a sample of time until return, so that there are fewer calls."""
 
 ONE_PASS_S = 10.0
-"""A call so long warms up by itself, and the first block tells whether it was steady; its time until return is not
-timed. A shorter one is called twice: what holds a process up once does not last so long."""
+"""A call of this length warms up by itself, and the first block shows whether it was steady; its time until return is
+not timed. A shorter call is called twice: delays that occur once in a process are shorter than this."""
 
 MOST_CALLS = 1_000_000
-"""In one sample: 200 us of calls that take less than a nanosecond do not exist."""
+"""Largest number of calls in a sample of 200 us: no call takes less than a nanosecond."""
 
 SLOW_BLOCK_S = 0.003
 FEWEST_PASSES = 6
 SLOW_PASSES_S_PER_VARIANT = 3.0
 FEWEST_SLOW_PASSES = 2
-"""Where blocks take longer than the first, passes are cut to what would hold all blocks of that length, but not to
-fewer than three shuffled orders with their reverses, one more block than a clean process needs; beyond the third for
-each variant, not to fewer than one order and its reverse. A process of one variant of 5 s a call so makes six calls:
-two to warm up, two passes, one of time until return, and the first; of one of 10 s four."""
+"""If blocks take longer than SLOW_BLOCK_S, passes are cut to the time of all blocks of that length. At least three
+shuffled orders with their reverses remain, which is one more block than a clean process needs. If these take longer
+than SLOW_PASSES_S_PER_VARIANT for each variant, at least one order and its reverse remain. So a process of one variant
+of 5 s a call makes six calls: the first, two to warm up, two passes, and one of time until return. With 10 s a call, it
+makes four."""
 
 RETURN_S = 0.02
 FEWEST_RETURNS, MOST_RETURNS = 3, 50
 RETURN_PROCESSES = 5
-"""As many single calls as that time holds, of slow calls one, in the processes of a usual run. Chosen, not measured: an
-eighth of what the blocks of a variant take, as a time until return has no verdicts between runs."""
+"""Single calls for the time until return: as many as take RETURN_S, or one slow call, in the processes of a usual run.
+Chosen, not measured: an eighth of the time of a variant's blocks, as there are no verdicts on the time until return."""
 
 QUEUE_S = 0.1
-"""A queue lasts no longer, but for one of FEWEST_QUEUED calls. Chosen: waiting costs some 0.1 ms a call at most, which
-is 0.2 % of calls of 0.05 s, of which it holds two. Calls of SLOW_CALL_S are not queued at all."""
+"""Longest duration of a queue, except a queue of FEWEST_QUEUED calls. Chosen: waiting costs at most about 0.1 ms a
+call, which is 0.2 % of a call of 0.05 s; the queue has two of those. Calls of SLOW_CALL_S are not queued at all."""
 
 QUEUE_PASSES = 20
-"""In which calls are queued, spread over all. Chosen: a quarter of the blocks, as no verdicts rest on queues. Of two
-programs on two busy cores, what queueing was worth scattered by 5 % between processes with 36 and 70 passes."""
+"""Passes in which calls are queued, spread over all passes. Chosen: a quarter of the blocks, as no verdicts depend on
+queues. For two programs on two busy cores, the speedup by queueing scattered by 5 % between processes with 36 and 70
+passes."""
 
 ISOLATED_BLOCKS = 5
 ISOLATED_S = 0.3
 ISOLATED_PROCESSES = 3
-"""Blocks of one variant alone, where they take no longer than that in all: of a call of 0.06 s, filling 32 MiB of
-caches anew at 10 GB/s is some 5 %; and in as many processes as give an interval. Chosen, not measured: as many blocks
-as a clean process needs, for a note and no verdict. They are a tenth of a process of quick calls."""
+"""Blocks of one variant alone, if all of them take no longer than ISOLATED_S, in as many processes as an interval
+needs. For a call of 0.06 s, refilling 32 MiB of caches at 10 GB/s is about 5 %. Chosen, not measured: as many blocks as
+a clean process needs, for a note and no verdict. They are a tenth of a process of quick calls."""
 
 TURN_S = 0.02
-"""A block's length where two processes take turns: waking the other one takes 0.1 ms, 0.5 % of it."""
+"""A block's length if two processes take turns: waking the other process takes 0.1 ms, which is 0.5 % of a block."""
 
 TURNS = 10
-"""Of each variant in a round of two processes. Between rounds the ratios of eight programs, two environments on one
-core, scattered by 1.3 % with 4 turns, by 1.2 % with 12 and by 1.2 % with 40: more processes tell more."""
+"""Turns of each variant in a round of two processes. The ratios of eight programs, two environments on one core,
+scattered between rounds by 1.3 % with 4 turns, and by 1.2 % with 12 and with 40. More processes help more."""
 
 LOCK_STEP_ROUNDS = 8
-"""At least as many where time allows: by t and root, ratios that scatter by 1.2 % are known to 1.5 % at 99 %."""
+"""Fewest rounds if there is time: with these, ratios that scatter by 1.2 % have 99 % intervals of ± 1.5 %."""
 
 
 def count_queued(call_s: float, declared: int) -> int:
@@ -80,10 +82,10 @@ def count_queued(call_s: float, declared: int) -> int:
 
 
 def count_passes(blocks_s: Collection[float], settings: Settings) -> int:
-    """An even number: `settings.blocks`, or fewer where calls are slow.
+    """Return the number of passes, which is even: `settings.blocks`, or fewer if calls are slow.
 
     Args:
-      blocks_s: How long a block of each variant takes at least; or its rows of calls.
+      blocks_s: Shortest time of a block of each variant, or of its rows of calls.
     """
     pass_s = math.fsum(blocks_s)
 

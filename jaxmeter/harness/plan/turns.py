@@ -1,4 +1,4 @@
-"""What two processes that take turns say: one measures a case, the other runs it as an earlier run did."""
+"""The messages of two processes that take turns: one measures a case, the other runs it as an earlier run did."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.record import PlannedCase, Settings, VariantSamples
 
 ERRORS = "stderr"
-"""The file beside the socket where the other environment's processes complain."""
+"""The file next to the socket that receives the standard error of the other environment's processes."""
 
 CODE_FOLDER = "code"
-"""The folder next to the socket with our package alone, which comes before what the other environment has."""
+"""The folder next to the socket with only jaxmeter, which precedes the packages of the other environment."""
 
 LOADED = "LD_PRELOAD"
-"""The variable with what an interpreter loads first: files of its own environment."""
+"""The variable that lists the libraries that an interpreter loads first: files of its own environment."""
 
 
 class StartArm(msgspec.Struct, frozen=True, kw_only=True):
     """Start a server of an environment whose files are not seen here: that of another container.
 
     Args:
-      folder: Of the socket and of ERRORS, which both see at the same path.
-      variables: What steers JAX there, in place of its own.
-      suites: What it imports, where it can.
+      folder: Folder of the socket and of ERRORS, which both processes see at the same path.
+      variables: Variables that control JAX there, in place of its own.
+      suites: Suites that it imports, if it can.
     """
 
     folder: str
@@ -53,8 +53,9 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       case: As the measuring process has planned it: inputs, reference and cost have to be the same here.
       sources: Hashes of the variants' code, by their names here.
-      cache: Folder of the run's compilation cache.
+      cache: Folder of the compilation cache that the processes of this environment share.
       inputs: Where this environment's processes keep the case's inputs for each other.
+      cores: Number of cores that the process runs on; None for all.
       core: Which of its cores it runs on, as the measuring process does: cores are not alike.
     """
 
@@ -64,6 +65,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     sources: dict[str, str]
     cache: str
     inputs: str
+    cores: int | None
     core: int
 
 

@@ -53,7 +53,7 @@ def _read(seen: JaxEvents) -> bool:
 
 
 def _looked_up(seen: JaxEvents) -> bool:
-    """Read or compiled again: which of both, the counts tell."""
+    """Return whether a program was read from the cache or compiled again; the counts distinguish these."""
     return seen.traces > 0 and seen.requested > 0
 
 
@@ -131,15 +131,15 @@ def time_call(
     stage: Callable[[str], None],
     compiler_options: Mapping[str, Param] | None = None,
 ) -> CacheStateCall:
-    """Times one call of the jitted function; of a stream, one pass.
+    """Time one call of the jitted function; for a stream, one pass.
 
     Args:
       name: The cache state.
-      function: Its keyword arguments are static.
+      function: The function to be jitted; its keyword arguments are static.
       usual: The call before, in cache states that have one.
       measured: The call that is timed.
-      stage: Told what begins.
-      compiler_options: XLA's options that it is compiled with, by name.
+      stage: Receives the name of each stage that begins.
+      compiler_options: XLA's options for compiling it, by name.
     """
     cache_state = CACHE_STATES[name]
     if not cache_state.change(usual, measured):

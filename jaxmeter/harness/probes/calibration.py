@@ -1,13 +1,13 @@
-"""Calibration loops: fixed pieces of work between the blocks, which tell how fast the machine was meanwhile.
+"""Calibration loops: fixed pieces of work between the blocks, which measure how fast the machine was meanwhile.
 
-A core of a virtual machine has two speeds: its own, and two thirds of it, probably while its physical core serves
-another machine too. Each lasts for one to forty milliseconds, and no counter of the kernel tells. A fixed loop of
-Python does: it stands before and after every block, takes 0.03 ms, and touches no memory to speak of.
+A core of a virtual machine has two speeds: its own, and two thirds of it, probably while its physical core also serves
+another machine. Each lasts for 1 to 40 ms, and no counter of the kernel reports it. A fixed loop of Python detects it.
+The loop runs before and after every block, takes 0.03 ms, and uses almost no memory.
 
-The others stand after every second pass, where a shuffled order and its reverse have ended: so within the pair nothing
-but the loop comes between the variants, and who comes next is drawn by chance. The copy washes the caches, as every
-other variant's block does. So it is left out where a variant is timed alone: there it would make half of the blocks
-begin with cold caches, which without it are warm.
+The other loops run after every second pass, when a shuffled order and its reverse have ended. So within a pair of
+passes, only the Python loop runs between the variants, and the next variant is random. The copy evicts the caches, as
+every other variant's block does. It is left out if a variant is timed alone: there, half of the blocks would begin with
+cold caches, and without the copy all begin with warm ones.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from jaxmeter.harness.record import CalibrationLoop
 from jaxmeter.harness.record.processes import ALU, COPY, DEVICE
 
 TakeCalibration = Callable[[], float | None]
-"""One sample of the calibration loop beside the blocks, in seconds; None where there is none."""
+"""Takes one sample of the calibration loop next to the blocks, in seconds; None without such a loop."""
 
 ALU_STEPS = 600
-"""About 0.03 ms of CPython 3.11 on such a machine, 0.05 ms when it is slow: long enough for a clock, short beside a
-block."""
+"""About 0.03 ms of CPython 3.11 on such a machine, 0.05 ms when it is slow: long enough for a clock, and short compared
+with a block."""
 
 ALU_PRELUDE = 200
-"""Steps before the clock starts: the caches may have lost the loop's own code, and that is no speed of the core."""
+"""Steps before the clock starts: loading the loop's code into the caches must not count as a slow core."""
 
 COPY_BYTES = 4 * 2**20
 """More than a core's own cache."""
@@ -49,7 +49,7 @@ class Work:
 
     Args:
       run: The work itself.
-      before: What is called before it, untimed.
+      before: A function that is called before it, untimed.
     """
 
     name: str
@@ -63,8 +63,8 @@ class Calibrations:
     """The calibration loops of one process, each called once untimed when they are made.
 
     Args:
-      between: Those after every second pass.
-      beside: The one before and after each block; None where there is none.
+      between: The loops after every second pass.
+      beside: The loop before and after each block, or None.
     """
 
     def __init__(self, between: list[Work], beside: Work | None, clock: Clock) -> None:
@@ -73,16 +73,16 @@ class Calibrations:
             work.run()
 
     def take_between(self) -> None:
-        """One sample of each that stands between the passes."""
+        """Take one sample of each loop that runs between the passes."""
         for work in self._between:
             self._take(work)
 
     def take_beside(self) -> float | None:
-        """One sample of the one that stands beside the blocks, in seconds."""
+        """Take one sample, in seconds, of the loop next to the blocks."""
         return None if self._beside is None else self._take(self._beside)
 
     def record(self) -> tuple[CalibrationLoop, ...]:
-        """All samples."""
+        """Return all samples."""
         return tuple(
             CalibrationLoop(name=work.name, identity=work.identity, samples_s=tuple(work.samples_s))
             for work in self._list()
@@ -100,10 +100,10 @@ class Calibrations:
 
 
 def make_calibrations(platform: Platform, clock: Clock, *, alone: bool, on_device: bool) -> Calibrations:
-    """The calibration loops of a process.
+    """Return the calibration loops of a process.
 
-    Only a host's own loop is a measure of its speed: beside a device of its own, neither JAX's times nor those of peers
-    are brought to a reference speed, so that both are what they were.
+    The loop next to the blocks measures only the host's speed. On a platform with a device of its own, neither JAX's
+    times nor those of peers are normalised.
 
     Args:
       alone: Whether the process times one variant only.
@@ -116,17 +116,17 @@ def make_calibrations(platform: Platform, clock: Clock, *, alone: bool, on_devic
 
 
 def take_none() -> float | None:
-    """Where no calibration loop stands beside the blocks."""
+    """Take no sample: there is no calibration loop next to the blocks."""
     return None
 
 
 def find_slower(before_s: float | None, after_s: float | None) -> float | None:
-    """Of the samples on both sides of a block: it ran at full speed only if both did."""
+    """Return the slower of the samples before and after a block, which ran at full speed only if both did."""
     return None if before_s is None or after_s is None else max(before_s, after_s)
 
 
 def make_alu() -> Work:
-    """A loop of integers in Python: the speed of one core."""
+    """Return a loop of integers in Python, which measures the speed of one core."""
     versions = f"{host_platform.python_implementation()} {host_platform.python_version()}"
     return Work(
         name=ALU,
@@ -137,7 +137,7 @@ def make_alu() -> Work:
 
 
 def make_copy() -> Work:
-    """A copy by one core: the speed of memory."""
+    """Return a copy by one core, which measures the speed of memory."""
     source = np.ones(COPY_BYTES // 4, np.float32)
     target = np.empty_like(source)
     return Work(
@@ -148,7 +148,7 @@ def make_copy() -> Work:
 
 
 def make_device_loop() -> Work:
-    """A loop of integers on the first device, compiled here: the speed of its processors."""
+    """Compile a loop of integers on the first device, which measures the speed of its processors."""
     numbers = jax.numpy.arange(1, DEVICE_NUMBERS + 1, dtype="uint32")
     compiled = jax.jit(_scramble).lower(numbers).compile()
     kind = jax.devices()[0].device_kind
@@ -161,7 +161,7 @@ def make_device_loop() -> Work:
 
 
 def _count(steps: int) -> int:
-    """Below 2**30, beyond which CPython would count with several digits."""
+    """Count with integers below 2**30, beyond which CPython uses several digits."""
     value = 1
     for _ in range(steps):
         value = (value * 40_009 + 1) % 16_381
@@ -169,7 +169,7 @@ def _count(steps: int) -> int:
 
 
 def _scramble(numbers: Any) -> Any:
-    """Steps that no compiler can sum up: xorshift (Marsaglia 2003), many in one kernel."""
+    """Compute steps that no compiler can simplify: xorshift (Marsaglia 2003), many in one kernel."""
 
     def several(_: int, values: Any) -> Any:
         for _ in range(DEVICE_STEPS):

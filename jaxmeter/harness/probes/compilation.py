@@ -84,7 +84,7 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
             values.update(reading())
         except cost.NotCountableError as error:
             notes.append(str(error))
-        except Exception as error:  # noqa: BLE001  backends tell their programs in many ways, or not
+        except Exception as error:  # noqa: BLE001  backends describe their programs in many ways, or not
             notes.append(f"{what} cannot be read: {describe_error(error)}")
 
     def fingerprint() -> Mapping[str, Number]:
@@ -123,7 +123,7 @@ def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
 
 
 def _count_cache_entries(prepared: Prepared) -> int | None:
-    """Entries of the jitted function's own cache; None where this jax does not tell."""
+    """Return the number of entries of the jitted function's cache; None if this JAX does not report it."""
     size = getattr(prepared.jitted, "_cache_size", None)
     return None if size is None else int(size())
 
@@ -174,7 +174,7 @@ def _hold_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: 
         programs = [make_private(text) for text in explain_misses(repeat_calls)]
         told = "\n".join(filter(None, programs))[-LONGEST_EXPLANATION:]
         why = _find_difference(programs[-1]) if programs else ""
-    except Exception as error:  # noqa: BLE001  the finding stands without it
+    except Exception as error:  # noqa: BLE001  the finding is valid without it
         told = f"no explanation: {describe_error(error)}"
     because = f"; the last because {why}" if why else ""
     where = "JAX's own explanation is on the page, and in the case's record"

@@ -1,4 +1,4 @@
-"""What a probe may know of the case that its process works on, its variants prepared when asked for; what it gives."""
+"""The input of a probe, which is the case of its process with variants prepared on demand, and its findings."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from jaxmeter.harness.record.layout import LARGEST_PROGRAM
 from jaxmeter.harness.record.plain_settings import is_plain_setting
 
 LARGEST_REMADE = 64 * 2**20
-"""Bytes of inputs that are made once more: some tenths of a second."""
+"""Bytes of inputs that are made a second time, which takes some tenths of a second."""
 
 Beat = Callable[[str | None, str], None]
-"""Told the variant and the stage that begins, so that a crash or a hang has a name."""
+"""Receives the variant and the stage that begins, so that a crash or a hang can be attributed."""
 
 
 def ignore_beat(variant: str | None, stage: str) -> None:
@@ -82,19 +82,19 @@ class Context:
     """The case that a process works on.
 
     Args:
-      arguments: The workload's inputs, positional; their shapes where nothing is called.
-      folder: Where a probe may keep files, the case's own; None where it may not.
-      capacity_bytes: Memory of one device; None where nobody tells.
-      index: Which of the processes that look at the same this is, from 0.
-      case: As it was planned; None in a notebook.
-      settings: Of the run; None where a probe needs none.
-      seed: Of random orders.
-      cache_state: What the caches hold when a call begins, for the probe that asks.
-      too_large: Why its arguments alone cannot be made here; None where they can.
-      arms: Where processes of two environments run variants in turns; None where none do.
-      judge_formats: The coarsest format on the way to each output of the program that variants are judged by; None
-        before it was looked for.
-      drawn: What the draws have shown, for all variants; None before they were made: probes/judgement.py.
+      arguments: The workload's inputs, positional; their shapes if nothing is called.
+      folder: The case's folder, in which a probe may keep files; None if it may not.
+      capacity_bytes: Memory of one device; None if it is unknown.
+      index: Number of this process among those with equal assignments, from 0.
+      case: The case as it was planned; None in a notebook.
+      settings: The run's settings; None if no probe needs them.
+      seed: Seed of random orders.
+      cache_state: What the caches hold when a call begins, for the `caching` probe.
+      too_large: Why its arguments alone cannot be made here; None if they can.
+      arms: Addresses of the processes of two environments that run variants in turns, or None.
+      judge_formats: The coarsest format on the way to each output of the program that judges variants; None before it
+        is searched.
+      drawn: Results of the draws, for all variants; None before they are made: probes/judgement.py.
     """
 
     workload: Workload

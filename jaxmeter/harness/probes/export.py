@@ -1,4 +1,4 @@
-"""A jitted program kept as a file, so that a later run can set its own beside it."""
+"""A jitted program kept as a file, so that a later run can compare its own program with it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from jaxmeter.harness.record import Outcome, Status, write_bytes
 from jaxmeter.harness.record.layout import LARGEST_PROGRAM
 
 LONGEST_LOWER_S = 10.0
-"""Keeping a program traces and lowers it once more: of a large unrolled loop that takes as long as a case."""
+"""Longest time of tracing and lowering a program that is kept, which repeats both. A large unrolled loop would take as
+long as a case."""
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
-    """Keeps the program of each that has one."""
+    """Keep the program of each variant that has one."""
     return look_at_each("export", keep_program, variants, context)
 
 
 def keep_program(variant: str, prepared: Prepared, context: Context) -> Outcome:
-    """Writes the program into the case's folder, or says why there is none to replay."""
+    """Write the program into the case's folder, or return why there is none to replay."""
     stages = prepared.stages
     if stages is None:
         return _not_kept("a pass over a stream has a program for each type of arguments, and none by itself")

@@ -8,14 +8,14 @@ from jaxmeter.harness.machine.platforms import Platform
 
 
 def compare_with_capacity(needed_bytes: int | None, capacity_bytes: int | None) -> str | None:
-    """`needs 3.2 GiB of 2 GiB`; None where it fits, and where either is not known."""
+    """Return `needs 3.2 GiB of 2 GiB`; None if the program fits or if either number is unknown."""
     if needed_bytes is None or capacity_bytes is None or needed_bytes <= capacity_bytes:
         return None
     return f"needs {needed_bytes / 2**30:.3g} GiB of {capacity_bytes / 2**30:.3g} GiB"
 
 
 def planned_peak_bytes(compiled: Any, platform: Platform) -> int | None:
-    """The most that the program holds at once; None where the backend does not tell."""
+    """Return the planned peak memory of a program; None if the backend does not report it."""
     analysis = compiled.memory_analysis()
     if analysis is None:
         return None

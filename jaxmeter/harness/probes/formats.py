@@ -1,4 +1,4 @@
-"""Number formats on the way through a program, and how far rounding in each takes a result."""
+"""Number formats on the way through a program, and the error of a result by rounding in each format."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ TOLERANCE = {
     "float8_e8m0fnu": 0.5,
     "float4_e2m1fn": 0.5,
 }
-"""Largest error relative to the reference's largest entry: some tens of the format's rounding unit (float32 6e-8,
-TF32 and float16 5e-4, bfloat16 4e-3), for sums and products of up to some ten thousand terms. Formats of 8 bits and
-less only store values, sums are made in wider ones: two rounding units (float8_e4m3fn: half a unit is 16/448 at the
-top, 16/272 just above 256). Integers: none."""
+"""Largest error relative to the reference's largest entry, for sums and products of up to some ten thousand terms.
+
+It is some tens of the format's rounding unit (float32 6e-8, TF32 and float16 5e-4, bfloat16 4e-3). Formats of 8 bits
+and less only store values, and sums are made in wider formats. Their tolerance is two rounding units (float8_e4m3fn:
+half a unit is 16/448 at the top, 16/272 just above 256). Integers have no error."""
 
 PRODUCTS = ("dot_general", "conv_general_dilated")
 
@@ -55,7 +56,7 @@ _CALLS = frozenset(
 
 
 def find_tolerance(format_: str) -> float:
-    """The tolerance of a floating format; of one without a row that of the coarsest 16-bit format."""
+    """Return the tolerance of a floating format; without a row, the tolerance of the coarsest 16-bit format."""
     return TOLERANCE.get(format_, TOLERANCE["bfloat16"])
 
 

@@ -46,12 +46,12 @@ def _look_at_one(probe: str, look_at: LookAt, variant: str, context: Context) ->
 
 
 def describe_failure(error: Exception, stage: str) -> Outcome:
-    """A failed outcome: the stage, the error's own words, and the traceback where stderr would be.
+    """Return a failed outcome: the stage, the error's message, and the traceback in place of stderr.
 
-    A compiler that finds a program too large for its device says what the plan of others tells: it does not fit.
+    If the compiler finds a program too large for its device, the outcome is `does not fit`, as with the memory plan.
 
     Raises:
-      The error itself where the disk is full: that says nothing of the variant.
+      The error itself if the disk is full, which has nothing to do with the variant.
     """
     if is_disk_full(error):
         raise error

@@ -33,36 +33,36 @@ SMALLEST_BYTES = 2**20
 """The kernel's count of resident memory is off by some tens of KiB (it is kept per core)."""
 
 CALLS = 3
-"""The most of them counts; of slow calls, which release what they hold long before the next, one is enough."""
+"""Calls whose largest peak counts. One slow call is enough: it releases its memory long before the next."""
 
 SLOW_S = 0.2
 
 TRIAL_BYTES = 8 * 2**20
 SETTLE_S = 0.05
-"""XLA's own threads release the result of the call before a little later; until then it would hide this one's."""
+"""Wait before a call: XLA's threads release the result of the previous call late, which would hide this call's peak."""
 
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 _SMALLEST_MAPPING = 64 * 1024
-"""Buffers from this size on come from the kernel and go back to it, so that a peak is of this call and of no other."""
+"""Buffers of at least this size come from the kernel and return to it, so that a peak belongs to this call only."""
 
 _PEAK, _NOW = "peak_bytes_in_use", "bytes_in_use"
-"""What an allocator tells, by jax's names."""
+"""Counters that an allocator reports, by JAX's names."""
 
 _RESET_PEAK = "5"
-"""Written to /proc/self/clear_refs; man 5 proc."""
+"""The text that resets the peak, written to /proc/self/clear_refs; man 5 proc."""
 
 
 class NoCounterError(Exception):
-    """The system does not tell what a process holds."""
+    """The system does not report the memory of a process."""
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
-    """Reads what a call of each holds at most."""
+    """Measure the peak memory of a call of each variant."""
     return look_at_each("measured_memory", watch_call, variants, context)
 
 
 def watch_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
-    """Measures a call's peak memory with its arguments: the first call where an allocator counts, else a warm one."""
+    """Measure a call's peak memory with its arguments: of the first call if an allocator counts, else of a warm one."""
     if prepared.returns_early and (device := _find_device(prepared.args)).memory_stats():
         return _of_allocator(prepared, device)
     libc = _return_memory_at_once()
@@ -157,10 +157,10 @@ def _check_counter(libc: Any) -> None:
 
 
 def _scaling(call: Callable[[], Any], libc: Any) -> int:
-    """By how much the process's resident memory grows at most during one call, in bytes.
+    """Return by how much the process's resident memory grows at most during one call, in bytes.
 
     Raises:
-      NoCounterError: The system does not tell.
+      NoCounterError: The system does not report it.
     """
     time.sleep(SETTLE_S)
     if hasattr(libc, "malloc_trim"):  # glibc: what is free inside its heaps would be used again without growth

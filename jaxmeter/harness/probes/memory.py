@@ -46,7 +46,7 @@ def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:
         values["donation_saves_bytes"] = (saved,)
     try:
         largest = buffers.find_largest(compiled)
-    except Exception as error:  # noqa: BLE001  backends tell their programs in many ways, or not
+    except Exception as error:  # noqa: BLE001  backends describe their programs in many ways, or not
         largest, notes = (), (*notes, f"its largest buffers cannot be read: {describe_error(error)}")
     return Outcome(status=Status.OK, values=values, notes=notes, details=MemoryDetails(buffers=largest))
 

@@ -173,7 +173,7 @@ class RemoteVariant:
         """Return all samples.
 
         Raises:
-          ArmError: It has told none.
+          ArmError: The other process reported no samples.
         """
         self._take(Turn(variant=self.there, step=Step.RECORD, cores=cores))
         told = self.last.process
@@ -191,10 +191,10 @@ class RemoteVariant:
 
 @contextmanager
 def meet(other: Address) -> Iterator[Meeting]:
-    """A fresh process of an environment for the time of a block, which has made the inputs.
+    """Yield a connection to a fresh process of another environment, which has made the inputs.
 
     Raises:
-      ArmError: It cannot be reached, or has no such case.
+      ArmError: The process cannot be reached, or has no such case.
     """
     with socket.socket(socket.AF_UNIX) as connected:
         try:
@@ -215,7 +215,7 @@ def sum_cpu_s(variants: Iterable[object]) -> float:
 
 
 def _read_end(errors: Path) -> str:
-    """The last that was complained of, on one line."""
+    """Return the last line of the other process's standard error."""
     try:
         lines = errors.read_bytes()[-STDERR_KEPT:].decode("utf8", "replace").splitlines()
     except OSError:

@@ -236,9 +236,9 @@ class Sampler:
     def _sample_watched(self) -> float:
         """Time one call, of a variant that was called before, and find out how many programs a call compiles.
 
-        What carries state may compile in its second call and never again: only two calls in a row decide. A program
-        that is compiled within the clock must not come from the run's cache, where a process before has left it. The
-        cache stays off for the rest of the process: other variants have their programs by now.
+        A variant that carries state may compile in its second call and never again: only two consecutive calls decide.
+        A program that is compiled within the clock must not come from the run's cache, where an earlier process has
+        left it. The cache stays off for the rest of the process: other variants have their programs by now.
         """
         for _ in range(2):
             with watch_jax() as seen:
@@ -250,7 +250,7 @@ class Sampler:
         return sample(self.prepared, 1, self.clock)
 
     def _settle(self) -> None:
-        """Takes caches and memory back from whoever ran before."""
+        """Fill caches and memory again after the variant that ran before."""
         if self.call_s <= self.settle_s and not self.is_limited:
             self._samples(self.settle_s)
 
@@ -263,11 +263,11 @@ class Sampler:
 
 
 def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
-    """Seconds per call over `calls` calls, each waited for.
+    """Return the seconds per call over `calls` calls, each waited for.
 
-    A single call's result is freed when the clock has stopped, which takes milliseconds where it is large. Of several
-    calls each result is freed on the way, as in any loop: they are small, being of calls that are short, and to keep
-    them all would take memory that no loop takes.
+    A single call's result is freed after the clock has stopped, which takes milliseconds if it is large. The results of
+    several calls are freed meanwhile, as in any loop. They are small, since the calls are short, and keeping them would
+    take memory that no loop takes.
     """
     call, args, wait = prepared.call, prepared.args, prepared.wait
     if prepared.renew is not None:
@@ -286,9 +286,9 @@ def sample(prepared: Prepared, calls: int, clock: Clock) -> float:
 
 
 def sample_queue(prepared: Prepared, calls: int, clock: Clock) -> float:
-    """Seconds per call over calls that are issued one after the other, the last one waited for.
+    """Return the seconds per call over calls that are issued one after the other, waiting only for the last.
 
-    Each result is dropped by the next call, as a training loop drops it: two are held at most, beside what calls carry.
+    Each result is dropped at the next call, as in a training loop: at most two are kept, in addition to carried state.
     Programs of one process run in the order of their calls on each device, so the last result is ready last.
     """
     call, args, result = prepared.call, prepared.args, None
@@ -301,7 +301,7 @@ def sample_queue(prepared: Prepared, calls: int, clock: Clock) -> float:
 
 
 def _sample_renewed(prepared: Prepared, renew: Callable[[], tuple[Any, ...]], calls: int, clock: Clock) -> float:
-    """Seconds per call, each with arguments of its own, which are made outside the clock."""
+    """Return the seconds per call, each with its own arguments, which are made outside the clock."""
     call, wait, elapsed_s = prepared.call, prepared.wait, 0.0
     for _ in range(calls):
         args = renew()

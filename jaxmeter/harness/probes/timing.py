@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing
 
 import jax
@@ -34,14 +34,14 @@ from jaxmeter.harness.programs.modes import Clock, Prepared
 from jaxmeter.harness.record import SCHEMA_VERSION, Load, Outcome, ProcessRecord, Settings, Status, VariantSamples, now
 
 Between = Callable[[int], None]
-"""What is looked at beside the variants: called after every second pass, with its number."""
+"""Reads the machine's state in addition to the variants: called after every second pass, with its number."""
 
 DrawCores = Callable[[random.Random], AbstractContextManager[None]]
-"""Where each thread is kept on a core that is drawn."""
+"""Context in which each thread is kept on a random core."""
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
-    """Prepares all variants and times them alternately; or, where one cannot be called, says of that one why not."""
+    """Prepare all variants and time them alternately; for a variant that cannot be called, return why not."""
     with ExitStack() as stack:
         try:
             return _look(variants, context, stack)
@@ -58,6 +58,8 @@ def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Find
     prepared: dict[str, Prepared | RemoteVariant] = {}
     remote = context.find_remote(variants)
     meetings = {arm: _meet(arm, context, stack) for arm in dict.fromkeys(arm for arm, _ in remote.values())}
+    if meetings:
+        _share_inputs(meetings.values(), context)
     for variant in variants:
         context.variant = variant
         if variant in remote:
@@ -78,7 +80,7 @@ def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Find
 
 
 def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:
-    """A process of one environment, with the same inputs.
+    """A process of one environment, which has made the inputs.
 
     Raises:
       ArmError: There is none.
@@ -87,13 +89,25 @@ def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:
     context.stage("inputs in lock-step")
     if context.arms is None:
         raise ArmError("this process has no address of the other environment")
-    meeting = stack.enter_context(meet(context.arms[arm]))
+    return stack.enter_context(meet(context.arms[arm]))
+
+
+def _share_inputs(meetings: Collection[Meeting], context: Context) -> None:
+    """Give all environments this process's inputs, unless each has made the same.
+
+    jax.random may draw other numbers in another version. All environments receive inputs in the same way, since arrays
+    in other memory can take other times.
+
+    Raises:
+      ArmError: One cannot take them.
+    """
     todays = hash_arguments(context.arguments)
-    if meeting.inputs != todays:  # jax.random need not draw the same in another version
-        meeting.give_inputs(pack_numbers(context.arguments))
-    if meeting.inputs != todays:
+    if any(meeting.inputs != todays for meeting in meetings):
+        numbers = pack_numbers(context.arguments)
+        for meeting in meetings:
+            meeting.give_inputs(numbers)
+    if any(meeting.inputs != todays for meeting in meetings):
         raise ArmError("its inputs are others than today's")
-    return meeting
 
 
 def _describe_failure_there(error: ArmError, arm: Arm) -> Outcome:
@@ -102,7 +116,7 @@ def _describe_failure_there(error: ArmError, arm: Arm) -> Outcome:
 
 
 def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Context) -> ProcessRecord:
-    """Raw samples of variants that alternate in this process, and of what tells how fast it was meanwhile."""
+    """Return raw samples of variants that are interleaved in this process, and of its calibration loops."""
     if context.case is None or context.settings is None:
         raise ValueError("timing needs the planned case, and the settings of the run")
     started = now()
@@ -162,7 +176,7 @@ def _describe_load(before: Reading, after: Reading, wall_s: float, remote_s: flo
 
 
 def _nothing(pass_number: int) -> None:
-    """Nothing is looked at beside the variants."""
+    """Read nothing in addition to the variants."""
 
 
 def measure(
@@ -181,25 +195,25 @@ def measure(
     isolated: bool = True,
     times_return: bool = True,
 ) -> tuple[VariantSamples, ...]:
-    """Times variants alternately, in passes of one block each: a shuffled order, then its reverse, and so on.
+    """Time variants alternately, in passes of one block each: a shuffled order, then its reverse, and so on.
 
     Args:
-      variants: Name -> prepared call, already compiled; or one that another environment runs.
-      seed: Of the orders.
+      variants: Name -> prepared call, already compiled; or a variant that another environment runs.
+      seed: Seed of the orders.
       clock: Seconds, e.g. `time.perf_counter`.
       interference: Reads the process's counters, before and after each block.
       cores: Cores that the process can use.
-      beat: Told what begins.
-      calibration: Taken before and after each block.
-      draw_cores: Within it each quick variant is called once, before every second pass. Where a program's threads wake
-        up decides how long it takes, by up to twice, and without it they wake up where they ran before, for the whole
-        process.
-      queued: How many calls a queue has, where calls are slow fewer; 0 where none are queued. Queues, and rows of as
-        many calls that are each waited for, take turns with the blocks in some of the passes.
-      isolated: Whether each is timed alone as well, after the passes.
-      times_return: Whether it is timed how long a call takes to return, last of all.
+      beat: Receives the variant and the stage that begins.
+      calibration: Takes a sample before and after each block.
+      draw_cores: Context in which each quick variant is called once, before every second pass. The cores on which a
+        program's threads wake up change its time by up to two times. Without it, they wake up on the same cores for the
+        whole process.
+      queued: Number of calls in a queue, fewer if calls are slow; 0 without queues. Queues, and rows of as many calls
+        that are each waited for, take turns with the blocks in some of the passes.
+      isolated: Whether each variant is also timed alone, after the passes.
+      times_return: Whether the time until return is measured, last of all.
     Returns:
-      Raw samples of each variant, seconds per call, in the order given.
+      Raw samples of each variant, seconds per call, in the given order.
     """
     samplers: dict[str, Timed] = {
         name: one if isinstance(one, RemoteVariant) else Sampler(one, clock, settings.sample_s, settings.settle_s)
@@ -220,7 +234,7 @@ def measure(
         passes = min(passes, _most_passes(variants.values()))
         rows_s = [_row_s(samplers[name], calls, settings) for name, calls in rows.items() for _ in (False, True)]
         with_rows = min(passes, QUEUE_PASSES, count_passes(rows_s, settings)) if rows else 0
-        # In few passes as long as in all: where one variant is slow, the others must have enough blocks all the same.
+        # In few passes as long as in all: if one variant is slow, the others must still have enough time in blocks.
         block_s = max(settings.block_s, settings.blocks * settings.block_s / passes)
         order = list(samplers)
         for pass_number in range(0, passes, 2):

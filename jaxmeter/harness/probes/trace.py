@@ -26,17 +26,17 @@ CAPTURES = (0, 7, 2)
 """The oldest release of jax whose captures name operations on a CPU."""
 
 WITHOUT_COMMAND_BUFFERS: dict[str, Param] = {"xla_gpu_enable_command_buffer": ""}
-"""XLA launches each kernel by itself then, and a capture says of which operation it is. Such a program is slower to
-launch, so its capture names operations and gives no times of steps."""
+"""With this option XLA starts each kernel by itself, and a capture names the operation of each kernel. Such a program
+starts more slowly, so its capture gives no times of steps."""
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
-    """Captures each."""
+    """Capture each variant."""
     return look_at_each("trace", capture, variants, context)
 
 
 def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:
-    """Captures calls, each waited for inside its step annotation, so that a step's span holds its work."""
+    """Capture calls, each waited for inside its step annotation, so that a step's span contains its work."""
     if context.folder is None:
         raise ValueError("a capture needs a folder")
     if find_jax_release() < CAPTURES:

@@ -1,7 +1,7 @@
-"""The largest buffers of a compiled program: what they hold, and which source line made it.
+"""The largest buffers of a compiled program: their values, and the source lines that made these.
 
 Read from the compiler's buffer assignment, a protocol buffer (`xla/service/hlo.proto`, messages BufferAssignmentProto,
-LogicalBufferProto, BufferAllocationProto, HloModuleProto); backends that tell none have no buffers here.
+LogicalBufferProto, BufferAllocationProto, HloModuleProto). Backends without a buffer assignment have no buffers here.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from jaxmeter.harness.traces.wire import Field, read_fields
 
 MOST = 8
 SMALLEST_BYTES = 1024
-"""Less is not worth a line."""
+"""Smallest buffer that is listed."""
 
 LONGEST_SHAPE = 80
 """A tuple of a thousand results has a shape of a thousand parts."""
 
 
 def find_largest(compiled: Any) -> tuple[Buffer, ...]:
-    """The largest places in the program's memory, by size; empty where the backend tells none.
+    """Return the largest buffers of the program, by size; empty if the backend reports none.
 
-    Places for temporaries may overlap: what is in them is not needed at the same time.
+    Buffers of temporaries may overlap if their values are not needed at the same time.
     """
     assignment = getattr(compiled.memory_analysis(), "serialized_buffer_assignment_proto", None)
     if not assignment:
@@ -46,7 +46,7 @@ def find_largest(compiled: Any) -> tuple[Buffer, ...]:
 
 @dataclass(frozen=True)
 class _Platform:
-    """A stretch of memory; `writers` are ids of the instructions whose values fill it, `values` all that use it."""
+    """A range of memory; `writers` are ids of the instructions whose values fill it, `values` counts all its values."""
 
     kind: str
     size_bytes: int
@@ -68,7 +68,7 @@ def _buffer(place: _Platform, writers: list[Instruction]) -> Buffer:
 
 
 def _most_telling(writers: list[Instruction], *, of_argument: bool) -> Instruction | None:
-    """The argument itself; else what computes a value, rather than a loop that passes it on, and tells its source."""
+    """Return the argument itself, or an instruction that computes the value, not a loop, and that has a source."""
 
     def rank(one: Instruction) -> tuple[bool, bool, bool]:
         return (one.opcode == "parameter") is not of_argument, one.shape.startswith("("), one.source is None

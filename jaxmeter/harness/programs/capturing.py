@@ -15,18 +15,18 @@ from jaxmeter.harness.traces.captures import SUFFIX
 from jaxmeter.harness.traces.xplane import CaptureError
 
 DISCARDED_CALLS, DISCARDED_S = 10, 0.005
-"""Whatever is reached first ends the discarded calls: the first calls of a capture are slow, those of 10 us three to
-five times as slow, and a warm-up before the capture does not help (two cores, jax 0.10.2)."""
+"""The discarded calls end when the first of these limits is reached. The first calls of a capture are slow: calls of
+10 us take three to five times as long. A warm-up before the capture does not help (two cores, jax 0.10.2)."""
 
 KEPT_CALLS, KEPT_S = 50, 0.02
-"""Whatever is reached first ends the kept calls. From 40 calls on the wall times of a capture come near to the timed
-ones."""
+"""The kept calls end when the first of these limits is reached. From 40 calls on, the wall times of a capture are close
+to the timed ones."""
 
 FEWEST_CALLS = 3
-"""A median needs them, and a call that is unlike the others is seen."""
+"""Fewest calls for a median, and for detecting a call that differs from the others."""
 
 LARGEST_BYTES = 2 * 10**6
-"""Of a capture: a scan of 500 steps has 5.9 MB for 50 calls, and a run keeps a capture for each variant."""
+"""Largest capture: a scan of 500 steps has 5.9 MB for 50 calls, and a run keeps a capture for each variant."""
 
 SPARE = 0.8
 """A second capture aims at this part of LARGEST_BYTES, since each capture also holds the programs."""

@@ -126,7 +126,7 @@ def _as_program(text: str, computation: str) -> str:
 
 
 def _work(analysis: Any) -> Work:
-    if isinstance(analysis, list):  # of older releases, which tell it by device
+    if isinstance(analysis, list):  # older releases return one for each device
         analysis = analysis[0] if analysis else {}
     # XLA leaves out what is 0. Below 0 is its way to say that it does not know of some operation.
     values = {metric: float(analysis.get(key, 0.0)) for metric, key in _METRICS.items()} if analysis else {}

@@ -20,7 +20,7 @@ from jaxmeter.harness.record import NATIVE, Param
 
 Clock = Callable[[], float]
 Stage = Callable[[str], None]
-"""Told the name of the stage that begins, so that a crash or a hang in it has a name."""
+"""Receives the name of the stage that begins, so that a crash or a hang in it can be attributed."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,17 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that a probe sees of a variant: `wait(call(*args))` is one call until its result is ready.
+    """A variant as probes see it: `wait(call(*args))` is one call until its result is ready.
 
     Args:
-      stages: None where there is no one program (eager code, peers, streams).
+      stages: The stages of compiling it; None without a single program (eager code, peers, streams).
       returns_early: Whether a call returns before its result is ready.
-      reset: Has the next call begin with the inputs again, where calls carry state; their copies are made here, so it
-        comes before what is timed, and before a first call.
-      traceable: What a call computes, as a function of `args` that JAX can trace; None where it cannot.
-      jitted: The jitted function that calls, or the ahead-of-time program, are of; None in modes that have none.
-      renew: Returns the arguments of the next call, made outside the clock, where a call takes away the memory of its
-        arguments and returns nothing to go on with; None elsewhere.
+      reset: Makes the next call begin with the inputs again, if calls carry state. It copies the inputs, so it is
+        called before the timed calls, and before a first call.
+      traceable: What a call computes, as a function of `args` that JAX can trace; None if it cannot.
+      jitted: The jitted function of the calls or of the ahead-of-time program; None in modes without one.
+      renew: Returns the arguments of the next call, made outside the clock. It is for calls that donate their arguments
+        and return no state; None for others.
       most_calls: How often it may be called while it is timed; None without a limit.
     """
 
@@ -189,7 +189,7 @@ def _carried(prepared: Prepared, how: How) -> Prepared:
 
 
 def copy_arguments(args: tuple[Any, ...], places: Collection[int] | None = None) -> tuple[Any, ...]:
-    """The arguments, those of some places or all, in memory of their own, which a call may take."""
+    """Return the arguments, with copies of all of them or of those at `places`, which a call may take."""
     chosen = range(len(args)) if places is None else places
     return tuple(jax.tree.map(_copy, arg) if place in chosen else arg for place, arg in enumerate(args))
 
@@ -202,7 +202,7 @@ def _copy(leaf: Any) -> Any:
 
 
 class Carried:
-    """Calls whose state goes from one to the next: what a training step returns is what the next one begins with."""
+    """Calls that carry state: the next call begins with what a call returns, as in a training step."""
 
     def __init__(
         self,
@@ -210,22 +210,22 @@ class Carried:
         carry: Mapping[int, int],
         begin: Callable[[tuple[Any, ...]], tuple[Any, ...]],
     ) -> None:
-        """Begins with the arguments of the first call.
+        """Begin with the arguments of the first call.
 
         Args:
-          begin: The arguments -> the same, in memory of their own.
+          begin: The arguments -> copies of them.
         """
         self._call, self._carry, self._begin = call, carry, begin
         self.state: dict[int, Any] = {}
 
     def reset(self, *args: Any) -> None:
-        """Begins again with these arguments, copied now: a copy is no part of a call."""
+        """Begin again with copies of these arguments, made now: a copy is no part of a call."""
         self.state = {}  # what it held is free before more is taken
         begun = self._begin(args)
         self.state = jax.block_until_ready({place: begun[place] for place in self._carry})
 
     def __call__(self, *args: Any) -> Any:
-        """One call: with the arguments, but for those that the call before has given."""
+        """Call once with the arguments, except for the state, which the previous call returned."""
         if not self.state:
             self.reset(*args)
         result = self._call(*(self.state.get(place, arg) for place, arg in enumerate(args)))
@@ -233,7 +233,7 @@ class Carried:
         return result
 
     def over(self, items: Iterable[tuple[Any, ...]]) -> tuple[list[Any], list[Any]]:
-        """A pass over argument tuples: what each call returns beside its state, and the state at the end."""
+        """Run a pass over argument tuples; return each call's results without its state, and the final state."""
         # Not the states in between: an epoch of them does not fit where one does.
         return [self._without_state(self(*item)) for item in items], list(self.state.values())
 
@@ -242,7 +242,7 @@ class Carried:
 
 
 def _outputs(result: Any) -> tuple[Any, ...]:
-    """What a function returns, one value or a tuple of them, as a tuple."""
+    """Return a function's result, one value or a tuple, as a tuple."""
     return result if isinstance(result, tuple) else (result,)
 
 

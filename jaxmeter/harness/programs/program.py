@@ -1,4 +1,4 @@
-"""What a compiled program is: its texts, counts of what is in it, and which program it is (a fingerprint)."""
+"""The properties of a compiled program: its texts, its counts, and its fingerprint."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from jaxmeter.harness.traces import hlo
 
 
 class NoTextError(Exception):
-    """The backend does not tell its optimised program."""
+    """The backend does not give the text of its optimised program."""
 
 
 _LEFT_OUT = re.compile(rf"\[([\d,]*)\]\S* {re.escape(hlo.ELIDED)}")
 _LARGE_CONSTANT = 16
-"""Elements beyond which a constant's values are left out of a text; XLA has some such number of its own."""
+"""Elements beyond which a constant's values are left out of a text; XLA has a similar limit."""
 
 MOST_ELEMENTS = 4_000_000
-"""Of constants that a fingerprint is made of: about a second."""
+"""Most elements of the constants in a fingerprint: they take about a second."""
 
 
 def read_texts(stages: Stages) -> dict[str, str]:
-    """The program at three levels, by kind of artifact; without the last where the backend does not tell it.
+    """Return the program's text at three levels, by kind of artifact; without the last if the backend gives no text.
 
-    Large constants, which may be anybody's data, are left out.
+    Large constants, which may be a user's data, are left out.
     """
     stablehlo = stages.lowered.compiler_ir("stablehlo").operation
     found = {"jaxpr": str(stages.traced.jaxpr), "stablehlo": stablehlo.get_asm(large_elements_limit=_LARGE_CONSTANT)}
@@ -41,10 +41,10 @@ def read_texts(stages: Stages) -> dict[str, str]:
 
 
 def read_hlo(compiled: Any) -> str:
-    """The optimised program as HLO text, large constants left out.
+    """Return the optimised program as HLO text, without large constants.
 
     Raises:
-      NoTextError: The backend does not tell it.
+      NoTextError: The backend does not give it.
     """
     try:
         text = compiled.as_text()
@@ -56,13 +56,13 @@ def read_hlo(compiled: Any) -> str:
 
 
 def count_source(stages: Stages) -> dict[str, Number]:
-    """What the program holds before XLA optimises it, by metric."""
+    """Return the counts of the program before XLA optimises it, by metric."""
     operations = _operations(stages.lowered.compiler_ir("stablehlo").operation)
     return {**count_equations(stages.traced), "stablehlo_operations": operations}
 
 
 def count_equations(traced: Any) -> dict[str, Number]:
-    """What a traced function holds, by metric."""
+    """Return the counts of a traced function, by metric."""
     jaxpr = traced.jaxpr.jaxpr
     return {
         "jaxpr_equations": len(jaxpr.eqns),
@@ -71,10 +71,10 @@ def count_equations(traced: Any) -> dict[str, Number]:
 
 
 def count_optimised(stages: Stages) -> dict[str, Number]:
-    """What the optimised program holds, by metric.
+    """Return the counts of the optimised program, by metric.
 
     Raises:
-      NoTextError, HloError: The backend tells it not at all, or in another way.
+      NoTextError, HloError: The backend does not give the program's text, or gives it in another format.
     """
     found = hlo.count_program(hlo.parse(read_hlo(stages.compiled)))
     return {
@@ -86,7 +86,7 @@ def count_optimised(stages: Stages) -> dict[str, Number]:
 
 
 def walk_equations(jaxpr: Any) -> Iterator[Any]:
-    """Equations of a jaxpr and of all that are inside them; those of a function that is called twice come twice."""
+    """Yield the equations of a jaxpr and of those inside them; those of a function that is called twice come twice."""
     for equation in jaxpr.eqns:
         yield equation
         for inner in list_jaxprs(equation):
@@ -94,12 +94,12 @@ def walk_equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def find_fingerprint(stages: Stages) -> str:
-    """Which program this is, whatever its source lines and names; its constants and compiler options count.
+    """Return a hash of the program without its source lines and names; its constants and compiler options count.
 
-    Of equal HLO other options may make other code.
+    With other options, the compiler may make other code of equal HLO.
 
     Raises:
-      NoTextError, HloError: The backend tells it not at all, or in another way.
+      NoTextError, HloError: The backend does not give the program's text, or gives it in another format.
     """
     text = read_hlo(stages.compiled)
     text = _with_constants(stages.compiled, text) if hlo.ELIDED in text else text
@@ -107,7 +107,7 @@ def find_fingerprint(stages: Stages) -> str:
 
 
 def measure_executable(compiled: Any) -> dict[str, Number]:
-    """Size of the serialised executable, by metric; empty where the backend cannot serialise it."""
+    """Return the size of the serialised executable, by metric; empty if the backend cannot serialise it."""
     executable = compiled.runtime_executable()
     try:
         return {} if executable is None else {"executable_bytes": len(executable.serialize())}
@@ -116,10 +116,10 @@ def measure_executable(compiled: Any) -> dict[str, Number]:
 
 
 def _with_constants(compiled: Any, text: str) -> str:
-    """The program's text with the values of large constants.
+    """Return the program's text with the values of large constants.
 
     Raises:
-      NoTextError: This jaxlib does not tell them, or they are too large to be read in every process.
+      NoTextError: This jaxlib does not print them, or they are too large to be read in every process.
     """
     elements = sum(math.prod(map(int, filter(None, sides.split(",")))) for sides in _LEFT_OUT.findall(text))
     if elements > MOST_ELEMENTS:
@@ -135,6 +135,6 @@ def _with_constants(compiled: Any, text: str) -> str:
 
 
 def _operations(operation: Any) -> int:
-    """Operations inside an MLIR operation at all levels, without the module and functions that hold them."""
+    """Return the number of operations inside an MLIR operation at all levels, without modules and functions."""
     inside = [one for region in operation.regions for block in region for one in block]
     return sum((one.operation.name not in hlo.STABLEHLO_HOLDERS) + _operations(one.operation) for one in inside)

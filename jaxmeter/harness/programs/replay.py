@@ -1,7 +1,7 @@
-"""A program as a file that a later run can compile and run again, beside its own: by `jax.export`.
+"""A program as a file that a later run can compile and interleave with its own, by `jax.export`.
 
-The program is written for flat arrays, so that nobody's own tree types have to be registered; a replay takes the trees
-of today's function, and is jitted like it, so that both pay the same for a call.
+The program is written for flat arrays, so that users' own tree types need not be registered. A replay takes the trees
+of today's function and is jitted like it, so that the overhead of a call is the same.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ compile it would be to call any address.
 Source: JAX's documentation, "Exporting and serializing", compatibility guarantees for custom calls."""
 
 LOCATIONS = "jax_traceback_in_locations_limit"
-"""jax's own name of how many frames of Python a program names."""
+"""JAX's name of the option that limits how many Python frames a program names."""
 
 CUSTOM_CALL = "stablehlo.custom_call"
 TARGET = "call_target_name"
 
 
 class ReplayError(RefusedError):
-    """A program that an earlier run has kept cannot be run beside today's; the message says why."""
+    """A program that an earlier run has kept cannot be interleaved with today's; the message says why."""
 
 
 def write_program(jitted: Any, args: Sequence[Any]) -> bytes:
-    """The jitted function's program for arguments of these types.
+    """Return the jitted function's program for arguments of these types, as bytes.
 
     Raises:
-      Whatever jax has against it: effects, callbacks, and types that it cannot write.
+      Any error of JAX: for effects, callbacks, and types that it cannot write.
     """
     leaves, tree = jax.tree.flatten(tuple(args))
     function = jitted.__wrapped__

@@ -1,7 +1,7 @@
 """Which leaves of a call's arguments JAX traces, and which are static: functions, strings, configurations, shapes.
 
 JAX traces arrays and Python's numbers. Every other leaf is part of the program: it is taken out of the arguments before
-a jitted call and put back inside. Nothing of that is in a timed call: None stands where a static leaf was.
+a jitted call and put back inside. Neither is part of a timed call: there, None replaces each static leaf.
 """
 
 from __future__ import annotations

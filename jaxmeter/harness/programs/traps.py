@@ -97,7 +97,7 @@ def _find(program: Program, finders: dict[str, Finder]) -> tuple[tuple[Trap, ...
     for kind, find in finders.items():
         try:
             traps += find(program)
-        except Exception as error:  # noqa: BLE001  the numbers stand without it
+        except Exception as error:  # noqa: BLE001  the numbers are valid without it
             notes.append(f"cannot look for the trap '{KINDS[kind].title.lower()}': {describe_error(error)}")
     return tuple(traps), tuple(notes)
 

@@ -1,4 +1,4 @@
-"""What JAX warns of while a function is traced and lowered. The warnings are shown all the same."""
+"""The warnings of JAX while a function is traced and lowered. They are also shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Warned:
-    """A warning: its words, and `path:line` of the code that it is about."""
+    """A warning: its text, and `path:line` of the code that it refers to."""
 
     text: str
     source: str

@@ -150,10 +150,10 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A variant of an earlier run that runs once more: its kept program, or its code in that run's environment.
 
     Args:
-      run: That run's id.
-      variant: Whose it was.
-      sha256: Of the file that holds the kept program; None where that run's environment runs the code.
-      fingerprint: Of the program as that run compiled it; None where it did not tell.
+      run: The earlier run's id.
+      variant: The variant's name in the earlier run.
+      sha256: Hash of the file with the kept program; None if the earlier run's environment runs the code.
+      fingerprint: Fingerprint of the program that the earlier run compiled; None if it was not recorded.
     """
 
     run: str
@@ -163,7 +163,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def in_lock_step(self) -> bool:
-        """Whether that run's environment runs it, and takes turns with today's."""
+        """Whether the earlier run's environment runs it, and takes turns with today's."""
         return self.sha256 is None
 
 
@@ -205,18 +205,18 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
       new_static: Params whose change is another static argument.
       default_threshold: Whether the `caching` probe also tries a persistent cache by JAX's own thresholds.
       represents_workload: Whether this case stands for its workload, where measuring every case would be too much.
-      items: How many items one call processes, of a stream one pass; None where its workload declares none.
-      items_unit: What they are, in the plural, such as tokens.
-      devices: How many devices it uses.
-      config: What its processes set in `jax.config`.
-      data: Which data its inputs are, where that depends on what there is.
-      data_missing: Files that were looked for in the folder of `--data`, where it has none of them; in words.
+      items: Number of items that one call, or one pass over a stream, processes; None if its workload declares none.
+      items_unit: Unit of the items, in the plural, such as tokens.
+      devices: Number of devices that it uses.
+      config: Values that its processes set in `jax.config`.
+      data: The data of its inputs, if that depends on the available files.
+      data_missing: Files that were not found in the folder of `--data`, in words.
       published: Figures of others that are shown next to it.
       reported: Reports that a release of jax changed its time.
-      answer: What it answers for its suite; None of all cases but the one that stands for it.
-      question: What its suite is there to tell; empty where the suite declares none.
-      queued: How many calls a queue has; None where no calls are queued.
-      measures: What it is there to measure: its calls, or how long they take to compile.
+      answer: Its answer to its suite's question; only one case of a suite has one.
+      question: The question that its suite answers; empty if the suite declares none.
+      queued: Number of calls in a queue; None without queues.
+      measures: What the case measures: its calls, or how long they take to compile.
     """
 
     id: str

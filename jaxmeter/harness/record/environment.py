@@ -6,19 +6,18 @@ import msgspec
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run was made. `host` is a hash, `variables` an allow-list; no user name, home shown as `~`.
+    """The environment of a run. `host` is a hash, `variables` an allow-list; no user name, home shown as `~`.
 
     Args:
       image: Name and id of the container image; None outside a container.
       lock_sha256: Hash of the lock that the environment was made from; None for an environment of the user's own.
-      device_name: What the devices are called: jax's name of their kind; the processor where that is the device.
-      device_memory_bytes: What programs may use of one device: the allocator's limit; on a CPU the machine's memory, or
-        the control group's limit. None where nobody tells.
-      peak_flops: By the format that products are computed in, floating-point operations per second of one device at
-        most; empty where nobody tells.
-      peak_bytes_per_s: Of one device's memory; None where nobody tells.
-      peaks_source: Who says so.
-      driver: Version of the devices' driver; None where there is none, or nobody tells.
+      device_name: Name of the devices: JAX's name of their kind, or the processor's name if that is the device.
+      device_memory_bytes: Memory of one device that programs may use: the allocator's limit; on a CPU the machine's
+        memory, or the control group's limit. None if it is unknown.
+      peak_flops: Peak floating-point operations per second of one device, by the format of products; empty if unknown.
+      peak_bytes_per_s: Peak bandwidth of one device's memory; None if it is unknown.
+      peaks_source: Source of the peaks.
+      driver: Version of the devices' driver; None if there is none, or if it is unknown.
     """
 
     python: str

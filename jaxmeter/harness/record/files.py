@@ -19,13 +19,13 @@ import msgspec
 S = TypeVar("S")
 
 LARGEST_RECORD = 256 * 2**20
-"""Bytes of one record, unpacked. Those of a case take some 20 KiB in a commit mark, which holds all cases of a run."""
+"""Most bytes of one record, unpacked. A case takes about 20 KiB of a commit mark, which contains all cases of a run."""
 
 _MAYBE_TOO_LARGE = re.compile(rb"(?<![0-9.])[0-9]{19,}")
-"""Digits of an integer that 64 bits may not hold, or of a text: the first look, which costs little."""
+"""Digits of an integer that may need more than 64 bits, or digits in a text: a first check that costs little."""
 
 LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
-"""What 64 bits hold, with a sign or without."""
+"""Range of 64-bit integers, with a sign or without."""
 
 
 def now() -> str:
@@ -103,11 +103,11 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_kept(path: Path, most: int) -> bytes:
-    """The bytes of a file that a run keeps beside its numbers.
+    """Return the bytes of a file that a run keeps in addition to its numbers.
 
     Raises:
-      OSError: It cannot be read.
-      UnreadableError: It is no file of its own, or has more than `most` bytes: a run may come from anywhere.
+      OSError: The file cannot be read.
+      UnreadableError: It is not a regular file, or has more than `most` bytes: a run may come from anywhere.
     """
     try:
         return _read_regular(path, path.lstat(), most)

@@ -1,17 +1,17 @@
-"""The run folder: every path in it, by what it holds.
+"""The run folder: every path in it, and its content.
 
 results/<run-id>/
-manifest.json                   environment, settings, every planned case; written first
-cases/<id>/processes/NNNN-<kind>.json.gz  one process, in their order: outcomes, of a timing process raw samples
-cases/<id>/processes/NNNN-<kind>.replaced.json.gz  a contended process that a fresh process has replaced
-cases/<id>/case.json            summary of the process files; written anew after each round
-cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt and program.jaxexport of a compiled variant
-cases/<id>/trace/<variant>/     profiler captures, as xprof wants them
-stopped.json                    why a run has stopped before its last case; gone when it goes on
-run.json                        commit mark: manifest and all summaries; written last
+manifest.json                   environment, settings, every planned case; written first.
+cases/<id>/processes/NNNN-<kind>.json.gz  one process, in their order: outcomes, and a timing process's raw samples.
+cases/<id>/processes/NNNN-<kind>.replaced.json.gz  a contended process that a fresh process has replaced.
+cases/<id>/case.json            summary of the process files; written again after each round.
+cases/<id>/programs/<variant>/  jaxpr.txt, stablehlo.mlir, hlo.txt and program.jaxexport of a compiled variant.
+cases/<id>/trace/<variant>/     profiler captures, in the layout of xprof.
+stopped.json                    why a run has stopped before its last case; removed when the run continues.
+run.json                        commit mark: manifest and all summaries; written last.
 
-results/.self-tests/<machine>.json  what a machine's self-test found; later runs copy it into their manifests
-results/.peaks/<machine>.json       how fast a machine's processor is; later runs copy it into their environments
+results/.self-tests/<machine>.json  results of a machine's self-test; later runs copy them into their manifests.
+results/.peaks/<machine>.json       peaks of a machine's processor; later runs copy them into their environments.
 """
 
 from __future__ import annotations

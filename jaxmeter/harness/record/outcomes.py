@@ -1,4 +1,4 @@
-"""How one probe of one variant ended: status, values by process, and what only this probe can tell."""
+"""The outcome of one probe of one variant: status, values by process, and details that only this probe has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Number = int | float
 
 
 class Status(StrEnum):
-    """How one probe of one variant ended. The order is from best to worst."""
+    """The status of one probe of one variant. The order is from best to worst."""
 
     OK = "ok"
     SKIPPED = "skipped"
@@ -27,11 +27,11 @@ class Status(StrEnum):
 
 
 INCOMPLETE = frozenset({Status.LOST, Status.TIMED_OUT, Status.KILLED, Status.FAILED, Status.WRONG})
-"""Statuses that make a run incomplete (exit code 3). Of the others a reason is known beforehand."""
+"""Statuses that make a run incomplete (exit code 3). For the others, the reason is known beforehand."""
 
 
 class Verdict(StrEnum):
-    """What comparing a variant's result says of it."""
+    """The result of the comparison of a variant with the reference."""
 
     RIGHT = "right"
     RIGHT_WITHIN_CONDITIONING = "right within the problem's conditioning"
@@ -65,15 +65,15 @@ class Conditioning(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Buffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A place in a compiled program's memory, by the compiler's buffer assignment.
+    """A buffer in a compiled program's memory, by the compiler's buffer assignment.
 
     Args:
       kind: argument, output, temporary or constant.
-      shape: HLO's, e.g. `f32[1000,1000]`; of the largest value that is kept there.
+      shape: HLO shape, e.g. `f32[1000,1000]`, of the largest value in the buffer.
       instruction: Name of the HLO instruction that writes that value.
-      operation: JAX's name for it, e.g. `jit(f)/dot_general`; None where not told.
-      source: `folder/file:line`; None where not told.
-      values: How many values are kept there, one after the other.
+      operation: JAX's name for it, e.g. `jit(f)/dot_general`; None if it is unknown.
+      source: `folder/file:line`; None if it is unknown.
+      values: Number of values in the buffer, one after the other.
     """
 
     kind: str
@@ -130,24 +130,24 @@ class Trap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Details(msgspec.Struct, frozen=True, kw_only=True, tag_field="probe"):
-    """What one probe tells beside its values. Each probe has a structure of its own."""
+    """The details of one probe, in addition to its values. Each probe has a structure of its own."""
 
     def join(self, other: Self) -> Self:
-        """What both say, of two processes: here the first, since all say the same."""
+        """Return the details of two processes together: here the first, since all are equal."""
         return self
 
 
 class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
-    """What the comparison with the reference was.
+    """The details of the comparison with the reference.
 
     Args:
       products: The coarsest format that float32 matrix products are computed in; None without such products.
-      outputs: Arrays that were compared; None where that was not recorded.
-      unchecked: How many of them the reference does not know (NaN in both).
-      raised: The words of the error that the call raised, as its implementation declares; None where none is declared.
-      fingerprint: Of the program that was checked, which timing processes load; None without one, or where not told.
-      verdict: What the comparison says; None where every output is within its tolerance, or none was compared.
-      conditioning: What the draws say; None where there were none.
+      outputs: Number of compared arrays; None if it was not recorded.
+      unchecked: Number of arrays without a known reference (NaN in both).
+      raised: Message of the error that the call raised, as its implementation declares; None if none is declared.
+      fingerprint: Fingerprint of the checked program, which timing processes load; None without one, or if unknown.
+      verdict: Result of the comparison; None if every output is within its tolerance, or none was compared.
+      conditioning: Result of the draws; None without draws.
     """
 
     products: str | None = None
@@ -198,19 +198,19 @@ class CachingDetails(_Details, frozen=True, kw_only=True, tag="caching"):
 
 
 class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
-    """How quiet the processes of a variant were.
+    """The interference with the processes of a variant.
 
     Args:
-      processes: How many timed it.
-      contended: How many of them were contended for an absolute time: harness/metrics/contention.py.
+      processes: Number of processes that timed it.
+      contended: Number of those that were contended for an absolute time: harness/metrics/contention.py.
       doubtful_ratios: Whether log_ratio has processes that were contended for it, since too few others remained.
-      unsteady: How many found no steady state within the warm-up.
-      replaced: How many contended processes a fresh process has replaced; they are not among `processes`.
-      looks: How often the intervals were looked at to decide whether to go on, at least once.
-      calibration: The identity of the calibration loop that times are divided by; None where there is none.
-      slow_share: Beside what part of the blocks of its processes the core was slow: metrics/core_speed.py; None
-        where no calibration loop tells.
-      compiles_per_call: How many programs every call compiles within its time; the most over the processes.
+      unsteady: Number of processes without a steady state within the warm-up.
+      replaced: Number of contended processes that fresh ones have replaced; they are not among `processes`.
+      looks: Number of interim analyses that decided whether to go on, at least one.
+      calibration: Identity of the calibration loop that times are divided by, or None.
+      slow_share: Share of its processes' blocks next to which the core was slow: metrics/core_speed.py; None without a
+        calibration loop.
+      compiles_per_call: Number of programs that every call compiles within its time; the most over the processes.
     """
 
     processes: int
@@ -245,11 +245,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       status: How it ended.
       reason: Why it is not ok, for a person; no code reads it.
-      stderr: The end of what the process wrote there, where it failed.
-      values: Metric name to one value per process (process order; null where that process has none). What is the same
-        in all processes, such as counts, has one value.
-      notes: What a reader must know beside the number; no code reads it.
-      details: What only this probe tells; None where there is nothing.
+      stderr: The end of the process's standard error, if it failed.
+      values: Metric name to one value per process (process order; null if that process has none). A metric that is the
+        same in all processes, such as a count, has one value.
+      notes: What a reader must know in addition to the number; no code reads it.
+      details: Details that only this probe has, or None.
     """
 
     status: Status

@@ -14,10 +14,10 @@ ALU, COPY, DEVICE = "alu", "copy", "device"
 """Names of calibration loops: a core's own speed, that of memory, that of the device."""
 
 LEFT_OUT = "left-out"
-"""The kind of a process that was planned, and not run since the budget had no time for it."""
+"""The kind of a planned process that was not run, because the budget had no time for it."""
 
 IDLE = "gpu idle"
-"""That a device had nothing to do is no reason of being slow; its clock then tells nothing."""
+"""The reason of an idle device, which does not make it slow; the clock of an idle device has no meaning."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,16 +73,16 @@ class VariantSamples(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """What ran on the machine while one process timed, from its first warm-up to its last time until return.
+    """The load of the machine while one process timed, from its first warm-up to its last time until return.
 
-    Over all of it, since the kernel counts in ticks of 10 ms, of which a block holds none or one.
+    It is counted over the whole period: the kernel counts in ticks of 10 ms, of which a block has none or one.
 
     Args:
-      wall_s: Of the stretch.
+      wall_s: Wall time of the period.
       cpu_s: Processor time of the process.
-      machine_s: Processor time of all that the machine ran, this process too; null where the system does not tell.
+      machine_s: Processor time of everything on the machine, with this process; null if the system does not report it.
       steal_s: Time that the hypervisor gave to others, all cores; null elsewhere.
-      throttled_s: Time that the process's control group was not let run, its quota being used up; null without one.
+      throttled_s: Time that the process's control group could not run because its quota was used up; null without one.
     """
 
     wall_s: float
@@ -108,13 +108,13 @@ class CalibrationLoop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a device reported of itself at the end of two passes.
+    """The state that a device reported at the end of two passes.
 
     Args:
-      pass_number: The second of the two.
-      clock_hz: Of its processors; null where it does not tell.
-      most_clock_hz: The highest that it has.
-      throttled: Reasons for which it runs slower than it could, in the vendor's words.
+      pass_number: Number of the second pass.
+      clock_hz: Clock of its processors; null if it does not report it.
+      most_clock_hz: Its highest clock.
+      throttled: Reasons why it is slower than it could be, in the vendor's words.
     """
 
     pass_number: int
@@ -130,19 +130,19 @@ class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
       index: The round that it belongs to, from 0.
       variants: Raw samples; empty but for a timing process.
       calibrations: Empty but for a timing process.
-      device_states: Empty where no device tells.
+      device_states: Empty if no device reports its state.
       load: Null but for a timing process.
-      kind: As it was planned: check, compilation, timing …; LEFT_OUT of what was planned and not run.
-      assignments: By probe, the variants of which it knows how they ended.
+      kind: As it was planned: check, compilation, timing …; LEFT_OUT if it was planned and not run.
+      assignments: By probe, the variants whose outcomes it has.
       cache_state: What the caches held when a call began; empty for other probes than caching.
-      refills: Whether it filled the compilation cache of a run that was resumed, and tells nothing else.
+      refills: Whether it only filled the compilation cache of a resumed run, and has no other result.
       replaces: Whether it replaces a contended process.
-      left_out: Why it was not run; null of one that was.
-      looks: How often the case's intervals were looked at to decide on more processes, and at the end.
-      plan: By probe, all variants of the case that it is to look at, by whatever process.
-      outcomes: By variant and probe; lost where the budget has ended the process. Of timing what failed alone.
-      notes: On the whole case.
-      elapsed_s: Of the process, with that which it replaces.
+      left_out: Why it was not run; null if it was.
+      looks: Number of interim analyses of the case's intervals that decided on more processes, with the final one.
+      plan: By probe, all variants of the case that it looks at, in any process.
+      outcomes: By variant and probe; lost if the budget has ended the process. For timing, only failures.
+      notes: Notes on the whole case.
+      elapsed_s: Time of the process, with that of the process that it replaces.
     """
 
     schema_version: int

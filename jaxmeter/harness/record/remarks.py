@@ -14,10 +14,10 @@ _STAGE = re.compile(r"in stage '([^']*)': ")
 def join_remarks(remarks: Iterable[tuple[str, str]]) -> list[str]:
     """Return a line for each different remark: `f:jit, f:aot: failed: in stages 'trace', 'compile': …`.
 
-    Remarks that differ in the stage alone are one.
+    Remarks that differ only in the stage are joined.
 
     Args:
-      remarks: (variant's name, remark), in the order in which they are to stand.
+      remarks: (variant's name, remark), in the order of the lines.
     """
     variants: dict[str, dict[str, None]] = {}
     stages: dict[str, dict[str, None]] = {}

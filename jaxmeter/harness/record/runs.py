@@ -22,15 +22,15 @@ SCHEMA_VERSION = 3
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run set out to do, and where.
+    """The plan and the environment of a run.
 
     Args:
       backend: The platform that measured.
-      environments: By platform; that of a target holds what programs were compiled for.
-      machine: Its name, by which its self-test and its earlier runs are found again.
-      self_test: What was known of the machine when the run began; None where nothing was.
-      against: Id of the earlier run whose programs it runs beside its own; None where there is none.
-      confirms: Whether it only times what a comparison suspects, and leaves out all else.
+      environments: By platform; a target's environment describes what programs were compiled for.
+      machine: Name of the machine, by which its self-test and its earlier runs are found.
+      self_test: The machine's self-test when the run began, or None.
+      against: Id of the earlier run whose programs are interleaved with its own, or None.
+      confirms: Whether it only times the suspects of a comparison.
     """
 
     schema_version: int
@@ -141,7 +141,7 @@ def read_run(folder: RunFolder) -> RunRecord:
 
 
 class _Versioned(msgspec.Struct):
-    """What every manifest tells, of whatever version."""
+    """The field that a manifest of any version has."""
 
     schema_version: int
 

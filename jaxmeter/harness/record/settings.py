@@ -21,27 +21,27 @@ class OtherEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run measured; times are seconds.
+    """The settings of a run; times are seconds.
 
     Args:
       fewest_rounds, most_rounds: Timing processes of each case.
-      shown_confidence: Of the intervals that are shown; None where they are those of the verdicts.
-      finishes_fewest: Whether the fewest rounds go on when the budget, which nobody gave, is used up.
-      processes: Their number where it was fixed by hand; then time limits do not cut it.
+      shown_confidence: Confidence level of the shown intervals; None if it is the level of the verdicts.
+      finishes_fewest: Whether the fewest rounds are finished after the end of the budget, if that is the default one.
+      processes: Number of timing processes if it was fixed by hand; then time limits do not cut it.
       data: Folder of the user's data sets, for suites that read some.
       cold_processes: Fresh processes per variant that compile, and per cache state.
-      cold_processes_otherwise: Those that compile a case on which neither an answer nor a claim of that kind rests;
-        None where as many.
-      not_used: Names of variables that were set and left out, as they would change what the numbers mean.
-      everywhere: Probes that look at every case, though by themselves only at some.
-      cores: On how many each process ran, other ones in each round; None where on all that were allowed.
-      lock_step_cores: On how many cores each of two environments in lock-step ran; None where on as many as `cores`,
-        and in a run without a second environment.
-      notes: What a reader must know of how it measured, such as why every process imported the suites itself.
+      cold_processes_otherwise: The same for a case on which neither an answer nor a claim about compiling depends;
+        None for the same number.
+      not_used: Names of variables that were set and left out, as they would change the meaning of the numbers.
+      everywhere: Probes that look at every case, and by default only at some.
+      cores: Number of cores that each process ran on, different ones in each round; None for all allowed cores.
+      lock_step_cores: Number of cores that each of two environments in lock-step ran on; None if it is `cores`, and in
+        a run without a second environment.
+      notes: What a reader must know about the measurement, such as why every process imported the suites itself.
       shows_wrong: Whether a variant with a wrong result has times, without a speedup: in a notebook.
-      settle_s: Untimed calls at the start of each block last as long, of calls that are no longer: in a notebook.
-      lock_step: The environment that runs an earlier run's code beside today's; None of a run without.
-      confidence: Of the intervals that verdicts go by.
+      settle_s: Time of the untimed calls at the start of each block, unless one call is longer: in a notebook.
+      lock_step: The environment that runs an earlier run's code, interleaved with today's, or None.
+      confidence: Confidence level of the verdicts' intervals.
     """
 
     level: str

@@ -1,4 +1,4 @@
-"""What a comparison suspects, as a file: reporting writes it, and a run that confirms it reads it."""
+"""The suspects of a comparison, as a file: reporting writes it, and a run that confirms the suspects reads it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Annotated
 import msgspec
 
 CONFIRMING_PROCESSES = 12
-"""Fresh processes that confirm a suspect: with as many, ratios that scatter by 3 % from process to process are known to
-2.7 % at 99 %."""
+"""Fresh processes that confirm a suspect: with these, ratios that scatter by 3 % from process to process have 99 %
+intervals of ± 2.7 %."""
 
 CONFIRMING_BLOCKS = 50
-"""Of each variant in one of them. As their number is given, shorter ones make a verdict quicker: twelve of 80
-blocks took 12.0 s with all else. Ratios scatter by up to a quarter more (what blocks do: plan/settings.py)."""
+"""Blocks of each variant in a confirming process. The number of processes is fixed, so shorter processes give a verdict
+earlier: twelve processes of 80 blocks took 12.0 s in all. Ratios scatter by up to 25 % more (plan/settings.py)."""
 
 MOST_CONFIRMING = 30
-"""On a machine where ratios scatter more. Chosen: as many as halve what twelve cannot tell, by t and root; each takes
-most of a second."""
+"""Most processes, for a machine where ratios scatter more. Chosen: compared with twelve, they halve the undetectable
+difference, by the t multiplier and the square root. Each takes most of a second."""
 
 
 class Suspect(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,12 +27,12 @@ class Suspect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Suspects(msgspec.Struct, frozen=True, kw_only=True):
-    """Variants that a run should time once more beside the programs of an earlier one.
+    """Variants that a run should time again, interleaved with the programs of an earlier run.
 
     Args:
       baseline: Id of the earlier run.
-      suspects: Each once.
-      processes: By how many, if the time is there; by CONFIRMING_PROCESSES anyway.
+      suspects: Each suspect once.
+      processes: Number of processes if there is time, at least CONFIRMING_PROCESSES.
     """
 
     baseline: str

@@ -80,9 +80,9 @@ class TracedDevice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     Args:
       busy_s: Union of its operations.
-      program_s: Union of its programs' runs; empty where a platform's captures do not tell runs apart.
+      program_s: Union of its programs' runs; empty if a platform's captures do not distinguish runs.
       collective_s: Union of its collectives.
-      waiting_s: What of them was waiting for other devices; None where captures do not show that.
+      waiting_s: The part of the collectives that waited for other devices; None if captures do not show it.
       transfer_s: Union of its copies between memories.
     """
 
@@ -95,33 +95,33 @@ class TracedDevice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One host's capture. That of an unhealthy one has no numbers.
+    """The summary of one host's capture. An unhealthy capture has no numbers.
 
     Args:
-      platform: cpu, gpu or tpu; empty where no device has operations.
+      platform: cpu, gpu or tpu; empty if no device has operations.
       steps_from: What a step is: annotations, runs of the longest program, or first to last operation.
-      step_name: Of annotated steps.
-      other_steps: By name, how many annotated steps are none of these steps.
+      step_name: Name of annotated steps.
+      other_steps: Number of annotated steps of other names, by name.
       until_next: Whether a step lasts until the next one begins, since the annotated code does not wait for results.
       traced_s: Wall time of each step while it was traced, which is no time of the program: tracing slows it down.
-      devices: Those with operations.
+      devices: The devices with operations.
       operations: In order of their shares, the largest first.
-      executions: How often operations were executed in all steps, on all devices.
+      executions: Number of executions of operations in all steps, on all devices.
       outside_share: Share of the devices' busy time that lies in no step.
       between_share: Share of the time from the first step to the last one that lies between two of them.
-      product_formats: Of the operands of its products and convolutions, such as float32.
-      others, others_share: How many more there are, and their share.
+      product_formats: Formats of the operands of its products and convolutions, such as float32.
+      others, others_share: Number of operations that are not listed, and their share.
       by_category: Share of the busy time by category.
-      by_source: Share of the busy time by line of the user's code, the largest first; the empty text is what has none.
+      by_source: Share of the busy time by line of the user's code, the largest first; the empty text is for no line.
       ledger: Share of all steps' wall time by part; the parts exclude each other and add up to 1.
       hidden: Parts that the platform's captures cannot show.
-      ledger_device: The device that the ledger is of.
-      launch_delay_s: Median time from the beginning of a kernel's launch to its start; None where it is not seen.
-      flops, bytes: Of one step, all operations together; None where any that takes time has none.
-      findings: What is wrong with it.
-      events: How many it holds.
-      peak_flops, peak_bytes_per_s: That the device's plane states, per second; None where it does not.
-      device_kind: As the plane states it.
+      ledger_device: The device of the ledger.
+      launch_delay_s: Median kernel launch delay: from the host's call to the kernel's start; None if it is unknown.
+      flops, bytes: Counts of one step, all operations together; None if an operation that takes time has none.
+      findings: What is wrong with the capture.
+      events: Number of events in the capture.
+      peak_flops, peak_bytes_per_s: Peaks in the device's plane, per second, or None.
+      device_kind: Kind of device in the plane.
     """
 
     platform: str

@@ -89,7 +89,7 @@ def describe_trap(trap: Trap) -> str:
 
 
 def name_trap(trap: Trap) -> str:
-    """Return the title of its kind in lower case, as it stands next to a number."""
+    """Return the title of a trap's kind in lower case, as it is shown next to a number."""
     return KINDS[trap.kind].title.lower() if trap.kind in KINDS else trap.kind
 
 

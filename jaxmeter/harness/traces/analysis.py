@@ -66,12 +66,12 @@ class OperationTime:
 
 @dataclass(frozen=True)
 class DeviceTime:
-    """What one device did, step by step, in picoseconds.
+    """One device's activity, step by step, in picoseconds.
 
     Args:
       busy: Union of its operations.
-      program: Union of its programs' runs; empty where a capture does not tell runs apart.
-      collective: Union of its collectives, and of it waiting for other devices where that is seen.
+      program: Union of its programs' runs; empty if a capture does not distinguish runs.
+      collective: Union of its collectives, including waiting for other devices where captures show it.
       transfer: Union of its copies between memories.
     """
 
@@ -224,7 +224,7 @@ def _find_annotated(timeline: Timeline, name: str | None) -> Steps | None:
         return Steps(ANNOTATIONS, tuple(steps), others=others)
     in_turn = sorted((*steps, *between), key=lambda step: step.start)
     following = [replace(step, end=after.start) for step, after in pairwise(in_turn) if step.name == steps[0].name]
-    # Where other steps take turns, work that runs into them cannot be told from theirs.
+    # If other steps take turns, work that runs into them cannot be distinguished from theirs.
     if between and not _are_apart(timeline.operations, busy, following, is_alone=False):
         return None
     held = _hold(own, following)

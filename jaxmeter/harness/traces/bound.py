@@ -1,4 +1,4 @@
-"""What a traced program is bound by: the part of its typical step that takes at least half of the wall time."""
+"""The bound of a traced program: the part of its typical step that takes at least half of the wall time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxmeter.harness.traces.timeline import COMPILE, DISPATCH
 
 
 class BoundKind(StrEnum):
-    """What a program can be bound by."""
+    """The kinds that can bound a program."""
 
     COMPILATION = "compilation"
     DISPATCH = "dispatch"
@@ -63,13 +63,13 @@ _SENTENCES: Mapping[BoundKind, str] = {
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program is bound by.
+    """The kind that bounds a program.
 
     Args:
-      share: Of the typical traced step: of the kind's parts; of the largest of all kinds where none dominates.
+      share: Share of the kind's parts in the typical traced step; without a dominant kind, the largest share.
       largest: The kind with the largest share, before the roofline splits operations.
-      of_peak_flops, of_peak_bandwidth: Achieved rate while the busiest device is busy, over its peak; by the highest
-        peak where several formats of numbers are possible; None where a cost or a peak is unknown.
+      of_peak_flops, of_peak_bandwidth: Achieved rate while the busiest device is busy, over its peak. If several
+        formats of numbers are possible, the highest peak counts. None if a cost or a peak is unknown.
     """
 
     kind: BoundKind

@@ -288,7 +288,7 @@ def _count_dot(instruction: Instruction, operands: list[str]) -> float | None:
 
 
 def _count_convolution(instruction: Instruction, operands: list[str], result: str) -> float | None:
-    """Of every output element those positions of the kernel that lie on the input, times input features, times two."""
+    """Return for all output elements the kernel positions on the input, times input features, times two."""
     labels = _LABELS.search(instruction.attributes)
     arrays = [next((dimensions for _, dimensions in _arrays(shape)), []) for shape in (*operands[:2], result)]
     if labels is None or [len(label) for label in labels.groups()] != [len(array) for array in arrays]:
@@ -307,7 +307,7 @@ def _count_convolution(instruction: Instruction, operands: list[str], result: st
 
 
 def _count_positions(data: int, output: int, window: Mapping[str, str], kernel: int) -> int:
-    """Pairs of an output place and a kernel place whose input is neither padding nor a hole."""
+    """Return the number of pairs of an output and a kernel position whose input is neither padding nor a hole."""
     stride, spread, holes = (int(window.get(name, 1)) for name in ("stride", "rhs_dilate", "lhs_dilate"))
     before = int(window.get("pad", "0_0").split("_")[0])
     if min(stride, spread, holes) < 1:
@@ -319,7 +319,7 @@ def _count_positions(data: int, output: int, window: Mapping[str, str], kernel: 
 
 
 def _count_hits(first: int, step: int, places: int, data: int, holes: int) -> int:
-    """How many of some places in equal steps lie on the input, whose elements are `holes` apart."""
+    """Return how many of `places` positions in equal steps are on an input element; these are `holes` apart."""
     low = max(0, -(first // step))
     high = min(places - 1, (data * holes - 1 - first) // step)
     if holes == 1:

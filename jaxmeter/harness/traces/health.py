@@ -229,7 +229,7 @@ def _find_clocks(analysis: Analysis) -> Iterator[Finding]:
     if timeline.before_launch:
         yield Finding(
             problem=Problem.CLOCKS_DISAGREE,
-            text=f"{timeline.before_launch} of {len(timeline.launch_delays)} kernels start before their launch",
+            text=f"{timeline.before_launch} of {len(timeline.launch_delays)} kernels start before their kernel launch",
             remedy="launch delays are left out; capture again",
             is_fatal=False,
         )

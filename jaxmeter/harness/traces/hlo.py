@@ -1,7 +1,7 @@
-"""Reads an optimised program as XLA writes it (HLO text): its instructions, counts and fingerprint. Pure text, no jax.
+"""A reader of optimised programs as XLA writes them (HLO text): instructions, counts, fingerprint. Pure text, no jax.
 
-`compiled.as_text()` leaves out the values of large constants (`ELIDED`). Programs that differ only in those are told
-apart by a text that holds them (`HloPrintOptions.print_large_constants`); nothing here can restore them.
+`compiled.as_text()` leaves out the values of large constants (`ELIDED`). Programs that differ only in these values can
+be distinguished by a text with them (`HloPrintOptions.print_large_constants`); this module cannot restore them.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ class Instruction:
     """One line of a computation.
 
     Args:
-      shape: As HLO writes it, layout included.
-      operands: Names of instructions, without `%`; of a constant or parameter what stands in its place.
+      shape: As HLO writes it, with the layout.
+      operands: Names of instructions, without `%`; for a constant or parameter, its value or number.
       attributes: The raw rest of the line, without metadata.
-      operation: JAX's name for it, e.g. `jit(f)/dot_general`; None where not told.
-      source: `file:line` of the innermost frame, the file as written; None where not told.
+      operation: JAX's name for it, e.g. `jit(f)/dot_general`; None if it is not in the text.
+      source: `file:line` of the innermost frame, the file as written; None if it is not in the text.
       stack: All frames that the text has, the innermost first.
     """
 
@@ -438,7 +438,7 @@ def _operands(inside: str) -> tuple[str, ...]:
 
 
 def _without_origin(rest: str) -> tuple[str, dict[str, str]]:
-    """Attributes without what tells their origin, and the instruction's own metadata."""
+    """Return the attributes without origin and metadata, and the instruction's own metadata."""
     metadata: dict[str, str] = {}
 
     def taken(match: re.Match[str]) -> str:

@@ -1,8 +1,9 @@
-"""Operations of the host's own processor: collected in columns, grouped into runs, and ended where they ended.
+"""Operations of the host's own processor: collected in columns, grouped into runs, with corrected ends.
 
-A capture of a CPU records the end of an asynchronous operation too early: that of its beginning. Its event `end: …`
-comes too late, after what continues behind it. It ended at the earliest of that event, the next operation of its run
-begun on the thread of that event, which a loop's own operations are not, and the end of its run.
+A capture of a CPU records the end of an asynchronous operation too early: the end of its start. Its event `end: …`
+is too late, after the operation's continuation. So the end is the earliest of three moments. The first is the event
+`end: …`, and the second is the end of the run. The third is the start of the next operation of the run on the event's
+thread, unless that is an operation of the loop itself.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ class HostColumns:
 
 
 class _Finder:
-    """Looks for the next operation of a run on a thread; one run at a time is unpacked."""
+    """A search for the next operation of a run on a thread; one run at a time is unpacked."""
 
     def __init__(
         self,
@@ -174,7 +175,7 @@ class _Finder:
         self._bodies: Mapping[str, frozenset[str]] = {}
 
     def find_end(self, place: int, run: int, limit: int, thread: int) -> int:
-        """When an operation ended whose event `end: …`, or whose run's end, is at the limit."""
+        """Return when an operation ended whose event `end: …`, or whose run's end, is at the limit."""
         if run != self._run:
             self._unpack(run)
         kind = self._columns[0]

@@ -87,7 +87,7 @@ def find_rates(summary: TraceSummary, roofs: Roofs) -> tuple[Rate, ...]:
 
 
 def choose_peaks(summary: TraceSummary, peaks: Mapping[str, float]) -> dict[str, float]:
-    """Return the peaks of the formats that the program's products can be computed in; all where nothing tells."""
+    """Return the peaks of the formats that the program's products can be computed in; all if these are unknown."""
     possible = set(_list_formats(summary.product_formats))
     return {form: peak for form, peak in peaks.items() if form in possible} or dict(peaks)
 

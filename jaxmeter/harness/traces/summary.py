@@ -221,7 +221,7 @@ def _summarise_devices(analysis: Analysis) -> Iterator[TracedDevice]:
 
 
 def _merge(operations: Iterable[OperationTime]) -> list[OperationTime]:
-    """One entry for operations of one name, line and program name: a program that is compiled anew has them anew."""
+    """Return one entry for operations of equal name, line and program name: a program may be compiled several times."""
     alike: dict[tuple[str, ...], list[OperationTime]] = defaultdict(list)
     for one in operations:
         about = one.about

@@ -1,6 +1,6 @@
-"""A capture's events become operations of devices, runs of programs, steps, and what the host did meanwhile.
+"""A capture's events as operations of devices, runs of programs, steps, and activities of the host.
 
-How a platform's operations, launches and transfers are recognised is a row of `LAYOUTS`.
+A row of `LAYOUTS` describes how a platform's operations, kernel launches and transfers are recognised.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jaxmeter.harness.traces.xplane import PS_PER_NS, CaptureError, Metadata, Pl
 
 HOST_PLANE = "/host:CPU"
 TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiting"
-"""What the host does, by the names of its events."""
+"""Activities of the host, by the names of its events."""
 
 _HOST_EVENTS = (
     (re.compile(r"H2D Dispatch|DevicePut|CopyToDevice|BufferFromHostBuffer|ToLiteral|CopyToHost"), TRANSFER),
@@ -170,24 +170,24 @@ class Step:
 
 @dataclass(frozen=True)
 class Timeline:
-    """What a capture shows of one host.
+    """The part of a capture that belongs to one host.
 
     Args:
-      layout: None where there is no operation of any device.
+      layout: None if no device has operations.
       devices: Their names in the capture.
-      device_stats: By device, what its plane says of it.
-      runs: Empty where the platform's captures do not tell one from another.
+      device_stats: By device, the statistics of its plane.
+      runs: Empty if the platform's captures do not distinguish runs.
       annotated: Steps by `StepTraceAnnotation`, in order of their start.
-      host: Intervals of what the host did, by part; not united.
-      pending: By place of a device, when its collectives waited for other devices; empty where that is not seen.
-      launch_delays: From the beginning of a kernel's launch on the host to its start, in picoseconds.
-      unmatched: Kernels without a launch.
-      before_launch: Kernels that started before their launch: clocks that disagree.
+      host: Intervals of the host's activities, by part; not united.
+      pending: By index of a device, when its collectives waited for other devices; empty if captures do not show it.
+      launch_delays: From the host's call that starts a kernel to the kernel's start, in picoseconds.
+      unmatched: Number of kernels without such a call.
+      before_launch: Number of kernels that started before this call: clocks that disagree.
       skew: Largest difference between the host's and the device's clock over the capture, in picoseconds.
-      events: How many were read.
-      python_calls: By the host's thread, when Python's own functions began, which the Python tracer records.
-      first, end: When the first event began, and the last one ended, of those that are read.
-      latest: When the last one began that is not read, as it would take too much memory; None where all were read.
+      events: Number of events that were read.
+      python_calls: By the host's thread, when Python functions began, which the Python tracer records.
+      first, end: When the first event that is read began, and when the last one ended.
+      latest: When the last event began that is not read because of memory; None if all were read.
       whole: Whether the profiler's last record is there.
     """
 
@@ -314,7 +314,7 @@ class _Reader:
         )
 
     def _find_launch_delays(self) -> Times:
-        """Of each kernel that has a launch: from its beginning to the kernel's start."""
+        """Return the kernel launch delays: for each kernel with a call that starts it, the time from call to start."""
         begun, correlations = map(numpy.array, self.launches)
         started, wanted = map(numpy.array, self.kernels)
         if not len(begun) or not len(started):

@@ -1,8 +1,8 @@
-"""Reads a profiler capture (`*.xplane.pb`, an encoded XSpace): planes, their lines, events with times and statistics.
+"""A reader of profiler captures (`*.xplane.pb`, an encoded XSpace): planes, lines, events with times and statistics.
 
-A parser of our own, without jax: no package ships the schema, and `jax.profiler.ProfileData` hides what stands in the
-metadata of events, the programs' HLO, errors and warnings. The file is mapped into memory, and events are read one by
-one from pieces of it, so a capture of any size takes little memory.
+This is a parser without jax: no package ships the schema. `jax.profiler.ProfileData` hides the metadata of events, the
+programs' HLO, errors and warnings. The file is mapped into memory, and events are read one by one from pieces of it, so
+a capture of any size takes little memory.
 Source: https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/protobuf/xplane.proto
 """
 

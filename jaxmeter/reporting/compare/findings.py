@@ -106,7 +106,7 @@ class Here(StrEnum):
     SAME_DIRECTION = "same direction"
     OPPOSITE = "opposite direction"
     NOT_HERE = "not on this machine"
-    UNTOLD = "cannot be told"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)

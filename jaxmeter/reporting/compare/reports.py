@@ -25,7 +25,7 @@ _BY_VERDICT = {
     Verdict.SAME_DIRECTION: Here.SAME_DIRECTION,
     Verdict.OPPOSITE: Here.OPPOSITE,
     Verdict.DIFFERS: Here.NOT_HERE,
-    Verdict.UNTOLD: Here.UNTOLD,
+    Verdict.UNDECIDED: Here.UNDECIDED,
 }
 
 
@@ -48,7 +48,7 @@ def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[
                 continue
             change, is_time = times.get((case.planned.name, case.planned.platform, name)), report.metric == TIME
             ours, reason = _read(change) if is_time else _divide(report.metric, old, new)
-            judgement = Judgement(Verdict.UNTOLD) if ours is None else judge_ratio(theirs, ours, exact=False)
+            judgement = Judgement(Verdict.UNDECIDED) if ours is None else judge_ratio(theirs, ours, exact=False)
             yield JudgedReport(
                 report=report,
                 case=case.planned.name,

@@ -30,7 +30,7 @@ class Verdict(StrEnum):
     SAME_DIRECTION = "same direction"
     OPPOSITE = "opposite"
     DIFFERS = "not as published"
-    UNTOLD = "cannot be told"
+    UNDECIDED = "undecided"
 
 
 class Reason(StrEnum):
@@ -75,14 +75,14 @@ def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> Judgement:
     """
     low, high = ours.decisive.low, ours.decisive.high
     if low is None or high is None:
-        return Judgement(Verdict.UNTOLD, Reason.NO_INTERVAL)
+        return Judgement(Verdict.UNDECIDED, Reason.NO_INTERVAL)
     is_near = low >= 1 / ABOUT_SAME and high <= ABOUT_SAME
     if says_about_the_same(theirs):
         if low > ABOUT_SAME or high < 1 / ABOUT_SAME:
             return Judgement(Verdict.DIFFERS, Reason.DIFFER)
         if is_near:
             return Judgement(Verdict.AS_PUBLISHED, Reason.DO_NOT_DIFFER)
-        return Judgement(Verdict.UNTOLD, Reason.NEAR_UNSURE)
+        return Judgement(Verdict.UNDECIDED, Reason.NEAR_UNSURE)
     if exact and low == high == 1:
         return Judgement(Verdict.DIFFERS, Reason.EQUAL)
     # How large our effect is over theirs, in their direction: below 1 it is smaller, or the opposite one.
@@ -91,7 +91,7 @@ def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> Judgement:
     if includes_1 or not (exact or differs(ours)):
         if is_near and most < 1 / LIKE:
             return Judgement(Verdict.DIFFERS, Reason.NO_DIFFERENCE)
-        return Judgement(Verdict.UNTOLD, Reason.INCLUDES_1 if includes_1 else Reason.TOO_SMALL)
+        return Judgement(Verdict.UNDECIDED, Reason.INCLUDES_1 if includes_1 else Reason.TOO_SMALL)
     if (low > 1) != (theirs > 1):
         return Judgement(Verdict.OPPOSITE)
     return _judge_size(least, most)
@@ -110,7 +110,7 @@ def _judge_size(least: float, most: float) -> Judgement:
 def judge_count(theirs: float | None, ours: Reading) -> Judgement:
     """Whether ours is equal, and the same in all processes; a number that nothing can have counted is never equal."""
     if not ours.exact:
-        return Judgement(Verdict.UNTOLD, Reason.UNLIKE_PROCESSES)
+        return Judgement(Verdict.UNDECIDED, Reason.UNLIKE_PROCESSES)
     return Judgement(Verdict.AS_PUBLISHED if ours.known[0] == theirs else Verdict.DIFFERS)
 
 
@@ -123,14 +123,14 @@ def judge_exponent(theirs: float | None, ours: Scaling) -> Judgement:
     sure = [one.decisive for one in ours.bounded]
     bounds = [(one.low, one.high) for one in sure if one.low is not None and one.high is not None]
     if not bounds:
-        return Judgement(Verdict.UNTOLD, Reason.ANY_EXPONENT if ours.bounded else Reason.NO_INTERVAL)
+        return Judgement(Verdict.UNDECIDED, Reason.ANY_EXPONENT if ours.bounded else Reason.NO_INTERVAL)
     if ours.is_lost_beside_constant:
-        return Judgement(Verdict.UNTOLD, Reason.BESIDE_CONSTANT)
+        return Judgement(Verdict.UNDECIDED, Reason.BESIDE_CONSTANT)
     if theirs is None:
-        return Judgement(Verdict.UNTOLD, Reason.NO_NUMBER)
+        return Judgement(Verdict.UNDECIDED, Reason.NO_NUMBER)
     least, most = theirs - NEAR, theirs + NEAR
     if all(least <= low and high <= most for low, high in bounds):
         return Judgement(Verdict.AS_PUBLISHED)
     if all(high < least for _, high in bounds) or all(low > most for low, _ in bounds):
         return Judgement(Verdict.DIFFERS)
-    return Judgement(Verdict.UNTOLD, Reason.UNSURE)
+    return Judgement(Verdict.UNDECIDED, Reason.UNSURE)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -24,6 +24,9 @@ _FORBIDDEN = re.compile("[\ufffe\uffff]")
 
 AIR = 2
 """Pixels between two texts of one line."""
+
+HALO = 5
+"""Pixels next to a text with a halo, which would hide a part of what it touches."""
 
 ROUNDING = 0.05
 """Pixels: a room that was computed from a text's width is enough for it."""
@@ -87,6 +90,11 @@ class Canvas:
         if lines:
             self.add("path", "grid", d="".join(f"M{first}{turn}{_write(end)}" for first in ends))
 
+    def dots(self, points: Sequence[tuple[float, float]]) -> None:
+        """Draw a small dot at each point, (x, y) in whole pixels: a path of lines without length, with round ends."""
+        if points:
+            self.add("path", "dot", d="".join(f"M{x:.0f} {y:.0f}h0" for x, y in points))
+
     @contextmanager
     def group(self, classes: str, *, title: str = "", variant: str = "") -> Iterator[None]:
         """Wrap what is added in a group with a tooltip and the variant that a click selects."""
@@ -115,7 +123,8 @@ class Canvas:
             x = min(max(x, width / 2), self.width - width / 2)
         box = Box.around_text(x, y, width, anchor)
         is_inside = box.top >= 0 and box.bottom <= self.height
-        if not shown or not is_inside or any(box.covers(other, AIR) for other in self._boxes):
+        air = HALO if "direct" in classes.split() else AIR
+        if not shown or not is_inside or any(box.covers(other, air) for other in self._boxes):
             return None
         self._boxes.append(box)
         if anchor != "start":
@@ -123,6 +132,10 @@ class Canvas:
         title = f"<title>{escape(whole)}</title>" if shown != whole else ""
         self._parts.append(f"{_tag('text', classes, {'x': round(x), 'y': round(y)})}>{title}{escape(shown)}</text>")
         return box
+
+    def reserve(self, x: float, y: float, radius: float) -> None:
+        """Keep texts away from a mark."""
+        self._boxes.append(Box(x - radius, y - radius, x + radius, y + radius))
 
     def render(self) -> Markup:
         """Return the SVG."""
@@ -146,7 +159,7 @@ def _tag(element: str, classes: str, attributes: dict[str, float | str]) -> str:
 
 
 def _write(value: float | str) -> str:
-    """Return a coordinate, rounded to 0.1 pixels.
+    """Return a coordinate, rounded to half a pixel.
 
     Raises:
       ValueError: Not a finite number, which has no place in an image.
@@ -155,4 +168,4 @@ def _write(value: float | str) -> str:
         return value
     if not math.isfinite(value):
         raise ValueError(f"coordinate {value} is not finite; skip what an axis does not show, see Scale.shows")
-    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
+    return f"{round(2 * value) / 2 + 0.0:.1f}".removesuffix(".0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -56,7 +57,7 @@ def _draw_panel(canvas: Canvas, panel: CurvePanel, left: float, top: float, widt
     upper, lower = top + TOP, top + height - BELOW
     y_scale = fit_scale(panel.y, _list_values(panel), lower, upper, is_vertical=True)
     start = left + max((measure_text(tick.text) for tick in y_scale.ticks), default=0.0) + TICK_GAP + 6
-    names = max((measure_text(_write_name(curve, panel.y), is_bold=True) for curve in panel.curves), default=0.0)
+    names = max((measure_text(_write_name(curve, panel.y, 0), is_bold=True) for curve in panel.curves), default=0.0)
     end = left + width - min(names, NAME_SHARE * width) - NAME_GAP - 6
     sizes = [point.x for curve in panel.curves for point in curve.points]
     here = () if panel.here is None else (panel.here,)
@@ -71,7 +72,9 @@ def _draw_panel(canvas: Canvas, panel: CurvePanel, left: float, top: float, widt
         if y_scale.shows(limit.value):
             y = y_scale(limit.value)
             canvas.line(start, y, end, y, "limit")
-            draw_level_name(canvas, end, y, limit.text, (end - left, end - start))
+            # At the left: most curves come near their limit at the right, where their names are, too.
+            if canvas.text(start + 4, y - 4, limit.text, "direct label b", room=end - start - 4) is None:
+                draw_level_name(canvas, end, y, limit.text, (end - left, end - start))
     for curve in sorted(panel.curves, key=lambda one: one.in_focus):  # what is in focus lies on top
         _draw_curve(canvas, curve, x_scale, y_scale)
     _write_names(canvas, panel, x_scale, y_scale, left + width)
@@ -121,8 +124,7 @@ def _write_names(canvas: Canvas, panel: CurvePanel, x_scale: Scale, y_scale: Sca
     # What is in focus first, then names at the right, which cannot move into a plot.
     for curve, x, y in sorted(placed, key=lambda one: (not one[0].in_focus, -one[1])):
         hue = curve.points[-1].mark.hue if curve.in_focus else Hue.INK
-        text = _write_name(curve, panel.y)
-        text = f"{text}, {curve.ending}" if curve.ending else text
+        text = _write_name(curve, panel.y, right - x - NAME_GAP)
         classes = f"direct b {hue.value}" if curve.in_focus else "direct note"
         for at in (y + step * NAME_STEP for step in (0, -1, 1, -2, 2)):
             is_inside = low <= at <= high
@@ -130,10 +132,15 @@ def _write_names(canvas: Canvas, panel: CurvePanel, x_scale: Scale, y_scale: Sca
                 break
 
 
-def _write_name(curve: Curve, axis: Axis) -> str:
-    """Return the name of a curve, with its value where all its values are 0 and the axis cannot show them."""
+def _write_name(curve: Curve, axis: Axis, room: float = math.inf) -> str:
+    """Return the name of a curve, with its value where all its values are 0 and the axis cannot show them.
+
+    Where there is room, also return why the curve ends before the others.
+    """
     is_zero = axis.is_log and all(point.mark.estimate.value == 0 for point in curve.points)
-    return f"{curve.name}: 0" if is_zero else curve.name
+    name = f"{curve.name}: 0" if is_zero else curve.name
+    ended = f"{name}, {curve.ending}"
+    return ended if curve.ending and measure_text(ended, is_bold=True) <= room else name
 
 
 def _find_end(curve: Curve, x_scale: Scale, y_scale: Scale) -> tuple[float, float]:

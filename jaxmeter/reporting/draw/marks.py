@@ -9,10 +9,9 @@ from .canvas import Canvas
 from .scale import Scale
 
 RADIUS = 4.0
-DOT, DOT_DROP = 2.0, 9.0
-"""Radius of a process, and how far below the estimate it lies."""
+DOT_DROP = 9.0
+"""Pixels below the estimate at which its processes lie."""
 
-INTERVAL = 2.0
 """Width of an interval's bar."""
 
 REFERENCE_HALF = 7.0
@@ -41,20 +40,17 @@ def draw_mark(
     if not scale.shows(estimate.value):
         return
     with canvas.group(f"m {mark.hue.value}", title=mark.says, variant=mark.variant):
-        for value in estimate.dots:
-            if scale.shows(value):
-                at = scale(value)
-                x, y = (across + DOT_DROP, at) if is_vertical else (at, across + DOT_DROP)
-                canvas.add("circle", "dot", cx=x, cy=y, r=DOT)
+        dots = [scale(value) for value in estimate.dots if scale.shows(value)]
+        canvas.dots([(across + DOT_DROP, at) if is_vertical else (at, across + DOT_DROP) for at in dots])
         bounds = [bound for bound in (estimate.low, estimate.high) if bound is not None and scale.shows(bound)]
         if len(bounds) == 2:
             low, high = map(scale, bounds)
             ends = (across, low, across, high) if is_vertical else (low, across, high, across)
-            canvas.line(*ends, stroke_width=INTERVAL)
+            canvas.line(*ends)
         at = scale(estimate.value)
         x, y = (across, at) if is_vertical else (at, across)
         if mark.is_reference:
-            canvas.line(x, y - REFERENCE_HALF, x, y + REFERENCE_HALF, stroke_width=INTERVAL)
+            canvas.line(x, y - REFERENCE_HALF, x, y + REFERENCE_HALF)
         else:
             draw_shape(canvas, mark.hue, x, y, radius, is_hollow=estimate.is_doubtful)
 

@@ -53,7 +53,7 @@ COLOURS: dict[str, tuple[str, str]] = {
 LOOKS: dict[str, dict[str, str]] = {
     "b": {"font-weight": "600"},
     "ctx": {"opacity": "0.55"},
-    "dot": {"opacity": "0.45"},
+    "dot": {"opacity": "0.45", "stroke": "currentColor", "stroke-width": "4", "stroke-linecap": "round"},
     "grid": {"fill": "none", "stroke": "currentColor"},
     "at-middle": {"text-anchor": "middle"},
     "at-end": {"text-anchor": "end"},
@@ -75,6 +75,7 @@ def _list_rules(theme: int) -> Iterator[str]:
     yield f"svg.figure{{color:{_INK[theme]}}}"
     if not theme:
         yield "svg.figure *{fill:currentColor}svg.figure line,svg.figure polyline{fill:none;stroke:currentColor}"
+        yield "svg.figure .m line{stroke-width:2}"
     yield from (f"svg.figure .{name}{{color:{colours[theme]}}}" for name, colours in COLOURS.items())
     if theme:
         yield f"svg.figure .hollow{{fill:{PANEL[theme]}}}svg.figure .direct{{stroke:{PANEL[theme]}}}"

@@ -11,7 +11,7 @@ from ..view.figure_model import Hue, PointRow, Points
 from .axis import BELOW, draw_limit, draw_x_axis
 from .canvas import Canvas
 from .marks import draw_mark, draw_shape, list_numbers
-from .rows import place_rows
+from .rows import place_rows, sign_labels
 from .scale import Scale, fit_scale
 
 STEP, STEP_WITH_DOTS = 20, 28
@@ -31,8 +31,10 @@ def draw_points(figure: Points, width: int) -> Markup:
     """Return the SVG of a figure."""
     has_head = any(figure.mark_names) or bool(figure.note_title) or figure.limit is not None
     has_dots = any(mark.estimate.dots for row in figure.rows for mark in row.marks)
-    labels, notes = [row.label for row in figure.rows], [figure.note_title, *(row.note for row in figure.rows)]
-    rows = place_rows(width, HEAD if has_head else EDGE, STEP_WITH_DOTS if has_dots else STEP, labels, notes)
+    labels = sign_labels([(row.label, _find_hue(row)) for row in figure.rows])
+    notes = [figure.note_title, *(row.note for row in figure.rows)]
+    step = STEP_WITH_DOTS if has_dots else STEP
+    rows = place_rows(width, HEAD if has_head else EDGE, step, [label for label, _ in labels], notes)
     bottom = rows.top + rows.step * len(figure.rows)
     canvas = Canvas(width, bottom + BELOW, figure.alt)
     scale = fit_scale(figure.axis, _list_values(figure), rows.left + 6, rows.right - 6)
@@ -44,9 +46,9 @@ def draw_points(figure: Points, width: int) -> Markup:
     if figure.rows:
         _write_mark_names(canvas, figure, rows.left if not rows.has_lines else 0.0)
     canvas.grid(map(rows.find_line, range(len(figure.rows))), rows.left, rows.right, is_vertical=False)
-    for number, row in enumerate(figure.rows):
+    for number, (row, (label, classes)) in enumerate(zip(figure.rows, labels, strict=True)):
         context = " ctx" if row.is_context else ""
-        rows.write(canvas, number, (row.label, f"label{context}"), (row.note, f"label{context}"))
+        rows.write(canvas, number, (label, f"{classes}{context}"), (row.note, f"label{context}"))
         with canvas.group(f"row{context}"):
             _draw_marks(canvas, row, scale, rows.find_line(number))
     return canvas.render()
@@ -67,6 +69,10 @@ def _draw_marks(canvas: Canvas, row: PointRow, scale: Scale, y: float) -> None:
     for mark in shown:
         draw_mark(canvas, mark, scale, y if mark.is_reference else y - above)
         above -= 0.0 if mark.is_reference else step
+
+
+def _find_hue(row: PointRow) -> Hue:
+    return next((mark.hue for mark in row.marks), Hue.INK)
 
 
 def _write_mark_names(canvas: Canvas, figure: Points, left: float) -> None:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ..view.figure_model import Roofline
 from .axis import BELOW, TICK_GAP, draw_level_name, draw_x_axis, draw_y_axis
-from .canvas import Canvas
+from .canvas import Anchor, Canvas
 from .marks import draw_mark, list_numbers
 from .scale import Scale, fit_scale
 from .text import measure_text
@@ -16,7 +16,7 @@ from .text import measure_text
 HEIGHT = 260
 TOP, EDGE = 22, 14
 RADIUS = 3.5
-NAME_GAP = 6
+NAME_GAP = 9
 
 
 def draw_roofline(figure: Roofline, width: int) -> Markup:
@@ -37,14 +37,27 @@ def draw_roofline(figure: Roofline, width: int) -> Markup:
     shown = [one for one in figure.dots if x_scale.shows(one.x) and y_scale.shows(one.mark.estimate.value)]
     for dot in shown:
         draw_mark(canvas, dot.mark, y_scale, x_scale(dot.x), is_vertical=True, radius=RADIUS)
-    for dot in shown:
-        x, y = x_scale(dot.x), y_scale(dot.mark.estimate.value)
-        name = measure_text(dot.name)
-        if name <= right - x - NAME_GAP and canvas.text(x + NAME_GAP, y + 4, dot.name, "direct note") is not None:
-            continue
-        if name <= x - NAME_GAP - left:
-            canvas.text(x - NAME_GAP, y + 4, dot.name, "direct note", anchor="end")
+    places = [(dot.name, x_scale(dot.x), y_scale(dot.mark.estimate.value)) for dot in shown]
+    for _, x, y in places:
+        canvas.reserve(x, y, RADIUS)
+    named: set[str] = set()
+    for name, x, y in places:
+        if name not in named and _write_name(canvas, name, x, y, (left, right)):
+            named.add(name)
     return canvas.render()
+
+
+def _write_name(canvas: Canvas, name: str, x: float, y: float, plot: tuple[float, float]) -> bool:
+    """Write a name at the right of a dot, else at its left; return whether either had room."""
+    width, (left, right) = measure_text(name), plot
+    sides: tuple[tuple[float, float, Anchor], ...] = (
+        (x + NAME_GAP, right - x, "start"),
+        (x - NAME_GAP, x - left, "end"),
+    )
+    for at, room, anchor in sides:
+        if width + NAME_GAP <= room and canvas.text(at, y + 4, name, "direct note", anchor=anchor) is not None:
+            return True
+    return False
 
 
 def _bend(bandwidth: float, peak: float, x_scale: Scale, y_scale: Scale) -> Iterator[tuple[float, float]]:

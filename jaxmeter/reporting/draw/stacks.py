@@ -11,6 +11,7 @@ from ..view.figure_model import Fill, Part, StackRow, Stacks
 from .axis import BELOW, draw_limit, draw_x_axis
 from .canvas import Canvas
 from .marks import draw_mark, list_numbers
+from .rows import sign_labels
 from .scale import Scale, fit_scale
 from .text import measure_text
 
@@ -24,36 +25,24 @@ KEY, KEY_GAP = 9, 12
 
 LEGEND_LINE = 16
 LEDGER = (Fill.DEVICE, Fill.TRANSFER, Fill.DISPATCH, Fill.HOST, Fill.IDLE)
-SIGNS = {"cpu": "●", "gpu": "■", "tpu": "◆"}
 
 
 def draw_stacks(figure: Stacks, width: int) -> Markup:
     """Return the SVG of a figure."""
-    several = len({row.hue for row in figure.rows}) > 1
-    names = [
-        f"{SIGNS[row.hue.value]} {row.label}" if several and row.hue.value in SIGNS else row.label
-        for row in figure.rows
-    ]
-    labels = min(max(map(measure_text, names), default=0.0), LABEL_SHARE * width)
+    names = sign_labels([(row.label, row.hue) for row in figure.rows])
+    labels = min(max((measure_text(name) for name, _ in names), default=0.0), LABEL_SHARE * width)
     total = min(max((measure_text(row.total) for row in figure.rows), default=0.0), TOTAL_SHARE * width)
     left, right = labels + GAP, width - (total + GAP if total else EDGE)
-    legend = _place_legend(width, left) if figure.has_legend else []
-    top = 4 + (14 if figure.limit is not None else 0) + (LEGEND_LINE * (legend[-1][2] + 1) if legend else 0)
+    scale = fit_scale(figure.axis, _list_values(figure), left, max(right - 4, left + 40))
+    legend = _place_legend(_list_entries(figure, scale), width, left)
+    top = 4 + (14 if figure.limit is not None else 0) + (LEGEND_LINE * (legend[-1][3] + 1) if legend else 0)
     bottom = top + STEP * len(figure.rows)
     canvas = Canvas(width, bottom + BELOW, figure.alt)
-    scale = fit_scale(figure.axis, _list_values(figure), left, max(right - 4, left + 40))
     _draw_legend(canvas, legend)
     draw_x_axis(canvas, scale, top, bottom, figure.axis.title)
     for number, (row, name) in enumerate(zip(figure.rows, names, strict=True)):
         y = top + STEP * number + (STEP - BAR) / 2
-        canvas.text(
-            left - GAP,
-            y + BAR / 2 + 4,
-            name,
-            f"label {row.hue.value}" if several else "label",
-            anchor="end",
-            room=labels,
-        )
+        canvas.text(left - GAP, y + BAR / 2 + 4, *name, anchor="end", room=labels)
         canvas.text(width, y + BAR / 2 + 4, row.total, "label", anchor="end", room=total)
         _draw_row(canvas, row, scale, y)
     if figure.limit is not None and scale.shows(figure.limit.value):
@@ -69,29 +58,45 @@ def _draw_row(canvas: Canvas, row: StackRow, scale: Scale, y: float) -> None:
         with canvas.group("m", title=part.says):
             size = max(end - start - 1, 0.5)
             canvas.add("rect", part.fill.value, x=start, y=y, width=size, height=BAR)
-            if part.name and measure_text(part.name) + 6 <= size:
+            if part.name and _has_room(part, size):
                 canvas.text(start + 4, y + BAR / 2 + 4, part.name, f"on-{part.fill.value}")
     if row.mark is not None:
         draw_mark(canvas, row.mark, scale, y + BAR / 2)
 
 
-def _place_legend(width: float, left: float) -> list[tuple[Fill, float, int]]:
-    """Return where the parts of a ledger stand, (part, x, line), above the plot if one line is enough."""
-    sizes = [KEY + 4 + measure_text(fill.value) + KEY_GAP for fill in LEDGER]
+def _has_room(part: Part, size: float) -> bool:
+    """Return whether the name of a part fits into so many pixels."""
+    return measure_text(part.name) + 6 <= size
+
+
+def _list_entries(figure: Stacks, scale: Scale) -> list[tuple[Fill, str]]:
+    """Return what the legend names: all parts of a ledger, else all where one has no room for its name."""
+    if figure.has_legend:
+        return [(fill, fill.value) for fill in LEDGER]
+    parts = [part for row in figure.rows for part in _list_shown(row) if part.name]
+    if all(_has_room(part, scale(part.amount) - scale(0.0) - 1) for part in parts):
+        return []
+    entries = dict.fromkeys((part.fill, part.name) for part in parts)
+    return sorted(entries, key=lambda entry: list(Fill).index(entry[0]))
+
+
+def _place_legend(entries: list[tuple[Fill, str]], width: float, left: float) -> list[tuple[Fill, str, float, int]]:
+    """Return where the entries of a legend are, (part, name, x, line), above the plot if one line is enough."""
+    sizes = [KEY + 4 + measure_text(name) + KEY_GAP for _, name in entries]
     start = max(0.0, min(left, width - sum(sizes)))
     x, line, places = start, 0, []
-    for fill, size in zip(LEDGER, sizes, strict=True):
+    for (fill, name), size in zip(entries, sizes, strict=True):
         if x > start and x + size - KEY_GAP > width:
             x, line = 0.0, line + 1
-        places.append((fill, x, line))
+        places.append((fill, name, x, line))
         x += size
     return places
 
 
-def _draw_legend(canvas: Canvas, places: list[tuple[Fill, float, int]]) -> None:
-    for fill, x, line in places:
+def _draw_legend(canvas: Canvas, places: list[tuple[Fill, str, float, int]]) -> None:
+    for fill, name, x, line in places:
         canvas.add("rect", fill.value, x=x, y=4 + line * LEGEND_LINE, width=KEY, height=KEY)
-        canvas.text(x + KEY + 4, 12 + line * LEGEND_LINE, fill.value, "label")
+        canvas.text(x + KEY + 4, 12 + line * LEGEND_LINE, name, "label")
 
 
 def _list_shown(row: StackRow) -> list[Part]:

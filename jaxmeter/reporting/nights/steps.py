@@ -45,13 +45,13 @@ class Begun:
     notes: tuple[str, ...] = ()
 
 
-def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = False) -> Begun:
+def begin(asked: Night, out: Path, pinned: str | None = None, *, restart: bool = False) -> Begun:
     """Goes on with the nightly run that is under way, or begins the one that is asked for.
 
     Args:
       asked: Without runs to compare with.
       pinned: The earlier run that the user pins: its id in the store, a URL or a folder.
-      anew: Whether a night that is under way is given up.
+      restart: Whether to abandon a nightly run in progress.
     Raises:
       NightError, StoreError: It cannot be begun as asked.
       BrokenOffError: The store cannot be reached; the same command goes on.
@@ -62,7 +62,7 @@ def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = Fa
     reach(asked.store)
     store = open_store(asked.store)
     under_way = read_night(out)
-    if under_way is not None and not anew and under_way.is_same_night(asked):
+    if under_way is not None and not restart and under_way.is_same_night(asked):
         refetched = tuple(_fetch_again(store, one) for one in under_way.beside)
         night = msgspec.structs.replace(
             under_way,
@@ -73,7 +73,7 @@ def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = Fa
         )
         notes = []
     else:
-        notes = [] if under_way is None else [_put_aside(under_way, out, anew=anew)]
+        notes = [] if under_way is None else [_put_aside(under_way, out, restart=restart)]
         night, more = _choose_earlier(asked, store, pinned)
         notes += more
     write_night(out, night)
@@ -81,9 +81,9 @@ def begin(asked: Night, out: Path, pinned: str | None = None, *, anew: bool = Fa
     return Begun(night, under_way is not None and night.run == under_way.run, tuple(notes))
 
 
-def _put_aside(night: Night, out: Path, *, anew: bool) -> str:
+def _put_aside(night: Night, out: Path, *, restart: bool) -> str:
     """Ends an earlier nightly run with what there is of it; what to say of that."""
-    if has_ended(out, night.run) and not anew:
+    if has_ended(out, night.run) and not restart:
         try:
             refetched = tuple(_fetch_again(open_store(night.store), one) for one in night.beside)
             write_night(out, msgspec.structs.replace(night, beside=refetched))

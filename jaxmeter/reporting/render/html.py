@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
@@ -19,11 +20,13 @@ from jaxmeter.reporting.draw import draw
 from jaxmeter.reporting.draw.palette import make_style_sheet
 from jaxmeter.reporting.render.pack import Pieces, make_chunks, make_index, pack
 from jaxmeter.reporting.view import Page
+from jaxmeter.reporting.view.figure_model import Figure
+from jaxmeter.reporting.view.overview_model import Card
 from jaxmeter.reporting.view.sections.method import GLOSSARY
+from jaxmeter.reporting.view.suites import HOW_TO_READ
 
 ATTENTION_AT_MOST = 5
-TOLD_AT_MOST = 8
-"""Items and answers of the first screen; the rest unfolds below them."""
+"""Items of a list on the first screen; the rest unfolds below them."""
 
 _MEANINGS = dict(GLOSSARY)
 _WORDS = re.compile(rf"\b({'|'.join(map(re.escape, _MEANINGS))})s?\b", re.IGNORECASE)
@@ -31,25 +34,50 @@ _WORDS = re.compile(rf"\b({'|'.join(map(re.escape, _MEANINGS))})s?\b", re.IGNORE
 _WITH_INTERVAL = re.compile(r"(\d[\d.,\u202f]*(?:[^\W\d_]|[/×%µ])*)(?= \[)")
 """A number with its unit, before the bounds of its interval."""
 
+_CODE = re.compile(r"`([^`]+)`")
+
+_SPACES = re.compile(r"\s*([{};])\s*|(?<=[:,])\s+")
+"""Of a style sheet, where they mean nothing; ours has none within quotes."""
+
+MORE_ANSWERS = "more"
+"""The id of the answers that unfold below the first screen."""
+
 UNQUOTED = "/=,:._~!()*-[]"
-"""What may stand as it is in a fragment, beside letters and digits."""
+"""Characters that stay as they are in a fragment, in addition to letters and digits."""
 
 
 def render(page: Page) -> str:
     """The page as HTML text."""
-    css, script = f"{_read('report.css')}\n{make_style_sheet()}", _read("report.js")
+    css, script = _SPACES.sub(r"\1", _read("report.css")) + make_style_sheet(), _read("report.js")
     environment = _open_templates()
-    chunks = list(make_chunks(_render_pieces(environment, page)))
+    drawings: dict[str, list[tuple[str, str]]] = {}
+
+    def keep_drawing(figure: Figure, width: int) -> str:
+        """Keep a drawing for narrow screens among what is packed; its id."""
+        name = f"drawing={len(drawings)}"
+        drawings[name] = [("drawing", str(draw(figure, width)))]
+        return name
+
+    environment.filters["keep_drawing"] = keep_drawing
+
+    def list_packed() -> Iterator[tuple[str, Markup]]:
+        """Called when all else is written, and the drawings are kept."""
+        pieces = _render_pieces(environment, page)
+        chunks = list(make_chunks({**drawings, **pieces}))
+        # No text that is packed contains a `<`, the only character that could end its script.
+        yield "index", Markup(pack(make_index(page, chunks)))
+        for number, chunk in enumerate(chunks):
+            yield f"chunk-{number}", Markup(pack(chunk))
+
     return environment.get_template("report.html.j2").render(
         page=page,
         # Our own files: nothing recorded enters them.
         css=Markup(css),
         script=Markup(script),
         policy=policy(css, script),
-        index=pack(make_index(page, chunks)),
-        chunks=map(pack, chunks),
+        packed=list_packed,
         at_most=ATTENTION_AT_MOST,
-        told_at_most=TOLD_AT_MOST,
+        how_to_read=HOW_TO_READ,
     )
 
 
@@ -72,6 +100,11 @@ def emphasise(text: str) -> Markup:
     return Markup(_WITH_INTERVAL.sub(r"<b>\1</b>", str(escape(text))))
 
 
+def mark_code(text: str) -> Markup:
+    """Return a text, escaped, with what stands in backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
 def policy(css: str, script: str) -> str:
     """Nothing may be loaded, and nothing run or applied but this script and style sheet."""
     return (
@@ -85,16 +118,33 @@ def _render_pieces(environment: Environment, page: Page) -> Pieces:
     # Macros, as a template knows them: what they return is escaped.
     macros: Any = environment.get_template("pieces.html.j2").module
     pieces = {
-        suite.id: [("figures", str(macros.figures(suite.figures))), ("more", str(macros.folded(suite.parts)))]
+        suite.id: [*_render_figures(macros, suite.figures), ("more", str(macros.folded(suite.parts)))]
         for suite in page.suites
     }
     pieces |= {section.id: [("more", str(macros.more(section.parts)))] for section in page.sections if section.packed}
+    if page.overview.more:
+        answers = macros.answers(page.overview.more, len(page.overview.devices) > 1)
+        pieces[MORE_ANSWERS] = [("answers", str(answers))]
     for suite in page.suites:
         for case in suite.cases:
             sections = ((section.id, str(macros.section(section))) for section in case.sections)
-            first = (("head", str(macros.head(case, suite))), ("figures", str(macros.figures(case.figures))))
-            pieces[case.id] = [*first, *sections, ("tail", str(macros.tail(case)))]
+            head = ("head", str(macros.head(case, suite)))
+            pieces[case.id] = [
+                head,
+                *_render_figures(macros, case.figures),
+                *sections,
+                ("tail", str(macros.tail(case))),
+            ]
     return pieces
+
+
+def _render_figures(macros: Any, cards: Sequence[Card]) -> list[tuple[str, str]]:
+    """Return each card as a piece; cards of an id, and those of an id for each workload or param, are of one kind."""
+    if not cards:
+        return []
+    several = len({phrase.hue for card in cards for phrase in card.phrases if phrase.hue is not None}) > 1
+    drawn = (("curves" if "-" in card.id else card.id, str(macros.drawn_card(card, several))) for card in cards)
+    return [("frame", '<div class="half">'), *drawn, ("frame", "</div>")]
 
 
 def _open_templates() -> Environment:
@@ -107,6 +157,7 @@ def _open_templates() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "code": mark_code,
         "define": define,
         "draw": draw,
         "emphasise": emphasise,

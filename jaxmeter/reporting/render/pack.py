@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,37 +19,111 @@ VALUES = ("time", "speedup", "first", "memory")
 SHARED = ("variant", "where", "run", "status", "memory_of", "doubt")
 """Columns of few different words."""
 
-LARGEST_CHUNK = 2**21
-"""Characters of HTML that are unpacked at once: a tenth of a second on a slow phone."""
+LARGEST_CHUNK = 2**22
+"""Characters of HTML that are unpacked at once."""
 
 Pieces = Mapping[str, Sequence[tuple[str, str]]]
 """By the id that opens it: what it is made of, each piece with its kind."""
 
+NUMBER_HERE = "\x7f"
+"""Where a number was; a text that has this character itself has it among its numbers."""
+
+CONTEXT = 4
+"""Numbers that stand after the same characters, so many, are kept together: `cx="`, `µs [`."""
+
+# A browser counts a character outside the basic plane as two, which the length of a context would notice.
+_NUMBER = re.compile(rf"[0-9]+(?:\.[0-9]+)?|[{NUMBER_HERE}\U00010000-\U0010ffff]")
+
+_WORD_ENDS = re.compile(r"(?<=>)|(?=<)|(?<=label=\")|(?=[;:])")
+"""Between the words of which HTML is made: tags, and the phrases that titles and labels of figures share."""
+
+
+FIRST_LETTER, FIRST_PAIR, PAIRS = 0x100, 0xD800, 0x800
+"""Of the letters that stand for words, and of the halves of pairs, which stand for none."""
+
 
 def pack(data: Any) -> str:
-    """The data as JSON, gzip and base64; equal data give equal text."""
+    """The data as JSON, gzip and base 85 without `<`; equal data give equal text."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # A lone surrogate, which only a file name can hold, has no UTF-8 form.
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode()
+    packed = gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)
+    return base64.b85encode(packed).decode().replace("<", ",")
+
+
+def unpack(text: str) -> Any:
+    """Return what a page has packed, as its script reads it: the index, or the HTML of each id of a chunk."""
+    data = json.loads(gzip.decompress(base64.b85decode(text.replace(",", "<"))))
+    if isinstance(data, dict) and "words" in data:
+        kinds = _put_together(data["kinds"], data["words"], data["numbers"])
+        left = {kind: iter(texts) for kind, texts in kinds.items()}
+        return {name: "".join(next(left[kind]) for kind in own) for name, own in data["ids"].items()}
+    return data
+
+
+def _put_together(
+    kinds: Mapping[str, Sequence[str]], words: Sequence[str], numbers: Mapping[str, str]
+) -> dict[str, list[str]]:
+    left = {context: iter(of_context.split(" ")) for context, of_context in numbers.items()}
+
+    def put_numbers(text: str) -> str:
+        return re.sub(NUMBER_HERE, lambda found: next(left[_context_of(text, found.start())]), text)
+
+    return {
+        kind: [put_numbers("".join(words[_decode(letter)] for letter in text)) for text in texts]
+        for kind, texts in kinds.items()
+    }
+
+
+def _encode(number: int) -> str:
+    """Return the letter that stands for a word: no control character, and no half of a pair of UTF-16."""
+    return chr(number + FIRST_LETTER + (PAIRS if number + FIRST_LETTER >= FIRST_PAIR else 0))
+
+
+def _decode(letter: str) -> int:
+    return ord(letter) - FIRST_LETTER - (PAIRS if ord(letter) >= FIRST_PAIR else 0)
+
+
+def _context_of(text: str, place: int) -> str:
+    return text[max(0, place - CONTEXT) : place]
 
 
 def make_chunks(pieces: Pieces) -> Iterator[dict[str, Any]]:
-    """The pieces in chunks of a size; within one, pieces of a kind stand together, which packs well."""
-    ids: dict[str, list[tuple[str, int]]] = {}
+    """Yield the pieces in chunks of a size; within one, pieces of a kind are adjacent, which packs well."""
+    ids: dict[str, list[str]] = {}
     kinds: dict[str, list[str]] = {}
     size = 0
     for name, own in pieces.items():
         ids[name] = []
         for kind, text in own:
-            alike = kinds.setdefault(kind, [])
-            ids[name].append((kind, len(alike)))
-            alike.append(text)
+            ids[name].append(kind)
+            kinds.setdefault(kind, []).append(text)
             size += len(text)
         if size >= LARGEST_CHUNK:
-            yield {"ids": ids, "kinds": kinds}
+            yield _make_chunk(ids, kinds)
             ids, kinds, size = {}, {}, 0
     if ids:
-        yield {"ids": ids, "kinds": kinds}
+        yield _make_chunk(ids, kinds)
+
+
+def _make_chunk(ids: Mapping[str, Any], kinds: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the pieces with a letter for each word, and numbers by what stands before them: both pack better."""
+    words: dict[str, int] = {}
+    numbers: dict[str, list[str]] = {}
+    packed: dict[str, list[str]] = {}
+    for kind, texts in kinds.items():
+        packed[kind] = []
+        for text in texts:
+            without = _NUMBER.sub(NUMBER_HERE, text)
+            for found, number in zip(re.finditer(NUMBER_HERE, without), _NUMBER.findall(text), strict=True):
+                numbers.setdefault(_context_of(without, found.start()), []).append(number)
+            numbered = (words.setdefault(word, len(words)) for word in _WORD_ENDS.split(without))
+            packed[kind].append("".join(map(_encode, numbered)))
+    return {
+        "ids": ids,
+        "kinds": packed,
+        "words": list(words),
+        "numbers": {context: " ".join(of_context) for context, of_context in numbers.items()},
+    }
 
 
 def make_index(page: Page, chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

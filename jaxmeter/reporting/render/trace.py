@@ -252,7 +252,7 @@ def _write_times(summary: TraceSummary) -> Iterator[Text | Grid]:
         for name, times in _list_times(device):
             _add_times(grid, f"{_name_device(device.name)} {name}", times)
     if summary.launch_delay_s is not None:
-        grid.add_row("  launch to kernel start", numbers.time(summary.launch_delay_s), "", "")
+        grid.add_row("  kernel launch to start", numbers.time(summary.launch_delay_s), "", "")
     yield Text()
     yield grid
     if len(busiest) > MOST_DEVICES:

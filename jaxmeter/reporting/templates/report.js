@@ -10,8 +10,8 @@
   const SHARPNESS = 2;
   const MARGIN = 12;
   const LINE = 16;
-  const LOOKS = ["color", "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "paint-order",
-    "opacity", "font-weight", "text-anchor"];
+  const LOOKS = ["color", "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap",
+    "paint-order", "opacity", "font-weight", "text-anchor"];
   // Marks nearer than so many pixels, up and down, lie in one row.
   const ONE_ROW = 6;
   const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
@@ -44,10 +44,44 @@
 
   // Packed data
 
+  const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
+  const VALUES = new Uint8Array(128);
+  for (const [value, digit] of [...DIGITS].entries()) VALUES[digit.charCodeAt(0)] = value;
+
+  // Base 85: five digits are four bytes.
+  function decodeBase85(text) {
+    const groups = Math.ceil(text.length / 5);
+    const digits = text.padEnd(groups * 5, "~");
+    const bytes = new DataView(new ArrayBuffer(groups * 4));
+    for (let group = 0, at = 0; group < groups; group++) {
+      let value = 0;
+      for (const end = at + 5; at < end; at++) value = value * 85 + VALUES[digits.charCodeAt(at)];
+      bytes.setUint32(group * 4, value);
+    }
+    return new Uint8Array(bytes.buffer, 0, Math.floor((text.length * 4) / 5));
+  }
+
   async function unpack(id) {
-    const bytes = Uint8Array.from(atob(byId(id).textContent), (one) => one.charCodeAt(0));
+    const bytes = decodeBase85(byId(id).textContent);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
+    const data = JSON.parse(await new Response(stream).text());
+    return data.words ? putTogether(data) : data;
+  }
+
+  // A letter of a text stands for a word; a number follows those that stand after the same characters.
+  function putTogether({ ids, kinds, words, numbers }) {
+    const left = new Map(Object.entries(numbers).map(([context, all]) => [context, all.split(" ").values()]));
+    const findWord = (letter) => {
+      const code = letter.codePointAt(0);
+      return words[code - 0x100 - (code < 0xd800 ? 0 : 0x800)];
+    };
+    const putNumbers = (text) =>
+      text.replaceAll("\x7f", (_, at) => left.get(text.slice(Math.max(0, at - 4), at)).next().value);
+    const made = {};
+    for (const [kind, texts] of Object.entries(kinds)) {
+      made[kind] = texts.map((text) => putNumbers(Array.from(text, findWord).join(""))).values();
+    }
+    return new Map(Object.entries(ids).map(([id, own]) => [id, own.map((kind) => made[kind].next().value).join("")]));
   }
 
   const unpacked = new Map();
@@ -59,8 +93,7 @@
   // The HTML of what an id opens; undefined where nothing has it.
   async function openPiece(id) {
     const { chunks } = await open("index");
-    const { ids, kinds } = await open(`chunk-${chunks[id] ?? 0}`);
-    return ids[id]?.map(([kind, number]) => kinds[kind][number]).join("");
+    return (await open(`chunk-${chunks[id] ?? 0}`)).get(id);
   }
 
   let results;
@@ -575,14 +608,20 @@
 
   const OVERVIEW = ["overview", "suites", "rest"];
 
+  // The number of a case, which may be named without its params where no other case is.
+  function findCase(cases, id) {
+    const alike = cases.filter((one) => one.id === id || one.id.startsWith(`${id}[`));
+    return cases.indexOf(alike.find((one) => one.id === id) ?? (alike.length === 1 ? alike[0] : null));
+  }
+
   // The view of a case; null where there is none.
   async function buildCase(id) {
     const { cases } = await openResults();
-    const number = cases.findIndex((one) => one.id === id);
+    const number = findCase(cases, id);
     if (number < 0) return null;
     const view = make("div");
     // The page's own templates made this, and escaped what was recorded; the policy runs nothing in it.
-    view.innerHTML = await openPiece(id);
+    view.innerHTML = await openPiece(cases[number].id);
     equip(view);
     const rows = Array.from({ length: results.count }, (_, row) => row).filter(
       (row) => results.columns.case[row] === number);
@@ -600,13 +639,17 @@
   async function unpackInto(details) {
     const packed = details.querySelector(".packed");
     if (!packed) return;
-    packed.innerHTML = await openPiece(packed.dataset.id);
+    packed.innerHTML = await openPiece(packed.dataset.id ?? details.id);
     equip(packed);
     if (!details.matches(".suite")) return;
     const { suites } = await openResults();
     const { name } = suites.find((one) => one.id === details.id);
     const query = new URLSearchParams({ suite: name });
     packed.prepend(make("p", {}, make("a", { href: `#all?${query}` }, "All results of this suite: sort, filter, CSV")));
+    for (const group of details.querySelectorAll(".results tbody[id]")) {
+      const heading = group.querySelector("th");
+      heading.replaceChildren(make("a", { href: `#${encode(group.id)}` }, heading.textContent));
+    }
   }
 
   async function route(isFirst) {
@@ -674,6 +717,15 @@
     }
   }
 
+  // Drawings for narrow screens are packed; without a script the wide ones scroll.
+  async function drawNarrow() {
+    if (!narrow.matches) return;
+    for (const figure of document.querySelectorAll("figure.narrow:empty")) {
+      figure.innerHTML = await openPiece(figure.dataset.id);
+      showPicked(figure);
+    }
+  }
+
   async function openFirst() {
     if (!search.value.trim()) return;
     const asked = location.hash.startsWith("#all") ? { ...state, q: search.value } : { ...EMPTY, q: search.value };
@@ -702,6 +754,11 @@
       search.select();
     }
   });
+  const narrow = matchMedia("(max-width: 640px)");
+  narrow.addEventListener("change", drawNarrow);
+  drawNarrow();
+  // Before the reader searches.
+  (window.requestIdleCallback ?? setTimeout)(openResults);
   addEventListener("hashchange", () => route(false));
   route(true);
 })();

@@ -42,8 +42,8 @@ SHARES = {"flops_share": "flops", "bandwidth_share": "bytes"}
 """Of a peak, and what of a cost each is of."""
 
 SENTENCES = {
-    "flops_share": "reaches {} of the peak FLOP/s",
-    "bandwidth_share": "reaches {} of the peak bandwidth",
+    "flops_share": "reaches {} of the {}peak",
+    "bandwidth_share": "reaches {} of the {}peak bandwidth",
     THROUGHPUT: "processes {}",
 }
 """What a variant does by a metric whose value is an answer by itself."""
@@ -88,7 +88,7 @@ def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
         own = [case for case in cases if case.planned.suite == suite]
         answering = [case for case in own if case.planned.answer is not None]
         standing = answering or [case for case in own if case.planned.represents_workload] or own
-        machines = Counter(case.planned.name for case in own)
+        machines = Counter(case.planned.name for case in standing)
         found[suite] = max(standing, key=lambda case: (machines[case.planned.name], case.run.manifest.started))
     return found
 
@@ -138,10 +138,11 @@ def tell_answer(case: Case) -> Told:
 def write_answer(case: Case) -> Phrase:
     """Return the sentence that answers a suite's question and the doubts about it, without remarks."""
     told = tell_answer(case)
+    sentence = told.sentence.removeprefix(_name_metric(_find_metric(case)))  # the figure's axis has it
     doubt = "; ".join(told.doubts)
     if doubt.startswith(UNRELIABLE):  # else it begins with the name of a variant
         doubt = f"{doubt[:1].upper()}{doubt[1:]}"
-    return Phrase(f"{told.sentence}.", find_hue(case.run), told.tone, f"{doubt}." if doubt else "")
+    return Phrase(f"{sentence}.", find_hue(case.run), told.tone, f"{doubt}." if doubt else "")
 
 
 def _tell_change(case: Case, comparisons: Comparisons) -> str:
@@ -233,10 +234,9 @@ def _tell_ratio(one: Variant, other: Variant, also: str = "") -> Told:
         also,
         "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
         "a wide interval" if is_vague(ratio) else "",
-        _explain_undecided(one, ratio) if undecided else "",
     )
     return Told(
-        f"No confirmed difference: {sentence}" if undecided else sentence,
+        f"No difference is confirmed{_explain_undecided(one, ratio)}: {sentence}" if undecided else sentence,
         Tone.WARN if doubts else find_speedup_tone(ratio),
         doubts,
         tuple(filter(None, remarks)),
@@ -258,10 +258,10 @@ def _tell_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
 
 
 def _explain_undecided(one: Variant, ratio: Interval) -> str:
-    """Why an interval that excludes 1 tells no difference: verdicts take a wider one."""
+    """Return why an interval that excludes 1 confirms no difference: verdicts take a wider one."""
     if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
         return ""
-    return f"at {numbers.percent(one.case.run.verdict_level)}, the level of verdicts, the interval includes 1"
+    return f" at {numbers.percent(one.case.run.verdict_level)}"
 
 
 def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
@@ -289,9 +289,25 @@ def _name_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
     metric, names = readings[0].metric, [shorten(side.planned.name, LONGEST_TERM) for side in sides]
     values = [_write(reading) for reading in readings]
     if len(sides) == 1 and metric.name in SENTENCES:
-        return f"{names[0]} {SENTENCES[metric.name].format(values[0])}"
+        return f"{names[0]} {SENTENCES[metric.name].format(values[0], _name_peak(sides[0]))}"
     told = ", ".join(f"{name} {value}" for value, name in zip(values, names, strict=True))
-    return f"{metric.title[:1].upper()}{metric.title[1:]}: {told}"
+    return f"{_name_metric(metric.name)}{told}"
+
+
+def _name_peak(variant: Variant) -> str:
+    """Return `measured ` of a peak that was measured, which a time may exceed by chance."""
+    return f"{MEASURED.partition(' ')[0]} " if (variant.environment.peaks_source or "").startswith(MEASURED) else ""
+
+
+def _name_metric(metric: str) -> str:
+    """Return `Trace + lower + compile: `."""
+    title = METRICS[metric].title if metric in METRICS else ""
+    return f"{title[:1].upper()}{title[1:]}: " if title else ""
+
+
+def _find_metric(case: Case) -> str:
+    answer = choose_answer(case)
+    return "" if answer is None else answer.metric
 
 
 def _tell_peak(sides: Sequence[Variant], reading: Reading) -> tuple[str, ...]:
@@ -301,9 +317,10 @@ def _tell_peak(sides: Sequence[Variant], reading: Reading) -> tuple[str, ...]:
         return ()
     source, cost = variant.environment.peaks_source or "", find_cost(variant, what)
     origin = MEASURED if source.startswith(MEASURED) else f"from {shorten(source, LONGEST_TERM)}"
+    is_named = source.startswith(MEASURED) and len(sides) == 1  # the sentence says so
     throughput = variant.read(THROUGHPUT)
     return (
-        f"the peak is {origin}" if source else "",
+        f"the peak is {origin}" if source and not is_named else "",
         f"{what} {cost[1]}" if cost is not None and cost[1] != DECLARED else "",
         _write(throughput) if throughput.has_number and len(sides) == 1 else "",
     )
@@ -321,11 +338,26 @@ def _find_tone(first: Variant, readings: Sequence[Reading]) -> Tone:
 
 
 def _tell_factor(readings: Sequence[Reading]) -> str:
-    """Return `, about 130 times as much`: the larger of two, beside the smaller; empty where they are near."""
+    """Return `, about 130 times as much`: the larger of two, beside the smaller; empty where they are near.
+
+    Nothing is said of two whose intervals overlap but that.
+    """
     known = [one.estimate for one in readings if one.estimate is not None and one.estimate > 0]
     if len(readings) != 2 or len(known) != 2 or max(known) < LEAST_FACTOR * min(known):
         return ""
+    first, second = (one.interval for one in readings)
+    if first is not None and second is not None and not _are_apart(first, second):
+        return "; the intervals overlap"
     return f", about {numbers.roughly(max(known) / min(known))} times as much"
+
+
+def _are_apart(one: Interval, other: Interval) -> bool:
+    """Return whether two intervals do not overlap; one without bounds is its estimate."""
+    (low, high), (other_low, other_high) = (
+        (each.estimate, each.estimate) if each.low is None or each.high is None else (each.low, each.high)
+        for each in (one, other)
+    )
+    return high < other_low or other_high < low
 
 
 def _write(reading: Reading) -> str:

@@ -7,9 +7,10 @@ compiling, else points. A suite may declare another one; where that has nothing 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from jaxmeter.harness.metrics.metric import Unit
-from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.traced import is_slowed_down
 from jaxmeter.harness.record import Answer
 
@@ -17,10 +18,10 @@ from .. import numbers
 from ..compare.findings import Here, JudgedReport
 from ..text import counted, shorten
 from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, is_known, rank_answer, write_answer
-from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points
+from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points, describe_rows
 from .figures.growth import draw_growth
-from .figures.ledger import draw_ledgers, find_largest, list_traced
-from .figures.marks import find_hue, name_workload
+from .figures.ledger import draw_ledgers, find_largest, find_shares, list_traced
+from .figures.marks import find_hue, name_apart, name_workload
 from .figures.memory import SHARE, draw_shares
 from .figures.speed import compare_jit, compare_variants, list_jit_speedups
 from .figures.stages import draw_stages
@@ -74,7 +75,7 @@ def make_reports_card(found: Sequence[JudgedReport]) -> Card | None:
     rows = [row for one in found if (row := _make_report_row(one)) is not None]
     if not rows:
         return None
-    alt = "; ".join(row.marks[-1].says for row in rows)
+    alt = describe_rows(row.marks[-1].says for row in rows)
     figure = Points(
         alt,
         Axis("times as long, log", Unit.RATIO, is_log=True),
@@ -88,7 +89,7 @@ def make_reports_card(found: Sequence[JudgedReport]) -> Card | None:
 def _make_report_row(one: JudgedReport) -> PointRow | None:
     if one.ours is None:
         return None
-    is_clear = one.here not in (Here.NOT_HERE, Here.UNTOLD)
+    is_clear = one.here not in (Here.NOT_HERE, Here.UNDECIDED)
     hue = Hue.INK if not is_clear else Hue.SLOWER if one.ours.estimate > 1 else Hue.FASTER
     number = " ".join(part for part in numbers.speedup_with_bounds(one.ours) if part != numbers.MISSING)
     name = shorten(one.case.partition("[")[0].replace("_", " "), LONGEST_TERM)
@@ -108,8 +109,8 @@ def _make_report_row(one: JudgedReport) -> PointRow | None:
 
 def make_jit_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card | None:
     """Return what jit is worth in the cases that stand for a suite; None where none was timed by eager code too."""
-    cases = [one for case in standing.values() for one in _find_same(case, told)]
-    figure = compare_jit(cases)
+    cases = [one for case in standing.values() for one in _find_answering(case, told)]
+    figure = compare_jit(cases, told)
     if figure is None:
         return None
     question = "Is jit worth it?"
@@ -129,29 +130,46 @@ def make_jit_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card | 
     left_out = len(found) - len(pairs)
     doubt = f"Without {counted(left_out, 'speedup')} of variants with a trap." if left_out else ""
     return Card(
-        "jit", question, (Phrase(f"jit is {words} as fast as eager code.", doubt=doubt),), figure, fragment_of(surest)
+        "jit", question, (Phrase(f"jit is {words} as fast as eager.", doubt=doubt),), figure, fragment_of(surest)
     )
 
 
 def make_time_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card | None:
     """Return where the time of traced steps goes, of the cases that stand for a suite; None without a capture."""
     ordered = sorted(standing.values(), key=rank_answer)
-    traced = list_traced([one for case in ordered for one in _find_same(case, told)])[:MOST_LEDGERS]
-    figure = draw_ledgers(traced)
+    traced = list_traced([one for case in ordered for one in _find_answering(case, told)])[:MOST_LEDGERS]
+    figure = draw_ledgers(traced, told)
     if figure is None:
         return None
     alike = [variant for variant in traced if not is_slowed_down(variant)]
     found = [(largest, variant) for variant in alike if (largest := find_largest(variant)) is not None]
     if not found:
-        phrase = Phrase("Traced steps are unlike timed ones: shares are of the traced steps.", tone=Tone.WARN)
-        return Card("time", "Where does the time go?", (phrase,), figure, fragment_of(traced[0].case))
+        variant = traced[0]
+        part, share = find_largest(variant) or ("", 0.0)
+        text = f"{name_workload(variant.case)}: {numbers.percent(share)} {part} of the traced step."
+        doubt = "Tracing slows the step down." if len(traced) == 1 else "Tracing slows these steps down."
+        phrase = Phrase(f"{text[:1].upper()}{text[1:]}", find_hue(variant.case.run), doubt=doubt)
+        return Card("time", "Where does the time go?", (phrase,), figure, fragment_of(variant.case))
     (part, share), variant = min(found, key=lambda one: (one[0][0] == "device", -one[0][1]))
-    text = f"{name_workload(variant.case)}: {numbers.percent(share)} {part}."
+    text = f"{name_workload(variant.case)}: {numbers.percent(share)} {part}.{_tell_loss(alike, variant, part)}"
     slowed = (
         f" {len(traced) - len(alike)} of {len(traced)} are slowed down by tracing." if len(alike) < len(traced) else ""
     )
     phrase = Phrase(f"{text[:1].upper()}{text[1:]}{slowed}", find_hue(variant.case.run))
-    return Card("time", "Where does the time go?", (phrase,), figure, fragment_of(variant.case))
+    captured = {find_hue(one.case.run) for one in traced}
+    others = dict.fromkeys(hue for case in told if (hue := find_hue(case.run)) not in captured)
+    without = (Phrase("No capture was read.", hue, Tone.MUTED) for hue in others)
+    return Card("time", "Where does the time go?", (phrase, *without), figure, fragment_of(variant.case))
+
+
+def _tell_loss(traced: Sequence[Variant], told: Variant, largest: str) -> str:
+    """Return ` Largest loss: 25 % dispatch, training habits.` where the sentence so far tells of a busy device."""
+    if largest != "device":
+        return ""
+    losses = [(share, part, one) for one in traced for part, share in find_shares(one).items() if part != "device"]
+    share, part, variant = max(losses, key=lambda loss: loss[0])
+    where = "" if variant is told else f", {name_workload(variant.case)}"
+    return f" Largest loss: {numbers.percent(share)} {part}{where}."
 
 
 def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[Case]) -> Figure | None:
@@ -165,7 +183,7 @@ def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[C
     focus = () if answer is None else answer.variants
     wanted = "" if answer is None else answer.figure
     shown = [one for case in cases for one in case.shown]
-    if wanted == "ledger" and (figure := draw_ledgers(shown, of_one_case=True)) is not None:
+    if wanted == "ledger" and (figure := draw_ledgers(shown)) is not None:
         return figure
     if not is_known(metric):
         return None
@@ -180,18 +198,26 @@ def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[C
 
 
 def _make_card(suite: str, case: Case, told: Sequence[Case]) -> Card:
-    cases = _find_same(case, told)
+    cases = _find_answering(case, told)
     answer = choose_answer(case)
     question = case.planned.question or case.planned.description if answer is None else answer.question
     return Card(
         id=shorten(suite, LONGEST_SUITE),
         question=shorten(question or f"{suite[:1].upper()}{suite[1:].replace('_', ' ')}", LONGEST_QUESTION),
-        phrases=tuple(map(write_answer, cases)),
+        phrases=tuple(_write_phrase(one, cases) for one in cases),
         figure=choose_figure(answer, cases, told),
         target=fragment_of(case),
         rank=rank_answer(case),
         is_asked=case.planned.answer is not None,
     )
+
+
+def _write_phrase(case: Case, cases: Sequence[Case]) -> Phrase:
+    """Return what answers the question by one case; with its params where another device has others."""
+    phrase = write_answer(case)
+    if len({one.planned.name for one in cases}) == 1:
+        return phrase
+    return replace(phrase, text=f"{phrase.text.removesuffix('.')}; {name_apart(case, cases)}.")
 
 
 def _make_memory_card(told: Sequence[Case]) -> list[Card]:
@@ -202,7 +228,7 @@ def _make_memory_card(told: Sequence[Case]) -> list[Card]:
     share = numbers.percent(largest.marks[0].estimate.value)
     beyond = sum((one.read(SHARE).estimate or 0.0) > 1 for case in told for one in case.shown)
     fits = f" {counted(beyond, 'variant')} without room." if beyond else " All fit."
-    text = f"Largest plan: {largest.label}, {largest.note}, {share} of the device.{fits}"
+    text = f"Largest plan: {largest.label}, {share} of JAX's memory.{fits}"
     phrase = Phrase(text, tone=Tone.BAD if beyond else Tone.PLAIN)
     return [Card("memory", "How much memory, does it fit?", (phrase,), figure, rank=MEMORY_RANK)]
 
@@ -211,6 +237,25 @@ def _find_same(case: Case, told: Sequence[Case]) -> list[Case]:
     """Return the case on each machine that ran it."""
     fragment = fragment_of(case)
     return [one for one in told if fragment_of(one) == fragment]
+
+
+def _find_answering(case: Case, told: Sequence[Case]) -> list[Case]:
+    """Return the case on each machine that ran it, and of each other machine what answers the same question there."""
+    found = {_place(one): one for one in _find_same(case, told)}
+    for one in told:
+        if _name_answer(one) is not None and _name_answer(one) == _name_answer(case):
+            found.setdefault(_place(one), one)
+    return list(found.values())
+
+
+def _name_answer(case: Case) -> tuple[str, str, str, tuple[str, ...]] | None:
+    """Return what answers a question: another version of a suite may ask the same in other words."""
+    planned, answer = case.planned, case.planned.answer
+    return None if answer is None else (planned.suite, planned.workload, answer.metric, answer.variants)
+
+
+def _place(case: Case) -> tuple[str, str]:
+    return case.run.manifest.machine, case.run.where
 
 
 def _find_sweep(case: Case, told: Sequence[Case]) -> Sweep | None:

@@ -53,7 +53,7 @@ def make_case_figures(
     """
     variants = [variant for case in cases for variant in case.shown]
     traced = [variant for variant in variants if find_trace(variant) is not None]
-    traced.sort(key=lambda one: one.planned.mode != "jit")
+    leading = sorted(traced, key=lambda one: one.planned.mode != "jit")
     found = (
         Card(
             "speed",
@@ -62,9 +62,9 @@ def make_case_figures(
             compare_variants(cases, with_dots=True),
             others=tuple(_list_others(cases)),
         ),
-        Card("time", "Where does the time go?", tuple(_describe_times(traced)), draw_ledgers(traced, of_one_case=True)),
+        Card("time", "Where does the time go?", tuple(_describe_times(leading)), draw_ledgers(traced)),
         Card("first", "What does the first call cost?", (), draw_stages(variants[:MOST_STAGES], of_one_case=True)),
-        *(_make_operations_card(variant) for variant in traced[:1]),
+        *(_make_operations_card(variant) for variant in leading[:1]),
         Card("memory", "How much memory?", tuple(_describe_memory(cases)), draw_memory(cases)),
         *_list_growth(cases, sweeps),
         Card("history", "How was it in earlier runs?", tuple(_describe_steps(steps)), draw_history(earlier)),
@@ -80,14 +80,14 @@ def write_case_heading(cases: Sequence[Case]) -> str:
         variant = find_headline(case, case.planned.answer)
         reading = None if variant is None else variant.read(TIME)
         if reading is not None and reading.interval is not None:
-            told.append(f"{numbers.time(reading.estimate)} on {case.run.where.upper()}")
+            told.append(f"{write_reading(reading)[0]} on {case.run.where.upper()}")
     return f"{name}: {', '.join(told)}" if told else name
 
 
 def _list_others(cases: Sequence[Case]) -> Iterator[tuple[str, Figure]]:
-    """Yield the speed by normalised times and by throughput, with the name of each quantity."""
+    """Yield the speed by normalised times and by throughput, with the name of each quantity; only times have dots."""
     for metric in (NORMALISED, THROUGHPUT):
-        figure = compare_variants(cases, metric, with_dots=True)
+        figure = compare_variants(cases, metric)
         if figure is not None:
             yield METRICS[metric].title, figure
 
@@ -109,12 +109,13 @@ def _describe_times(traced: Sequence[Variant]) -> Iterator[Phrase]:
 
 
 def _describe_steps(steps: Sequence[tuple[str, Change]]) -> Iterator[Phrase]:
-    """Yield `0.7.1: 23× [22, 23]; 0.7.2: 0.040× [0.034, 0.046]`: the largest changes, in their order."""
+    """Yield `0.7.1: 23× [22, 23] as long; 0.7.2: −96 % [−97, −95]`: the largest changes, in their order."""
     largest = sorted(range(len(steps)), key=lambda place: -_size(steps[place][1]))[:MOST_STEPS]
     several = len({one.variant for _, one in steps}) > 1
     told = []
     for name, one in (steps[place] for place in sorted(largest)):
         number = " ".join(part for part in write_effect(one) if part not in ("", numbers.MISSING))
+        number = f"{number} as long" if "×" in number else number
         told.append(f"{name}{f' {shorten(one.variant, LONGEST_TERM)}' if several else ''}: {number}")
     if told:
         more = f"; and {counted(len(steps) - len(told), 'smaller change')}" if len(steps) > len(told) else ""

@@ -31,7 +31,7 @@ from .sweeps import Sweep
 NOTES = "Notes"
 """The heading of a column of words, for which a table of numbers has no room."""
 
-NOT_DRAWN = "A page with so many cases draws the figures of suites only."
+NOT_DRAWN = "A page with so many cases leaves out the figures, programs and buffers of each case."
 
 
 def make_case_view(
@@ -48,7 +48,7 @@ def make_case_view(
       cases: The case on each machine that ran it, as the newest run there has it; at least one.
       earlier: By machine, the case in all runs, the newest first.
       sweeps: Those of its suite.
-      is_drawn: Whether it has figures; a very large page has those of suites alone.
+      is_drawn: Whether it has figures and folded tables; a very large page has those of suites alone.
     """
     planned = cases[0].planned
     sections = (
@@ -74,7 +74,7 @@ def make_case_view(
             for case in cases
             for variant in case.shown
         ),
-        sections=tuple(map(_tidy, filter(None, sections))),
+        sections=tuple(_tidy(section, is_drawn=is_drawn) for section in sections if section),
         claims=sum(len(case.planned.published) for case in cases),
         files=list_files(cases),
     )
@@ -85,15 +85,15 @@ def _write_change(comparisons: Comparisons, case: Case, variant: str) -> str:
     return "" if worst is None or not worst.variant else write_flag(worst)
 
 
-def _tidy(section: Section) -> Section:
-    """The section without the columns in which this case has nothing; what was noted stands below the numbers."""
-    return replace(section, parts=tuple(map(_tidy_part, section.parts)))
+def _tidy(section: Section, *, is_drawn: bool) -> Section:
+    """Return the section without columns that are empty in this case, and with notes below the numbers."""
+    return replace(section, parts=tuple(_tidy_part(part, is_drawn=is_drawn) for part in section.parts))
 
 
-def _tidy_part(part: Part) -> Part:
+def _tidy_part(part: Part, *, is_drawn: bool) -> Part:
     tables: list[Table] = []
     notes: list[str] = []
-    for table in part.tables:
+    for table in (one for one in part.tables if is_drawn or not one.fold):
         narrow, own = _take_notes(drop_empty_columns(table))
         tables.append(narrow)
         notes += own

@@ -12,12 +12,12 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Status
 
 from .. import numbers
-from ..write import write, write_range, write_reading
+from ..write import write, write_reading
 from .cases import label_case
 from .doubts import find_doubts
 from .page_model import Cell, Column, Group, Row, Table
 from .tone import Tone
-from .trust import WIDE, is_vague, is_vague_range
+from .trust import WIDE, is_vague
 
 _TONES = {
     Status.OK: Tone.PLAIN,
@@ -57,26 +57,18 @@ def make_interval_cell(reading: Reading) -> Cell:
 
 
 def make_time_cells(variant: Variant) -> tuple[Cell, Cell]:
-    """The time above the range of its processes, and normalised above its bounds.
-
-    Without a reference speed, the time itself has the bounds.
-    """
-    raw, fair = variant.read("execution_s"), variant.read("normalised_s")
-    if fair.interval is None:
-        alone = _mark_doubt(variant, raw, write_reading(raw), wide=is_vague(raw.interval))
-        return alone, Cell(numbers.MISSING, tone=Tone.MUTED)
-    return (
-        _mark_doubt(variant, raw, write_range(raw), wide=is_vague_range(raw.known)),
-        _mark_doubt(variant, fair, write_reading(fair), wide=is_vague(fair.interval)),
-    )
+    """Return the time and the normalised time, each above its bounds."""
+    raw, normalised = variant.read("execution_s"), variant.read("normalised_s")
+    missing = Cell(numbers.MISSING, tone=Tone.MUTED)
+    return _mark_doubt(variant, raw), missing if normalised.interval is None else _mark_doubt(variant, normalised)
 
 
-def _mark_doubt(variant: Variant, reading: Reading, texts: tuple[str, str], *, wide: bool) -> Cell:
-    """The number, marked where there is a doubt, above its bounds and a word where these are far apart."""
-    text, bounds = texts
+def _mark_doubt(variant: Variant, reading: Reading) -> Cell:
+    """Return the number, marked where there is a doubt, above its bounds and a word where these are far apart."""
+    text, bounds = write_reading(reading)
     if reading.interval is None:
         return Cell(text)
-    detail = f"{bounds} {WIDE}" if wide else bounds
+    detail = f"{bounds} {WIDE}" if is_vague(reading.interval) else bounds
     return Cell(f"! {text}", detail, Tone.WARN) if find_doubts(variant, reading) else Cell(text, detail)
 
 
@@ -123,7 +115,7 @@ def _is_empty(cell: Cell) -> bool:
     return cell.text in ("", numbers.MISSING) and not (cell.detail or cell.fold)
 
 
-def name_level(runs: Sequence[Run]) -> str:
+def name_level(runs: Sequence[Run], interval: str = "interval") -> str:
     """`99 % interval`; without the level where runs differ in it."""
     levels = {run.level for run in runs}
-    return f"{numbers.percent(levels.pop())} interval" if len(levels) == 1 else "interval"
+    return f"{numbers.percent(levels.pop())} {interval}" if len(levels) == 1 else interval

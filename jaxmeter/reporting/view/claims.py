@@ -55,7 +55,7 @@ class Judged:
     where: str
     theirs: float | None
     ours: Interval | None = None
-    verdict: Verdict = Verdict.UNTOLD
+    verdict: Verdict = Verdict.UNDECIDED
     reason: str = ""
     exact: bool = False
 
@@ -72,7 +72,7 @@ def judge_claims(cases: Sequence[Case]) -> Iterator[Judged]:
     for one in _compare_claims(cases):
         why = one.claim.undecided
         if why:
-            yield replace(one, verdict=Verdict.UNTOLD, reason=why if one.ours else one.reason)
+            yield replace(one, verdict=Verdict.UNDECIDED, reason=why if one.ours else one.reason)
         else:
             yield replace(one, reason="; ".join(filter(None, (one.reason, _tell_devices(one)))))
 
@@ -81,7 +81,7 @@ def _tell_devices(one: Judged) -> str:
     """`theirs on a gpu, ours on a cpu`: of times that were told, of two kinds of device."""
     theirs, ours = one.claim.backend, one.run.where
     timed = any((metric := find_metric(figure)) and metric.unit is Unit.SECONDS for figure in one.claim.figures)
-    if one.verdict is Verdict.UNTOLD or not timed or not theirs or theirs == ours:
+    if one.verdict is Verdict.UNDECIDED or not timed or not theirs or theirs == ours:
         return ""
     return f"theirs on a {theirs}, ours on a {ours}"
 
@@ -131,7 +131,7 @@ def _compare_ratio(case: Case, claim: Published) -> Judged:
     theirs = _divide_theirs(claim)
     ours, reason = _divide_ours(case, claim)
     exact = all(reading is not None and reading.exact for reading in _read_figures(case, claim))
-    judgement = Judgement(Verdict.UNTOLD)
+    judgement = Judgement(Verdict.UNDECIDED)
     if theirs is None:
         reason = "their figures have no ratio"
     elif ours is not None and not reason:

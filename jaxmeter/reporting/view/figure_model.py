@@ -6,6 +6,7 @@ number over a size, `Stacks` what something is made of, `Forest` confirmed chang
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -279,3 +280,13 @@ class Roofline:
 
 
 Figure = Points | Curves | Stacks | Forest | Roofline
+
+ROWS_DESCRIBED = 4
+"""Of a figure, in the words for who cannot see it."""
+
+
+def describe_rows(rows: Iterable[str]) -> str:
+    """Return what a figure's first rows say, and how many more there are: the arrow keys read each mark."""
+    every = list(rows)
+    more = len(every) - ROWS_DESCRIBED
+    return "; ".join([*every[:ROWS_DESCRIBED], *([f"{more} more"] if more > 0 else [])])

@@ -34,8 +34,8 @@ LONGEST_TRUST = 600
 """Of what the self-test found, with a name of the machine that may be long."""
 
 CONTENDED = (
-    ": do not rely on a time marked !; a speedup without ! is valid, since both of its variants met the same "
-    "interference"
+    ": do not use their times, which are hollow or marked !; a speedup without ! is valid, since both of its variants "
+    "met the same interference"
 )
 
 
@@ -221,9 +221,13 @@ def _troubles(cases: Sequence[Case]) -> str:
 def _some(variants: Sequence[Variant], what: str, so: str = "") -> str:
     if not variants:
         return ""
-    names = "; ".join(name_variant(variant) for variant in variants[:NAMED_AT_MOST])
+    cases: dict[tuple[str, str], list[str]] = {}
+    for variant in variants[:NAMED_AT_MOST]:
+        case = shorten(variant.case.planned.name, LONGEST_NAME)
+        cases.setdefault((case, variant.case.run.label), []).append(shorten(variant.planned.name, LONGEST_NAME))
+    names = "; ".join(f"{case} · {', '.join(own)} · {label}" for (case, label), own in cases.items())
     more = f"; and {len(variants) - NAMED_AT_MOST} more" if len(variants) > NAMED_AT_MOST else ""
-    return f"{counted(len(variants), 'variant')} {what} ({names}{more}){so}"
+    return f"{counted(len(variants), 'variant')} {what}{so} ({names}{more})"
 
 
 def _versions(runs: Sequence[Run]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
@@ -21,7 +21,7 @@ from .cells import find_speedup_tone
 from .changes import write_flag
 from .comparisons import Comparisons
 from .doubts import find_doubts
-from .keys import fragment_of
+from .keys import fragment_of, make_fragment
 from .machines import MachineRuns
 from .page_model import Cell, Column, Group, Row, Table
 from .runs import name_device
@@ -65,7 +65,7 @@ def make_matrix(
     ]
     columns = (
         Column("Suite", "its case"),
-        *(Column(machine.newest.label, _where(machine.newest)) for machine in shown),
+        *_list_columns([machine.newest for machine in shown]),
     )
     left_out = [
         f"{counted(len(machines) - len(shown), 'device')}" if len(machines) > len(shown) else "",
@@ -86,12 +86,20 @@ def _find(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case |
 
 
 def _choose(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case | None:
-    """Return the case of a machine's cell: where a call takes long to return there, the one with the largest cost."""
+    """Return the case of a machine's cell; None where it ran none of the workload.
+
+    Where a call takes long to return there, or the standing case was not run, it is the one with the largest cost.
+    """
     same = _find(standing, machine, cases)
-    if same is None or not _is_late(same):
+    if same is not None and not _is_late(same):
         return same
-    own = [one for one in cases if machine.has(one.run) and one.planned.workload == standing.planned.workload]
-    return max((one for one in own if _find_cost(one) > _find_cost(same)), key=_find_cost, default=same)
+    own = [one for one in cases if machine.has(one.run) and _name_workload(one) == _name_workload(standing)]
+    larger = (one for one in own if same is None or _find_cost(one) > _find_cost(same))
+    return max(larger, key=_find_cost, default=same)
+
+
+def _name_workload(case: Case) -> tuple[str, str]:
+    return case.planned.suite, case.planned.workload
 
 
 def _is_late(case: Case) -> bool:
@@ -115,7 +123,7 @@ def _find_cost(case: Case) -> float:
 
 def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], comparisons: Comparisons) -> Row:
     name = shorten(standing.planned.name, LONGEST_LABEL)
-    first = Cell(shorten(suite, LONGEST_LABEL), name, target=fragment_of(standing))
+    first = Cell(shorten(suite, LONGEST_LABEL), name, target=make_fragment("suite", suite))
     cells = (
         Cell("not run", tone=Tone.MUTED)
         if case is None
@@ -141,17 +149,20 @@ def _mark_change(cell: Cell, case: Case, comparisons: Comparisons) -> Cell:
     return replace(cell, detail=f"{cell.detail} · ! {who}{write_flag(worst)}")
 
 
-def _where(run: Run) -> str:
-    """Device and run id, without what the label says already."""
-    told = run.label.split(" · ")
-    names = (shorten(name, LONGEST_LABEL) for name in (name_device(run), run.name) if name not in told)
-    return " · ".join(names)
+def _list_columns(runs: Sequence[Run]) -> Iterator[Column]:
+    """Yield a column for each device, by its name; where names are equal, by what labels of runs differ in."""
+    names = [shorten(name_device(run), LONGEST_LABEL) for run in runs]
+    for run, name in zip(runs, names, strict=True):
+        sign = run.label.partition(" ")[0]
+        yield Column(
+            f"{sign} {name}" if names.count(name) == 1 else run.label, run.name if run.name not in run.label else ""
+        )
 
 
 def _list_not_run(machine: MachineRuns, suites: Sequence[tuple[str, Case]], cases: Sequence[Case]) -> str:
-    """`■ gpu did not run the case of cnn, mlp.`; empty where it ran all."""
-    lacking = ", ".join(suite for suite, case in suites if _find(case, machine, cases) is None)
-    return f"{machine.newest.label} did not run the case of {shorten(lacking, LONGEST_LIST)}." if lacking else ""
+    """`■ gpu did not run cnn, mlp.`; empty where it ran all."""
+    lacking = ", ".join(suite for suite, case in suites if _choose(case, machine, cases) is None)
+    return f"{machine.newest.label} did not run {shorten(lacking, LONGEST_LIST)}." if lacking else ""
 
 
 def _make_cell(case: Case, standing: Case) -> Cell:

@@ -17,7 +17,7 @@ from .cards import make_cards, make_jit_card, make_reports_card, make_time_card,
 from .cells import name_level
 from .changes import write_effect
 from .comparisons import Comparisons
-from .figure_model import Axis, Estimate, Forest, ForestRow, Hue, Mark
+from .figure_model import Axis, Estimate, Forest, ForestRow, Hue, Mark, describe_rows
 from .figures.marks import TIME, find_hue
 from .figures.roofline import draw_roofline
 from .machines import MachineRuns
@@ -62,7 +62,7 @@ def make_overview(
     return Overview(
         heading=_write_heading(machines),
         devices=tuple(_describe_device(machine, told) for machine in machines[:MOST_DEVICES]),
-        note=f"[a, b]: {name_level([run for machine in machines for run in machine.runs])} across processes",
+        note=f"[a, b]: {name_level([run for one in machines for run in one.runs], 'confidence interval')}",
         changed=_make_changed_card(comparisons),
         trust=tuple(_list_trust(machines, told, comparisons, warnings)),
         jit=make_jit_card(standing, told),
@@ -148,12 +148,12 @@ def _describe_changes(machine: MachineRuns, changes: Changes) -> Phrase:
     suspected = sum(one.finding in (Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER) for one in changes.times)
     since = _name_sides(machine, changes)
     how = next((one.condition for one in changes.times if one.condition), "")
-    of = f"of {counted(len(changes.times), 'time')}{f' {how}' if how else ''}"
+    of = f"of {counted(len(changes.times), 'compared time')}{f', {how}' if how else ''}"
     also = f", {suspected} suspected" if suspected else ""
     if not slower and not faster:
         smallest = [one.smallest for one in changes.times if one.smallest is not None]
-        least = f" Smallest detectable: {numbers.percent(statistics.median(smallest))}." if smallest else ""
-        return Phrase(f"{since}: nothing confirmed {of}{also}.{least}", hue)
+        least = f" Smallest detectable difference: {numbers.percent(statistics.median(smallest))}." if smallest else ""
+        return Phrase(f"{since}: no confirmed change {of}{also}.{least}", hue)
     counts = ", ".join(f"{number} {word}" for number, word in ((slower, "slower"), (faster, "faster")) if number)
     return Phrase(f"{since}: {counts} {of}{also}.", hue, Tone.WORSE if slower else Tone.GOOD)
 
@@ -173,7 +173,7 @@ def _draw_forest(found: Sequence[Change]) -> Forest | None:
     rows = tuple(_make_row(one, names[one.suite, one.case, one.variant]) for one in shown)
     if not rows:
         return None
-    alt = "Confirmed changes of times. " + "; ".join(row.mark.says for row in rows)
+    alt = "Confirmed changes of times. " + describe_rows(row.mark.says for row in rows)
     return Forest(alt, Axis("change of the time, log", Unit.RATIO, is_log=True), rows)
 
 
@@ -203,7 +203,7 @@ def _list_trust(
         if (smallest := [one.smallest for one in found.times if one.smallest is not None])
     ]
     if changes:
-        yield TrustFact("Smallest detectable change", tuple(changes), "method")
+        yield TrustFact("Smallest detectable difference of changes, median", tuple(changes), "method")
     own = [(machine, [case for case in told if machine.has(case.run)]) for machine in machines[:MOST_DEVICES]]
     speedups = [
         Phrase(numbers.percent(statistics.median(smallest)), find_hue(machine.newest))
@@ -211,7 +211,8 @@ def _list_trust(
         if (smallest := list(list_smallest(variant for case in cases for variant in case.shown)))
     ]
     if speedups:
-        yield TrustFact("Smallest detectable speedup", tuple(speedups), "method")
+        which = " of speedups" if changes else ""
+        yield TrustFact(f"Smallest detectable difference{which}, median", tuple(speedups), "method")
     yield TrustFact(
         "A/A test",
         tuple(

@@ -225,12 +225,15 @@ class ReleasesView:
 
     Args:
       answer: How many changes are confirmed.
+      how_to_read: The table.
       table: A row for each variant that changed, a column for each run.
       cards: The time in each run of the cases that changed most.
     """
 
+    short: str
     question: str
     answer: str
+    how_to_read: str
     table: Table
     note: str
     cards: tuple[Card, ...]

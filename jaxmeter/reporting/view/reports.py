@@ -14,7 +14,7 @@ from .names import LONGEST_NAME
 from .page_model import Cell, Column, Group, Row, Table
 from .tone import Tone
 
-TONES = {Here.REPRODUCED: Tone.GOOD, Here.OPPOSITE: Tone.WARN, Here.NOT_HERE: Tone.MUTED, Here.UNTOLD: Tone.MUTED}
+TONES = {Here.REPRODUCED: Tone.GOOD, Here.OPPOSITE: Tone.WARN, Here.NOT_HERE: Tone.MUTED, Here.UNDECIDED: Tone.MUTED}
 
 CAPTION = (
     "Reports between the releases of both runs. Factors are times as long with the later run's release. Reproduced: "

@@ -9,14 +9,14 @@ from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.record import Status
 
 from .. import numbers
-from ..write import write, write_range, write_reading
+from ..write import write, write_reading
 from .cells import find_speedup_tone, find_tone
 from .doubts import CONTENDED, find_doubts
 from .page_model import Result, Value
 from .tone import Tone
-from .trust import WIDE, is_vague, is_vague_range
+from .trust import WIDE, is_vague
 
-TIME, FAIR, SPEEDUP, FIRST = "execution_s", "normalised_s", "speedup", "first_result_s"
+TIME, SPEEDUP, FIRST = "execution_s", "speedup", "first_result_s"
 PLANNED, CALLED = "planned_peak_bytes", "measured_peak_bytes"
 
 
@@ -47,15 +47,13 @@ def _name_doubts(variant: Variant) -> str:
 
 
 def _time(variant: Variant) -> Value:
-    """The time with the range of its processes where another has its interval; a variant without one says why."""
+    """Return the time; a variant without one says why."""
     time = variant.read(TIME)
     if time.interval is None:
         shown = variant.status is not Status.OK
         return Value(variant.status.value if shown else numbers.MISSING, tone=find_tone(variant.status))
-    fair = variant.read(FAIR).interval is not None
-    text, bounds = write_range(time) if fair else write_reading(time)
-    wide = is_vague_range(time.known) if fair else is_vague(time.interval)
-    return _tell(time, text, bounds, wide=wide, doubts=find_doubts(variant, time))
+    text, bounds = write_reading(time)
+    return _tell(time, text, bounds, wide=is_vague(time.interval), doubts=find_doubts(variant, time))
 
 
 def _speedup(variant: Variant) -> Value:

@@ -26,7 +26,7 @@ def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:
     """Return each run once for each of its platforms, labelled, and with every text in it visible.
 
     A label is the platform, then the device, then the run's name, as far as needed to tell it from the others; with the
-    name come the environment variables by which the runs differ.
+    name come the environment variables by which the runs of a platform differ.
     """
     shown = [replace(run, record=visible_record(run.record)) for run in loaded]
     runs = [
@@ -38,15 +38,19 @@ def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:
     symbols = {where: SYMBOLS[min(index, len(SYMBOLS) - 1)] for index, where in enumerate(platforms)}
     short = [f"{symbols[run.where]} {run.where}" for run in runs]
     devices = [f"{label} · {name_device(run)}" for label, run in zip(short, runs, strict=True)]
-    variables = name_variables(*(run.environment for run in runs))
+    variables = {
+        label: iter(name_variables(*(run.environment for run, of in zip(runs, short, strict=True) if of == label)))
+        for label in short
+    }
     labels = []
     for index, run in enumerate(runs):
+        differing = next(variables[short[index]])
         if Counter(short)[short[index]] == 1:
             labels.append(short[index])
         elif Counter(devices)[devices[index]] == 1:
             labels.append(devices[index])
         else:
-            labels.append(" · ".join(filter(None, (short[index], run.name, variables[index]))))
+            labels.append(" · ".join(filter(None, (short[index], run.name, differing))))
     return tuple(_with_baselines(replace(run, label=label) for run, label in zip(runs, labels, strict=True)))
 
 

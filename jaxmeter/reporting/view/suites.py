@@ -21,7 +21,7 @@ MOST_ROWS, MOST_ROWS_IN_ALL = 200, 400
 """Of one suite's table, and of all of them together: a page must be quick to open without a script, too."""
 
 MOST_DRAWN = 1_000
-"""Cases of a page that draws each: their figures take some 3 kB a case."""
+"""Cases of a page that has figures and folded tables of each: they take some 4 kB a case."""
 
 COLUMNS = (
     Column("Variant"),
@@ -30,12 +30,12 @@ COLUMNS = (
     Column("First result", numeric=True),
     Column("Memory", numeric=True),
 )
-CAPTION = (
+HOW_TO_READ = (
     "Speedup: over the case's baseline variant, above 1× is faster. Time: of one call. First result: cold, tracing and "
-    "compiling included. Memory: the compiler's plan, or measured peak memory. [a, b]: interval; (a to b): its "
-    "processes. "
+    "compiling included. Memory: the compiler's plan, or measured peak memory. [a, b]: confidence interval. "
     "Green is faster, orange slower, grey not distinguished, amber (!) not to be relied on."
 )
+"""About the tables of all suites."""
 
 
 def make_suites(
@@ -80,10 +80,11 @@ def _make_suite(
         for fragment, own in by_case.items()
     ]
     standing = by_case.get(answer.target, [])
-    table, left_out = _make_table(views, answer.target, rows)
+    name = shorten(suite, LONGEST_SUITE)
+    table, left_out = _make_table(f"Results of {name}", views, answer.target, rows)
     return SuiteView(
         id=make_fragment("suite", suite),
-        name=shorten(suite, LONGEST_SUITE),
+        name=name,
         answer=answer,
         table=table,
         left_out=left_out,
@@ -93,7 +94,7 @@ def _make_suite(
     )
 
 
-def _make_table(views: Sequence[CaseView], first: str, rows: int) -> tuple[Table, int]:
+def _make_table(caption: str, views: Sequence[CaseView], first: str, rows: int) -> tuple[Table, int]:
     """The results of as many cases as fit, and how many are left out; the case that answers is always among them."""
     ordered = sorted(views, key=lambda view: view.id != first)
     kept: set[str] = set()
@@ -104,7 +105,7 @@ def _make_table(views: Sequence[CaseView], first: str, rows: int) -> tuple[Table
             left -= len(view.results)
     groups = tuple(_make_group(view) for view in views if view.id in kept)
     total = sum(len(view.results) for view in views)
-    return Table(CAPTION, COLUMNS, groups), total - sum(len(group.rows) for group in groups)
+    return Table(caption, COLUMNS, groups), total - sum(len(group.rows) for group in groups)
 
 
 def _make_group(view: CaseView) -> Group:

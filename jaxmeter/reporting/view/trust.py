@@ -28,16 +28,11 @@ def is_vague(interval: Interval | None) -> bool:
     return interval.high > VAGUE * max(interval.low, 0.0)
 
 
-def is_vague_range(values: Sequence[float]) -> bool:
-    """Whether the largest of several values is over twice the smallest."""
-    return len(values) > 1 and max(values) > VAGUE * max(min(values), 0.0)
-
-
 def describe_trust(cases: Sequence[Case]) -> str:
-    """The smallest differences that one run's speedups tell, and how many of its times are contended.
+    """Return the smallest detectable differences of one run's speedups, and how many of its times are contended.
 
     Args:
-      cases: Of one place.
+      cases: Of one machine.
     """
     variants = [variant for case in cases for variant in case.shown]
     smallest = list(list_smallest(variants))
@@ -55,21 +50,19 @@ def _describe_smallest(smallest: Sequence[float]) -> str:
     if not smallest:
         return "No speedup has an interval"
     if len(smallest) == 1:
-        return f"{_write_difference(smallest[0])} shows in its one speedup"
+        return f"Smallest detectable difference of its one speedup: {_write_difference(smallest[0])}"
     tenths = statistics.quantiles(smallest, n=10, method="inclusive")
-    most = _write_difference(tenths[8]).replace("A difference", "one").replace("Only", "only")
-    return f"{_write_difference(tenths[4])} shows in half of {len(smallest)} speedups, {most} in nine of ten"
+    median, most = map(_write_difference, (tenths[4], tenths[8]))
+    return f"Smallest detectable difference of {len(smallest)} speedups: median {median}, 90th percentile {most}"
 
 
 def _write_difference(share: float) -> str:
-    """`A difference of 13 %`, `Only a factor of 15`."""
-    if share < 1:
-        return f"A difference of {numbers.percent(share)}"
-    return f"Only a factor of {numbers.speedup(1 + share).removesuffix('×')}"
+    """Return `13 %`, or `a factor of 15`."""
+    return numbers.percent(share) if share < 1 else f"a factor of {numbers.speedup(1 + share).removesuffix('×')}"
 
 
 def list_smallest(variants: Iterable[Variant]) -> Iterable[float]:
-    """Yield of each speedup the smallest difference that its interval for verdicts tells from none."""
+    """Yield the smallest detectable difference of each speedup: half the width of its interval for verdicts."""
     for variant in variants:
         speedup = variant.read("speedup")
         if not variant.is_baseline and (half := _find_half(speedup, variant)) is not None:

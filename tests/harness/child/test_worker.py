@@ -47,6 +47,7 @@ def test_by_jaxs_own_threshold_a_process_finds_what_one_before_it_has_left_in_a_
         platform=BACKENDS["cpu"],
         settings=samples.settings(),
         seed=0,
+        cores=None,
         cache=str(tmp_path / "cache"),
         inputs="",
         folder="",
@@ -57,3 +58,26 @@ def test_by_jaxs_own_threshold_a_process_finds_what_one_before_it_has_left_in_a_
 
     assert looks == found
     assert {path.name for path in tmp_path.iterdir()} <= {"cache"}
+
+
+def test_an_environment_in_lock_step_loads_nothing_that_other_processes_have_compiled(tmp_path):
+    """Today's environment would load what a check has compiled, and the earlier one would compile."""
+    message = Measure(
+        process=PlannedProcess(case="c", kind="timing", assignments={"timing": ("f:jit",)}, round=1),
+        case=samples.planned_case(),
+        platform=BACKENDS["cpu"],
+        settings=samples.settings(),
+        seed=0,
+        cores=1,
+        cache=str(tmp_path / "cache"),
+        inputs=str(tmp_path / "inputs"),
+        folder="",
+        result="",
+        arms=("before", "now"),
+    )
+
+    begins = [address.begin for address in worker._find_arms(message).values()]
+
+    assert len({one.cache for one in begins} | {message.cache}) == 3
+    assert len({one.inputs for one in begins} | {message.inputs}) == 3
+    assert [(one.cores, one.core) for one in begins] == [(1, 1), (1, 1)]

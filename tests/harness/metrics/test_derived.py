@@ -150,6 +150,25 @@ def test_throughput_is_the_items_over_the_time_with_its_interval_and_in_the_unit
     assert rate.verdict_interval.low < rate.interval.low
 
 
+@pytest.mark.parametrize("metric", ["achieved_flops", "achieved_bandwidth", "algorithm_bandwidth", "bus_bandwidth"])
+def test_a_rate_has_the_interval_of_the_time_that_it_says_in_other_words(metric):
+    one = variants_of({"f:jit": timed((0.9, 1.0, 1.2))}, cost=COST)["f:jit"]
+    time, rate = one.read("execution_s"), one.read(metric)
+
+    for of_rate, of_time in ((rate.interval, time.interval), (rate.verdict_interval, time.verdict_interval)):
+        amount = of_rate.estimate * of_time.estimate
+        assert of_rate.low * of_time.high == pytest.approx(amount)
+        assert of_rate.high * of_time.low == pytest.approx(amount)
+
+
+@pytest.mark.parametrize("metric", ["flops_share", "bandwidth_share"])
+def test_a_share_of_a_peak_has_the_interval_of_its_time(metric):
+    time, share = FULL["f:jit"].read("execution_s"), FULL["f:jit"].read(metric)
+
+    assert share.interval.low * time.interval.high == pytest.approx(share.estimate * time.estimate)
+    assert share.interval.high * time.interval.low == pytest.approx(share.estimate * time.estimate)
+
+
 @pytest.mark.parametrize("items", [None, 0, -1, 10**400, 1e300])
 def test_missing_or_damaged_items_give_no_throughput_and_say_so(items):
     rate = variants_of({"f:jit": timed((1.0,))}, items=items)["f:jit"].read("items_per_s")
@@ -231,7 +250,9 @@ def test_a_contended_speedup_of_sides_that_keep_processors_busy_unlike_is_not_to
     assert bool(speedup.doubt) is not trusted
     assert doubt_ratio(found["f:jit"], found["g:jit"]) == doubt_ratio(found["g:jit"], found["f:jit"]) == speedup.doubt
     if busy == (1.9,):
-        assert speedup.doubt == "its sides keep 1.0 and 1.9 processors busy, and what disturbed them slowed them unlike"
+        assert (
+            speedup.doubt == "its variants keep 1.0 and 1.9 processors busy, and what disturbed them slowed them unlike"
+        )
 
 
 @pytest.mark.parametrize(("other", "words"), [("f:jit", TOO_FEW_PAIRS), ("h:jit", "")])

@@ -70,5 +70,5 @@ def test_a_confidence_that_no_interval_can_have_gives_no_bounds(confidence):
 
 @pytest.mark.parametrize("sides", [((), (1.0,)), ((1.0,), ())])
 def test_a_side_without_values_is_an_error(sides):
-    with pytest.raises(ValueError, match="at least one value on each side"):
+    with pytest.raises(ValueError, match="at least one value of each arm"):
         subtract_means(*sides)

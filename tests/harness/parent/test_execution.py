@@ -304,3 +304,14 @@ def test_a_stage_may_take_as_long_as_the_workload_says_else_as_the_run(measured,
     _, server = measured(settings(stage_limit_s=90.0), time_limit_s=own_s)
 
     assert set(server.limits_s) == {expected_s}
+
+
+@pytest.mark.parametrize(("arms", "on_timing"), [(None, None), (("before", "now"), 1)])
+def test_processes_on_fewer_cores_share_no_compiled_program_with_the_others(executed, arms, on_timing):
+    """XLA compiles for the number of cores, which the key of JAX's cache lacks."""
+    _, server = executed(settings("compilation", "timing", lock_step_cores=1, **ONCE), [case("a")], arms=arms)
+
+    cores = {one.process.kind: one.cores for one in server.messages}
+    caches = {one.process.kind: one.cache for one in server.messages}
+    assert (cores["compilation"], cores["timing"]) == (None, on_timing)
+    assert (caches["compilation"] == caches["timing"]) is (on_timing is None)

@@ -295,6 +295,7 @@ def test_a_process_that_meets_a_full_disk_is_no_result_and_its_words_are_told(se
                 platform=PLATFORMS["cpu"],
                 settings=settings,
                 seed=0,
+                cores=None,
                 cache=str(tmp_path / "cache"),
                 inputs=str(tmp_path / "inputs"),
                 folder=str(tmp_path / "case"),

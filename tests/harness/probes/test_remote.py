@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -23,6 +24,7 @@ from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.plan.turns import Begin, Ready
+from jaxmeter.harness.probes import timing
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.remote import Address, Arm, ArmError, meet
 from jaxmeter.harness.probes.timing import look
@@ -98,6 +100,7 @@ def address(server, suite: Path, tmp_path: Path):
         sources={one.name: one.source for one in case.variants},
         cache=str(tmp_path / "cache"),
         inputs=str(tmp_path / "inputs"),
+        cores=None,
         core=0,
     )
     return Address(server.reach(0), begin)
@@ -193,6 +196,23 @@ def test_inputs_that_are_others_there_are_todays_instead(make_context):
     found = look(("double:jit", "double:jit before", "double:eager before"), context)
 
     assert found.outcomes == {}
+
+
+@pytest.mark.parametrize(("made", "given"), [(("same", "same"), 0), (("same", "other"), 2), (("other", "other"), 2)])
+def test_all_environments_get_their_inputs_in_the_same_way(monkeypatch, made, given):
+    """Memory that one alone received could be other memory, which takes other times."""
+    monkeypatch.setattr(timing, "hash_arguments", lambda arguments: "same")
+    monkeypatch.setattr(timing, "pack_numbers", lambda arguments: b"numbers")
+    received = []
+
+    class Meeting(SimpleNamespace):
+        def give_inputs(self, numbers):
+            received.append(numbers)
+            self.inputs = "same"
+
+    timing._share_inputs([Meeting(inputs=one) for one in made], SimpleNamespace(arguments=()))
+
+    assert received == [b"numbers"] * given
 
 
 def test_a_process_says_which_inputs_it_has(address, make_context):

@@ -51,14 +51,14 @@ def test_a_report_is_judged_by_the_ratio_of_both_releases(ratio, factor, here):
 
 
 def test_a_ratio_without_certainty_tells_nothing():
-    assert verdicts(1.5, 2.0, processes=2) == [Here.UNTOLD]
+    assert verdicts(1.5, 2.0, processes=2) == [Here.UNDECIDED]
 
 
 def test_times_that_two_runs_stored_tell_nothing():
     before = plain(BEFORE, environment=released(OLD))
     (one,) = compare(before, reported(plain("after", 6e-3, environment=released(NEW)), REPORT)).reports
 
-    assert (one.here, one.ours) == (Here.UNTOLD, None)
+    assert (one.here, one.ours) == (Here.UNDECIDED, None)
     assert one.reason
 
 

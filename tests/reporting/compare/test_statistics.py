@@ -105,7 +105,7 @@ def test_no_confidence_is_an_interval_without_width():
 
 @pytest.mark.parametrize("sides", [((), (1.0,)), ((1.0,), ())])
 def test_a_side_without_processes_is_an_error(sides):
-    with pytest.raises(ValueError, match="at least one value on each side"):
+    with pytest.raises(ValueError, match="at least one value of each arm"):
         compare_unpaired(*sides)
 
 

@@ -20,7 +20,7 @@ from jaxmeter.reporting.compare.verdicts import (
     says_about_the_same,
 )
 
-SAME, OTHER, UNTOLD = Verdict.AS_PUBLISHED, Verdict.DIFFERS, Verdict.UNTOLD
+SAME, OTHER, UNDECIDED = Verdict.AS_PUBLISHED, Verdict.DIFFERS, Verdict.UNDECIDED
 EDGE = ABOUT_SAME
 
 
@@ -44,13 +44,13 @@ def interval(low, high):
         (6, 3.9, 8.9, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
         (6, 4.1, 9.1, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
         (6, 2.0, 20.0, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
-        (6, 0.5, 2.0, UNTOLD, Reason.INCLUDES_1),
-        (6, 1.0, 2.0, UNTOLD, Reason.INCLUDES_1),
-        (6, 0.5, 1.0, UNTOLD, Reason.INCLUDES_1),
-        (6, 0.9, 1.05, UNTOLD, Reason.INCLUDES_1),
-        (6, 0.95, 1.11, UNTOLD, Reason.INCLUDES_1),
-        (1.3, 0.95, 1.05, UNTOLD, Reason.INCLUDES_1),
-        (1.3, 1.01, 1.02, UNTOLD, Reason.TOO_SMALL),
+        (6, 0.5, 2.0, UNDECIDED, Reason.INCLUDES_1),
+        (6, 1.0, 2.0, UNDECIDED, Reason.INCLUDES_1),
+        (6, 0.5, 1.0, UNDECIDED, Reason.INCLUDES_1),
+        (6, 0.9, 1.05, UNDECIDED, Reason.INCLUDES_1),
+        (6, 0.95, 1.11, UNDECIDED, Reason.INCLUDES_1),
+        (1.3, 0.95, 1.05, UNDECIDED, Reason.INCLUDES_1),
+        (1.3, 1.01, 1.02, UNDECIDED, Reason.TOO_SMALL),
         (6, 1.001, 1.2, Verdict.SMALLER, Reason.NONE),
         (6, 1 / EDGE, EDGE, OTHER, Reason.NO_DIFFERENCE),
         (6, 1.01, 1.02, OTHER, Reason.NO_DIFFERENCE),
@@ -58,10 +58,10 @@ def interval(low, high):
         (1.05, 1 / EDGE, EDGE, SAME, Reason.DO_NOT_DIFFER),
         (1.05, 1.11, 1.2, OTHER, Reason.DIFFER),
         (1.05, 0.8, 0.9, OTHER, Reason.DIFFER),
-        (1.05, 1.0, 1.2, UNTOLD, Reason.NEAR_UNSURE),
-        (1.05, 0.8, 1.0, UNTOLD, Reason.NEAR_UNSURE),
-        (1.05, 1.1, 1.2, UNTOLD, Reason.NEAR_UNSURE),
-        (1.05, 0.8, 1 / EDGE, UNTOLD, Reason.NEAR_UNSURE),
+        (1.05, 1.0, 1.2, UNDECIDED, Reason.NEAR_UNSURE),
+        (1.05, 0.8, 1.0, UNDECIDED, Reason.NEAR_UNSURE),
+        (1.05, 1.1, 1.2, UNDECIDED, Reason.NEAR_UNSURE),
+        (1.05, 0.8, 1 / EDGE, UNDECIDED, Reason.NEAR_UNSURE),
     ],
 )
 def test_a_ratio_is_judged_by_where_the_whole_interval_lies_beside_1_and_beside_theirs(
@@ -88,14 +88,14 @@ def test_counts_that_are_the_same_in_all_processes_differ_by_however_little(thei
 def test_without_both_bounds_nothing_is_said(low, high):
     half = Interval(low, 2.5, high, 2)
 
-    assert judge_ratio(6, half, exact=True) == Judgement(UNTOLD, Reason.NO_INTERVAL)
-    assert judge_exponent(2, Scaling(half)) == Judgement(UNTOLD, Reason.NO_INTERVAL)
+    assert judge_ratio(6, half, exact=True) == Judgement(UNDECIDED, Reason.NO_INTERVAL)
+    assert judge_exponent(2, Scaling(half)) == Judgement(UNDECIDED, Reason.NO_INTERVAL)
 
 
 def test_an_exponent_that_is_bounded_at_the_lower_level_alone_could_be_any():
     shown = Interval(0.8, 1.2, 1.8, 5, Interval(None, 1.2, None, 5))
 
-    assert judge_exponent(2, Scaling(shown)) == Judgement(UNTOLD, Reason.ANY_EXPONENT)
+    assert judge_exponent(2, Scaling(shown)) == Judgement(UNDECIDED, Reason.ANY_EXPONENT)
 
 
 ratios = st.floats(1e-3, 1e3)
@@ -118,7 +118,7 @@ def test_turning_both_ratios_over_turns_no_verdict_over(theirs, one, other, exac
 def test_an_interval_on_both_sides_of_1_never_tells_a_direction(theirs, low, high, exact):
     assume(not says_about_the_same(theirs))
 
-    assert judge_ratio(theirs, interval(low, high), exact=exact).verdict in {UNTOLD, OTHER}
+    assert judge_ratio(theirs, interval(low, high), exact=exact).verdict in {UNDECIDED, OTHER}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_published_ratio_near_1_claims_no_difference(theirs, same):
         (2, (2.0, 2.0), Judgement(SAME)),
         (2, (3.0,), Judgement(OTHER)),
         (None, (3.0,), Judgement(OTHER)),
-        (2, (2.0, 3.0), Judgement(UNTOLD, Reason.UNLIKE_PROCESSES)),
+        (2, (2.0, 3.0), Judgement(UNDECIDED, Reason.UNLIKE_PROCESSES)),
     ],
 )
 def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgement):
@@ -149,13 +149,13 @@ def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgem
         (2, 1.9, 2.1, Judgement(SAME)),
         (2, 1.75, 2.25, Judgement(SAME)),
         (2, 2.1, 2.2, Judgement(SAME)),
-        (2, 1.74, 2.1, Judgement(UNTOLD, Reason.UNSURE)),
-        (2, 1.9, 2.26, Judgement(UNTOLD, Reason.UNSURE)),
-        (2, 1.4, 2.5, Judgement(UNTOLD, Reason.UNSURE)),
-        (2, 1.0, 1.75, Judgement(UNTOLD, Reason.UNSURE)),
+        (2, 1.74, 2.1, Judgement(UNDECIDED, Reason.UNSURE)),
+        (2, 1.9, 2.26, Judgement(UNDECIDED, Reason.UNSURE)),
+        (2, 1.4, 2.5, Judgement(UNDECIDED, Reason.UNSURE)),
+        (2, 1.0, 1.75, Judgement(UNDECIDED, Reason.UNSURE)),
         (2, 1.0, 1.74, Judgement(OTHER)),
         (2, 2.26, 9.0, Judgement(OTHER)),
-        (None, 1.9, 2.1, Judgement(UNTOLD, Reason.NO_NUMBER)),
+        (None, 1.9, 2.1, Judgement(UNDECIDED, Reason.NO_NUMBER)),
     ],
 )
 def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hold_nothing(theirs, low, high, judgement):
@@ -167,10 +167,10 @@ def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hol
     [
         (((1.9, 2.1), (1.8, 2.2)), Judgement(SAME)),
         (((1.0, 1.2), (0.5, 1.5)), Judgement(OTHER)),
-        (((1.0, 1.2), (1.9, 2.1)), Judgement(UNTOLD, Reason.UNSURE)),
-        (((1.0, 1.2), (2.8, 3.1)), Judgement(UNTOLD, Reason.UNSURE)),
-        (((1.9, 2.1), (1.5, 2.5)), Judgement(UNTOLD, Reason.UNSURE)),
-        ((), Judgement(UNTOLD, Reason.NO_INTERVAL)),
+        (((1.0, 1.2), (1.9, 2.1)), Judgement(UNDECIDED, Reason.UNSURE)),
+        (((1.0, 1.2), (2.8, 3.1)), Judgement(UNDECIDED, Reason.UNSURE)),
+        (((1.9, 2.1), (1.5, 2.5)), Judgement(UNDECIDED, Reason.UNSURE)),
+        ((), Judgement(UNDECIDED, Reason.NO_INTERVAL)),
     ],
 )
 def test_without_an_interval_the_exponents_between_all_sizes_decide(slopes, judgement):
@@ -182,10 +182,10 @@ def test_without_an_interval_the_exponents_between_all_sizes_decide(slopes, judg
 def test_exponents_between_sizes_decide_nothing_where_a_constant_may_have_bent_them():
     ours = Scaling(Interval(None, 0.6, None, 5), (interval(0.1, 0.2), interval(0.4, 0.6), *[interval(1.1, 1.7)] * 2))
 
-    assert judge_exponent(2, ours) == Judgement(UNTOLD, Reason.BESIDE_CONSTANT)
+    assert judge_exponent(2, ours) == Judgement(UNDECIDED, Reason.BESIDE_CONSTANT)
 
 
 def test_one_exponent_between_sizes_that_has_no_bounds_leaves_it_open():
     ours = Scaling(Interval(None, 2.0, None, 3), (interval(1.9, 2.1), Interval(None, 2.0, None, 1)))
 
-    assert judge_exponent(2, ours) == Judgement(UNTOLD, Reason.NO_INTERVAL)
+    assert judge_exponent(2, ours) == Judgement(UNDECIDED, Reason.NO_INTERVAL)

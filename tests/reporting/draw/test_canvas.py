@@ -66,11 +66,11 @@ def test_a_coordinate_that_is_no_number_is_an_error() -> None:
         Canvas(100, 40, "").line(0, 0, float("nan"), 1)
 
 
-def test_coordinates_are_rounded_to_a_tenth_of_a_pixel() -> None:
+def test_coordinates_are_rounded_to_half_a_pixel() -> None:
     canvas = Canvas(100, 40, "")
-    canvas.line(-0.01, 1.26, 10.0, 20)
+    canvas.line(-0.01, 1.26, 10.0, 20.24)
 
-    assert 'x1="0" y1="1.3" x2="10" y2="20"' in canvas.render()
+    assert 'x1="0" y1="1.5" x2="10" y2="20"' in canvas.render()
 
 
 def test_a_figure_has_classes_instead_of_colours_and_no_script() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -16,6 +17,7 @@ from jaxmeter.reporting.view.figure_model import (
     CurvePanel,
     CurvePoint,
     Curves,
+    Dot,
     Estimate,
     Figure,
     Fill,
@@ -98,6 +100,15 @@ def test_each_kind_of_device_has_a_shape(hue: Hue, kind: str) -> None:
     assert [shape.tag for shape in shapes(read(points(row(mark(1e-3, hue)))), "circle", "rect", "path")] == [kind]
 
 
+def test_with_several_devices_each_label_has_the_sign_and_the_colour_of_its_own() -> None:
+    both = read(points(row(mark(1e-3)), row(mark(2e-3, Hue.GPU))))
+    alone = read(points(row(mark(1e-3)), row(mark(2e-3))))
+
+    labels = [text for text in both.iter("text") if "label" in text.get("class", "").split()]
+    assert {text.text[:1] for text in labels if {"cpu", "gpu"} & set(text.get("class", "").split())} == {"●", "■"}
+    assert not any("●" in text for text in words(alone))
+
+
 def test_only_a_doubtful_number_is_hollow() -> None:
     root = read(points(row(mark(1e-3, is_doubtful=True)), row(mark(2e-3))))
 
@@ -111,10 +122,11 @@ def test_a_reference_is_a_bar() -> None:
 
 
 def test_each_process_is_a_dot_below_its_estimate() -> None:
-    circles = shapes(read(points(row(mark(1e-3, dots=(9e-4, 1.1e-3))))), "circle")
-    *dots, estimate = (float(circle.attrib["cy"]) for circle in circles)
+    dots, estimate = shapes(read(points(row(mark(1e-3, dots=(9e-4, 1.1e-3))))), "path", "circle")
 
-    assert dots == [estimate + 9, estimate + 9]
+    places = re.findall(r"M(\d+) (\d+)h0", dots.attrib["d"])
+    assert [float(y) for _, y in places] == [float(estimate.attrib["cy"]) + 9] * 2
+    assert float(places[0][0]) < float(estimate.attrib["cx"]) < float(places[1][0])
 
 
 def test_an_interval_without_a_bound_is_not_drawn() -> None:
@@ -221,7 +233,10 @@ def test_shares_that_add_up_to_a_little_more_than_1_end_at_100_percent() -> None
 
 
 def test_a_part_is_named_inside_only_where_its_name_fits() -> None:
-    assert words(read(stacks(0.9, 0.01, name="compile"))).count("compile") == 1
+    assert words(read(stacks(0.9, 0.8, name="compile"))).count("compile") == 2
+    # One inside, and one in the legend, which is there as the other part has no room.
+    assert words(read(stacks(0.9, 0.01, name="compile"))).count("compile") == 2
+    assert "compile" not in words(read(stacks(0.9, name="")))
 
 
 def test_parts_lie_one_after_the_other_with_a_gap_of_a_pixel() -> None:
@@ -251,3 +266,31 @@ def test_a_change_has_a_sign_and_a_word_in_addition_to_its_colour() -> None:
 @pytest.mark.parametrize("figure", [points(), curves(), Curves("", ()), Stacks("", SHARE, ()), Forest("", TIME, ())])
 def test_a_figure_without_data_is_an_empty_image(figure: Figure) -> None:
     assert shapes(read(figure), "circle", "rect", "path", "polyline") == []
+
+
+def test_a_roofline_names_each_workload_once_and_covers_no_dot() -> None:
+    dots = tuple(
+        Dot(10.0 ** (number / 4), mark(1e9), "selu" if number % 2 else f"case {number}") for number in range(9)
+    )
+    figure = replace(EXAMPLES["roofline"], dots=dots)
+    root = read(figure, 580)
+
+    assert words(root).count("selu") == 1
+    names = [place for text, place in list_texts(root) if text == "selu" or text.startswith("case")]
+    centres = [(float(one.attrib["cx"]), float(one.attrib["cy"])) for one in shapes(root, "circle")]
+    assert names
+    assert not [
+        (x, y) for x, y in centres for name in names if name.left < x < name.right and name.top < y < name.bottom
+    ]
+
+
+def test_why_a_curve_ends_is_written_only_where_there_is_room() -> None:
+    def name(ending: str, width: int) -> list[str]:
+        curves = tuple(
+            Curve(word, tuple(CurvePoint(size, mark(1e-3 * size)) for size in sizes), ending=end)
+            for word, sizes, end in (("loop", (10, 100), ending), ("scan", (10, 100, 1000), ""))
+        )
+        return words(read(Curves("", (CurvePanel(SIZE, TIME, curves),)), width))
+
+    assert "loop, too large" in name("too large", 430)
+    assert "loop" in name("too large for the memory of this device, so it was not run", 300)

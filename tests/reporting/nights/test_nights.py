@@ -242,7 +242,7 @@ def test_the_user_may_pin_a_run_by_its_id_a_url_or_a_folder(ask, live, out):
     live(replayed(1.0))
     third = begin(ask("third"), out, BEFORE).night
     for source in (f"{third.store}/{BEFORE}", str(out / BEFORE)):
-        pinned = begin(ask("next"), out, source, anew=True).night.beside[1]
+        pinned = begin(ask("next"), out, source, restart=True).night.beside[1]
         assert (pinned.role, pinned.run, pinned.source) == ("pinned", BEFORE, source)
 
 

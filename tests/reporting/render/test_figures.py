@@ -214,7 +214,7 @@ def test_a_doubtful_mark_is_hollow() -> None:
 
     assert sure.get_markerfacecolor() == COLOURS["cpu"][0]
     assert doubtful.get_markerfacecolor() == PANEL[0]
-    assert "hollow: do not rely on it" in read_texts(figure)
+    assert "hollow: unreliable" in read_texts(figure)
 
 
 def test_a_reference_is_a_bar_with_a_name_of_its_own() -> None:

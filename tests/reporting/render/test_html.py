@@ -1,7 +1,5 @@
 import base64
-import gzip
 import hashlib
-import json
 import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
@@ -10,6 +8,7 @@ import msgspec
 import pytest
 
 from jaxmeter.reporting.render import html
+from jaxmeter.reporting.render.pack import unpack
 from jaxmeter.reporting.text import visible
 from tests import samples
 from tests.reporting.views import page_of
@@ -48,12 +47,12 @@ def rendered(name: str) -> str:
 def unpacked(page: str, name: str) -> list:
     """The data that the page keeps in its scripts of this name."""
     found = re.findall(f'<script type="text/plain" id="{name}">(.*?)</script>', page)
-    return [json.loads(gzip.decompress(base64.b64decode(one))) for one in found]
+    return [unpack(one) for one in found]
 
 
 def list_pieces(page: str) -> list[str]:
     """The HTML of all that the page unpacks."""
-    return [text for chunk in unpacked(page, r"chunk-\d+") for texts in chunk["kinds"].values() for text in texts]
+    return [text for chunk in unpacked(page, r"chunk-\d+") for text in chunk.values()]
 
 
 def everything(page: str) -> list[tuple[str, dict[str, str | None]]]:
@@ -148,9 +147,8 @@ def test_hostile_names_are_text_in_a_figure_too():
         pairs.append((planned, samples.record(planned, times)))
 
     page = html.render(page_of(samples.run(*pairs)))
-    (chunk,) = unpacked(page, r"chunk-\d+")
 
-    drawn = "".join(chunk["kinds"]["figures"])
+    drawn = "".join(list_pieces(page))
     assert "<polyline" in drawn
     assert "<script" not in drawn
     assert page.count("<script>") == 1

@@ -61,7 +61,7 @@ def test_reports_are_drawn_as_measured_and_counted_by_verdict() -> None:
             make_report(Here.REPRODUCED, Interval(18.0, 20.0, 22.0, 5)),
             make_report(Here.OPPOSITE, Interval(0.4, 0.5, 0.6, 5)),
             make_report(Here.NOT_HERE, Interval(0.98, 1.01, 1.05, 5)),
-            make_report(Here.UNTOLD, None),
+            make_report(Here.UNDECIDED, None),
         ]
     )
 
@@ -71,8 +71,7 @@ def test_reports_are_drawn_as_measured_and_counted_by_verdict() -> None:
     assert card.figure.rows[0].label == "array walk, 0.4.33"
     assert [mark.is_reference for mark in card.figure.rows[0].marks] == [True, False]
     assert (
-        card.phrases[0].text
-        == "Of 4 reports: 1 reproduced, 1 opposite direction, 1 not on this machine, 1 cannot be told."
+        card.phrases[0].text == "Of 4 reports: 1 reproduced, 1 opposite direction, 1 not on this machine, 1 undecided."
     )
 
 
@@ -104,6 +103,16 @@ def test_what_jit_is_worth_is_told_from_the_smallest_to_the_largest_of_all_suite
     assert [row.label for row in card.figure.rows] == ["a", "b"]
     assert re.findall(r"[\d.]+×", card.phrases[0].text) == ["2.0×", "50×"]
     assert card.target == "case=b/b[dtype=float32,n=10000]"
+
+
+def test_a_speedup_counts_though_its_times_are_contended_since_both_met_the_same_interference() -> None:
+    busy = {"f:eager": samples.timing(1e-3, contended=3), "f:jit": samples.timing(5e-4, baseline_s=1e-3, contended=3)}
+    card = page_of(samples.run(run_of(busy, suite="a"), run_of(time_both(50), suite="b"))).overview.jit
+
+    (phrase,) = card.phrases
+    assert [mark.estimate.is_doubtful for mark in card.figure.rows[0].marks] == [True, True]
+    assert phrase.text.startswith("jit is 2.0×")
+    assert phrase.doubt == ""
 
 
 def test_a_speedup_with_a_trap_is_drawn_hollow_and_left_out_of_what_jit_is_worth() -> None:
@@ -171,13 +180,44 @@ def test_every_answer_is_a_card_of_its_device() -> None:
     assert {mark.hue for row in card.figure.rows for mark in row.marks} == {Hue.CPU, Hue.GPU}
 
 
+def test_a_device_without_the_case_answers_by_its_own_which_the_sentence_names() -> None:
+    answer = Answer("How fast?", "f:jit", "f:eager")
+    here, there = (
+        samples.run(
+            run_of(time_both(4), params={"n": n}, answer=answer), run_id=backend, backend=backend, machine=backend
+        )
+        for backend, n in (("cpu", 100), ("gpu", 9_000))
+    )
+
+    overview = page_of(here, there).overview
+
+    # The suite's question is that of the card about jit: one row a device.
+    assert {row.label for row in overview.jit.figure.rows} == {"selu, n 100", "selu, n 9\u202f000"}
+
+
+def test_a_device_that_answers_by_another_case_has_its_params_in_the_sentence() -> None:
+    answer = Answer("How fast?", "g:jit", "f:jit")
+    times = {"f:jit": samples.timing(1e-3), "g:jit": samples.timing(5e-4, baseline_s=1e-3)}
+    here, there = (
+        samples.run(run_of(times, params={"n": n}, answer=answer), run_id=backend, backend=backend, machine=backend)
+        for backend, n in (("cpu", 100), ("gpu", 9_000))
+    )
+
+    card = card_of(page_of(here, there).overview.cards, "selu")
+
+    texts = {phrase.hue: phrase.text.replace("\u202f", " ") for phrase in card.phrases}
+    assert texts[Hue.CPU].endswith("; n 100.")
+    assert texts[Hue.GPU].endswith("; n 9 000.")
+    assert {row.label.replace("\u202f", " ") for row in card.figure.rows} >= {"f, n 100", "g, n 9 000"}
+
+
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_the_first_screen_names_the_level_of_its_intervals(level: float) -> None:
     run = samples.run(run_of(time_both(4)), settings=samples.settings(shown_confidence=level))
 
-    assert f"{100 * level:g}\u202f% interval" in page_of(run).overview.note
+    assert f"{100 * level:g}\u202f% confidence interval" in page_of(run).overview.note
 
 
 def test_without_a_measured_report_there_is_no_card() -> None:
-    assert make_reports_card([make_report(Here.UNTOLD, None)]) is None
+    assert make_reports_card([make_report(Here.UNDECIDED, None)]) is None
     assert make_reports_card([]) is None

@@ -73,8 +73,8 @@ def test_whether_jit_beats_eager(settings, decided):
     ("decisive", "verdict", "reason"),
     [
         (Interval(1.5, 2.0, 2.6, 5), Verdict.SMALLER, Reason.NONE),
-        (Interval(0.9, 2.0, 4.0, 5), Verdict.UNTOLD, Reason.INCLUDES_1),
-        (Interval(None, 2.0, None, 5), Verdict.UNTOLD, Reason.NO_INTERVAL),
+        (Interval(0.9, 2.0, 4.0, 5), Verdict.UNDECIDED, Reason.INCLUDES_1),
+        (Interval(None, 2.0, None, 5), Verdict.UNDECIDED, Reason.NO_INTERVAL),
     ],
 )
 @pytest.mark.parametrize("shown", [(1.8, 2.2), (0.5, 8.0), (None, None)])

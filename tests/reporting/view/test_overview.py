@@ -48,7 +48,11 @@ def test_each_device_has_its_colour_in_every_fact():
 
     assert {device.hue for device in overview.devices} == {Hue.CPU, Hue.GPU}
     of_devices = [fact for fact in overview.trust if len(fact.values) == 2]
-    assert [fact.name for fact in of_devices] == ["Smallest detectable speedup", "A/A test", "Contended times"]
+    assert [fact.name for fact in of_devices] == [
+        "Smallest detectable difference, median",
+        "A/A test",
+        "Contended times",
+    ]
     assert all({value.hue for value in fact.values} == {Hue.CPU, Hue.GPU} for fact in of_devices)
 
 

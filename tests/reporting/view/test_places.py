@@ -52,7 +52,7 @@ def test_the_newest_run_of_a_place_leads_and_is_compared_with_the_one_before():
 
     assert page.finding.endswith(", since run slow; 1 of 1 case measured on cpu: Sample Processor 1")
     assert answers_of_suites(page)[0].text.startswith("selu:jit is 10×")
-    assert [column.title for column in page.matrix.columns[1:]] == ["● cpu · fast"]
+    assert [column.title for column in page.matrix.columns[1:]] == ["● Sample Processor 1"]
     assert [item.label for item in page.warnings] == ["several runs"]
 
 

@@ -19,7 +19,7 @@ def make_step(release: str, ratio: float, variant: str = "f:jit") -> tuple[str, 
 def test_changes_are_said_in_their_order_with_intervals() -> None:
     (phrase,) = _describe_steps([make_step("0.7.1", 20.0), make_step("0.7.2", 0.05)])
 
-    assert phrase.text == "0.7.1: 20× [18, 22]; 0.7.2: 0.050× [0.045, 0.055]."
+    assert phrase.text == "0.7.1: 20× [18, 22] as long; 0.7.2: −95\u202f% [−96, −94]."
 
 
 def test_of_many_changes_the_largest_are_said_and_the_others_counted() -> None:

@@ -185,13 +185,15 @@ def test_runs_of_one_machine_are_told_apart_by_their_ids():
     assert [group.title.partition(" · ")[2] for group in groups] == ["● cpu · first", "● cpu · second"]
 
 
-def test_every_row_of_the_matrix_names_one_case_and_leads_to_it():
+def test_every_row_of_the_matrix_names_one_case_and_leads_to_it_and_to_its_suite():
     page = page_of(samples.run(), samples.gpu_run())
 
     names = {case.id: case.name for suite in page.suites for case in suite.cases}
 
     for row in page.matrix.rows:
-        assert {names[cell.target] for cell in row.cells} == {row.cells[0].detail}
+        first, *others = row.cells
+        assert {names[cell.target] for cell in others} == {first.detail}
+        assert first.target == f"suite={first.text}"
 
 
 def test_n_is_swept_first_then_devices_then_the_others_each_with_the_rest_the_same():
@@ -277,8 +279,8 @@ def test_scaling_leads_with_the_first_measure_of_which_it_can_be_told():
         section(page_of(one), "sweeps").parts[0].notes[0] for one in (run, samples.change_outcomes(run, change))
     )
 
-    assert told.startswith("Trace + lower + compile grows as")
-    assert erratic_told.startswith("Execution time grows as")
+    assert told.startswith("Trace + lower + compile grows: scan:jit as n^")
+    assert erratic_told.startswith("Execution time grows: scan:jit as n^")
 
 
 def test_contended_points_of_a_pass_are_hollow_and_counted():

@@ -93,4 +93,4 @@ def list_entries(marks: Collection[Mark], hues: Collection[Hue] = ()) -> Iterato
     if any(mark.estimate.low is not None and mark.estimate.high is not None for mark in marks):
         yield Entry("━", "note", "confidence interval")
     if any(mark.estimate.is_doubtful for mark in marks):
-        yield Entry("○", "ink", "hollow: do not rely on it")
+        yield Entry("○", "ink", "hollow: unreliable")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.metric import Metric, Unit
-from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.table import METRICS, SHARES_OF_PEAK
+from jaxmeter.harness.record.peaks import MEASURED
 
 from ...text import shorten
-from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves
+from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Limit, describe_rows
 from ..names import LONGEST_TERM
 from ..sweeps import Sweep
 from .marks import make_mark
@@ -34,7 +35,7 @@ def draw_growth(
     if not panels:
         return None
     named = ", ".join(panel.y.title for panel in panels)
-    ends = "; ".join(curve.points[-1].mark.says for panel in panels for curve in panel.curves if curve.in_focus)
+    ends = describe_rows(curve.points[-1].mark.says for panel in panels for curve in panel.curves if curve.in_focus)
     return Curves(f"{named} over {sweeps[0].param} of {sweeps[0].workload}. {ends}", panels)
 
 
@@ -49,12 +50,16 @@ def _make_panel(sweeps: Sequence[Sweep], metric: Metric, focus: Sequence[str], h
         Curve(curve.name, curve.points, in_focus=variant in wanted, ending=curve.ending) for variant, curve in ordered
     )
     is_log = metric.unit is not Unit.SHARE
+    case = sweeps[0].cases[0][1]
+    is_measured = (case.environment.peaks_source or "").startswith(MEASURED)
+    whole = "measured peak" if is_measured else "peak"
     unit = f"{sweeps[0].cases[0][1].planned.items_unit}/s" if metric.unit is Unit.ITEMS_PER_SECOND else ""
     title = shorten(unit, LONGEST_TERM) or metric.title
     return CurvePanel(
         x=Axis(f"{sweeps[0].param}, log", Unit.COUNT, is_log=True),
         y=Axis(f"{title}, log" if is_log else title, metric.unit, is_log),
         curves=shown,
+        limits=(Limit(1.0, whole),) if metric.name in SHARES_OF_PEAK else (),
         here=here,
     )
 

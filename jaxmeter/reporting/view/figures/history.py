@@ -9,7 +9,7 @@ from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
 
-from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves
+from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, describe_rows
 from .marks import make_mark, name_variant
 from .speed import WIDE
 
@@ -33,7 +33,7 @@ def draw_history(machines: Sequence[Sequence[Case]]) -> Curves | None:
     panels = tuple(panel for cases in machines if (panel := _make_panel(cases[:MOST_RUNS])) is not None)
     if not panels:
         return None
-    ends = "; ".join(curve.points[-1].mark.says for panel in panels for curve in panel.curves)
+    ends = describe_rows(curve.points[-1].mark.says for panel in panels for curve in panel.curves)
     return Curves(f"{panels[0].y.title} in each run. Newest: {ends}", panels)
 
 

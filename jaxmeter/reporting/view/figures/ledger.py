@@ -12,56 +12,61 @@ from jaxmeter.harness.traces.ledger import GROUPS
 
 from ... import numbers
 from ...text import counted, shorten, visible
-from ..figure_model import Axis, Fill, Part, StackRow, Stacks
+from ...write import write_reading
+from ..figure_model import Axis, Fill, Part, StackRow, Stacks, describe_rows
 from ..names import LONGEST_TERM
-from .marks import TIME, find_hue, name_variant, name_workload
+from .marks import TIME, find_hue, name_among, name_variant
 
 SMALLEST_PART = 0.005
 """Of a step; less is no mark."""
 
 MOST_OPERATIONS = 10
 
+LONGEST_ROW = 24
+"""Letters of the name of a row of the overview."""
 
-def draw_ledgers(variants: Iterable[Variant], *, of_one_case: bool = False) -> Stacks | None:
+
+def draw_ledgers(variants: Iterable[Variant], told: Sequence[Case] = ()) -> Stacks | None:
     """Return a row for each variant whose capture was read; None without any.
 
     Args:
-      of_one_case: Whether rows are named by the variant alone.
+      told: The cases of the page; without them rows are named by the variant alone.
     """
     rows = []
     for variant in variants:
         summary = find_trace(variant)
         if summary is None:
             continue
-        label = name_variant(variant) if of_one_case else _name(variant)
-        time_s = variant.read(TIME).estimate
-        shares = {group: sum(summary.ledger.get(part, 0.0) for part in parts) for group, parts in GROUPS.items()}
+        label = _name(variant, told) if told else name_variant(variant)
+        shares = find_shares(variant)
         whole = max(1.0, sum(shares.values()))  # they are recorded with few digits
         parts = tuple(
             Part(numbers.percent(share), share / whole, Fill(group), f"{label}: {group} {numbers.percent(share)}")
             for group, share in shares.items()
             if share >= SMALLEST_PART
         )
+        total = write_reading(variant.read(TIME))[0] if variant.read(TIME).has_number else ""
         slowdown = find_slowdown(variant)
         if is_slowed_down(variant) and slowdown is not None:
-            total = f"traced {numbers.speedup(slowdown)}"  # its shares are not those of a timed step
-        else:
-            total = "" if time_s is None else numbers.time(time_s)
+            total += f", traced {numbers.speedup(slowdown)}"  # its shares are not those of a timed step
         rows.append(StackRow(label, find_hue(variant.case.run), parts, total))
     if not rows:
         return None
-    alt = "Shares of a traced step. " + "; ".join(f"{row.label}: {_write_parts(row)}" for row in rows)
+    alt = "Shares of a traced step. " + describe_rows(f"{row.label}: {_write_parts(row)}" for row in rows)
     return Stacks(alt, Axis("share of the step, traced", Unit.SHARE), tuple(rows), has_legend=True)
 
 
 def find_largest(variant: Variant) -> tuple[str, float] | None:
     """Return the part of a traced step that takes most, and its share; None without a capture."""
+    return max(find_shares(variant).items(), key=lambda item: item[1], default=None)
+
+
+def find_shares(variant: Variant) -> dict[str, float]:
+    """Return the share of a traced step that each group of parts takes; empty without a capture."""
     summary = find_trace(variant)
     if summary is None:
-        return None
-    shares = {group: sum(summary.ledger.get(part, 0.0) for part in parts) for group, parts in GROUPS.items()}
-    largest = max(shares, key=shares.__getitem__)
-    return largest, shares[largest]
+        return {}
+    return {group: sum(summary.ledger.get(part, 0.0) for part in parts) for group, parts in GROUPS.items()}
 
 
 def draw_operations(variant: Variant) -> Stacks | None:
@@ -77,9 +82,8 @@ def draw_operations(variant: Variant) -> Stacks | None:
         share = max(0.0, 1.0 - sum(one.share for one in shown))
         part = Part("", share, Fill.TRANSFER, f"{counted(count, 'other operation')}: {numbers.percent(share)}")
         rows.append(StackRow(f"{count} others", find_hue(variant.case.run), (part,), numbers.percent(share)))
-    alt = f"Operations of {name_variant(variant)}: " + "; ".join(row.parts[0].says for row in rows)
-    lines = f"; lines of {shorten(files.pop(), LONGEST_TERM)}" if len(files) == 1 else ""
-    return Stacks(alt, Axis(f"share of busy time{lines}", Unit.SHARE), tuple(rows))
+    alt = f"Operations of {name_variant(variant)}: " + describe_rows(row.parts[0].says for row in rows)
+    return Stacks(alt, Axis("share of busy time", Unit.SHARE), tuple(rows))
 
 
 def find_busiest_line(variant: Variant) -> tuple[str, float] | None:
@@ -102,13 +106,16 @@ def _make_operation_row(variant: Variant, one: TracedOperation, *, with_file: bo
     share, source = numbers.percent(one.share), shorten(visible(one.source).rpartition("/")[2], LONGEST_TERM)
     name = shorten(visible(one.name), LONGEST_TERM)
     says = f"{name}: {share}{f', {source}' if source else ''}"
-    place = source if with_file else f":{source.partition(':')[2]}"
-    total = f"{share}  {place}" if source else share
+    place = source if with_file else f"line {source.partition(':')[2]}"
+    total = f"{share}, {place}" if source else share
     return StackRow(name, find_hue(variant.case.run), (Part("", one.share, Fill.DEVICE, says),), total)
 
 
-def _name(variant: Variant) -> str:
-    return name_workload(variant.case)
+def _name(variant: Variant, told: Sequence[Case]) -> str:
+    """Return the case in short; of eager code that could be compiled with its mode."""
+    name = name_among(variant.case, told, LONGEST_ROW)
+    is_compiled = any(one.planned.mode in ("jit", "aot") for one in variant.case.shown)
+    return f"{name}, eager" if variant.planned.mode == "eager" and is_compiled else name
 
 
 def _write_parts(row: StackRow) -> str:
@@ -116,10 +123,10 @@ def _write_parts(row: StackRow) -> str:
 
 
 def list_traced(cases: Sequence[Case]) -> list[Variant]:
-    """Return the variants whose captures were read, one of each case: compiled, and like its timed step, if any is."""
+    """Return the variants whose captures were read, one of each case: by jit if any is, then like its timed step."""
     found = []
     for case in cases:
         traced = [one for one in case.shown if find_trace(one) is not None]
         if traced:
-            found.append(min(traced, key=lambda one: (is_slowed_down(one), one.planned.mode != "jit")))
+            found.append(min(traced, key=lambda one: (one.planned.mode != "jit", is_slowed_down(one))))
     return sorted(found, key=is_slowed_down)

@@ -68,7 +68,7 @@ def is_contended(cases: Sequence[Case]) -> bool:
 
 def name_case(case: Case, longest: int = LONGEST_TERM) -> str:
     """Return a case in short, as a figure's label: `mlp step, batch 32`."""
-    values = (f"{name} {_write_param(value)}" for name, value in case.planned.params.items())
+    values = (f"{_name_param(name)} {_write_param(value)}" for name, value in case.planned.params.items())
     return shorten(", ".join((case.planned.workload.replace("_", " "), *values)), longest)
 
 
@@ -77,9 +77,22 @@ def name_apart(case: Case, among: Sequence[Case]) -> str:
     workloads = {one.planned.workload for one in among}
     alike = [one.planned.params for one in among if one.planned.workload == case.planned.workload]
     differing = [name for name, value in case.planned.params.items() if any(one.get(name) != value for one in alike)]
-    values = (f"{name} {_write_param(case.planned.params[name])}" for name in differing)
+    values = (f"{_name_param(name)} {_write_param(case.planned.params[name])}" for name in differing)
     workload = [case.planned.workload.replace("_", " ")] if len(workloads) > 1 or not differing else []
     return shorten(", ".join((*workload, *values)), LONGEST_TERM)
+
+
+def name_among(case: Case, told: Sequence[Case], longest: int) -> str:
+    """Return the workload, with the params that distinguish it from the other cases of the page: `selu, n 10 000`.
+
+    Args:
+      told: The cases of the page.
+      longest: Letters that a label has room for; with more the params are left out.
+    """
+    workload = name_workload(case)
+    params = name_apart(case, [one for one in told if one.planned.workload == case.planned.workload])
+    name = workload if params == workload else f"{workload}, {params}"
+    return name if len(name) <= longest else workload
 
 
 def name_workload(case: Case) -> str:
@@ -97,6 +110,10 @@ def name_variant(variant: Variant, case: Case | None = None) -> str:
     several = sum(one.planned.implementation == variant.planned.implementation for one in shown) > 1
     name = variant.planned.implementation.replace("_", " ")
     return f"{name}, {variant.planned.mode}" if several else name
+
+
+def _name_param(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _write_param(value: object) -> str:

@@ -8,7 +8,7 @@ from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
 
 from ... import numbers
-from ..figure_model import Axis, Fill, Limit, Part, PointRow, Points, StackRow, Stacks
+from ..figure_model import Axis, Fill, Limit, Part, PointRow, Points, StackRow, Stacks, describe_rows
 from .marks import find_hue, make_mark, name_case, name_variant, name_workload
 
 PLANNED, MEASURED, SHARE = "planned_peak_bytes", "measured_peak_bytes", "capacity_share"
@@ -30,10 +30,11 @@ def draw_memory(cases: Iterable[Case]) -> Stacks | None:
                     limits.add(variant.environment.device_memory_bytes)
     if not rows:
         return None
-    alt = "Planned memory, and measured peak memory. " + "; ".join(f"{row.label}: {row.total}" for row in rows)
+    alt = "Planned memory, and measured peak memory. " + describe_rows(f"{row.label}: {row.total}" for row in rows)
     known = [one for one in limits if one]
     limit = Limit(max(known), f"full: {numbers.memory(max(known))}") if known else None
-    return Stacks(alt, Axis("planned (bars), measured (marks)", Unit.BYTES), tuple(rows), limit=limit)
+    title = "planned (bars), measured (marks)" if any(row.mark is not None for row in rows) else "planned"
+    return Stacks(alt, Axis(title, Unit.BYTES), tuple(rows), limit=limit)
 
 
 def draw_shares(cases: Iterable[Case]) -> Points | None:
@@ -51,7 +52,7 @@ def draw_shares(cases: Iterable[Case]) -> Points | None:
     shown = tuple(row for _, row in rows[:MOST_ROWS])
     if not shown:
         return None
-    alt = "Planned peak memory as a share of the device's. " + "; ".join(row.marks[0].says for row in shown)
+    alt = "Planned peak memory as a share of the device's. " + describe_rows(row.marks[0].says for row in shown)
     axis = Axis("share of the memory, log", Unit.SHARE, is_log=True)
     return Points(alt, axis, shown, note_title="planned", limit=Limit(1.0, "full"))
 

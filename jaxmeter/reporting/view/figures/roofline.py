@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.metric import Unit
@@ -15,6 +16,12 @@ from ..names import LONGEST_TERM
 from .marks import TIME, make_mark, name_case, name_workload
 
 INTENSITY, RATE = "operational_intensity", "achieved_flops"
+
+MEASURED_AT = re.compile(r" at \d{4}-.*")
+"""When and how a peak was measured, which the view of the environment has."""
+
+MOST_DOTS = 300
+"""More lie on each other, and take 300 B each."""
 
 MOST_ROOFS = 2
 """Formats with the most cases; a page of five roofs is read by nobody."""
@@ -31,9 +38,13 @@ def draw_roofline(cases: Sequence[Case]) -> Roofline | None:
     if not found or not roofs:
         return None
     ordered = sorted((dot for _, dot in found), key=lambda one: -one.mark.estimate.value)
-    alt = f"Rates of {counted(len(ordered), 'case')} below {roofs[0].text}. The fastest: {ordered[0].mark.says}"
+    shown = ordered[:: -(-len(ordered) // MOST_DOTS)]
+    total = counted(len(ordered), "case")
+    among = f" of {total}, evenly chosen by rate" if len(shown) < len(ordered) else ""
+    alt = f"Rates of {f'{len(shown)} of {total}' if among else total} below {roofs[0].text}. The fastest: "
     x = Axis("FLOP per byte, log", Unit.COUNT, is_log=True)
-    return Roofline(alt, x, Axis("rate, log", Unit.FLOP_PER_SECOND, is_log=True), tuple(ordered), roofs)
+    y = Axis(f"rate, log{f'; {len(shown)}{among}' if among else ''}", Unit.FLOP_PER_SECOND, is_log=True)
+    return Roofline(f"{alt}{shown[0].mark.says}", x, y, tuple(shown), roofs)
 
 
 def _choose_fastest(case: Case) -> Variant | None:
@@ -62,7 +73,7 @@ def _list_roofs(variants: Sequence[Variant]) -> tuple[Roof, ...]:
         name = find_product_format(variant)
         if peak and bandwidth and name:
             counts[name] = counts.get(name, 0) + 1
-            source = shorten(variant.environment.peaks_source or "", LONGEST_TERM)
+            source = shorten(MEASURED_AT.sub("", variant.environment.peaks_source or ""), LONGEST_TERM)
             limits = f"{numbers.amount(peak, 'FLOP/s')} {name}, {numbers.amount(bandwidth, 'B/s')}"
             roofs[name] = Roof(bandwidth, peak, f"{limits}{f', {source}' if source else ''}")
     return tuple(roofs[name] for name in sorted(counts, key=lambda one: -counts[one])[:MOST_ROOFS])

@@ -12,17 +12,20 @@ from jaxmeter.harness.metrics.table import METRICS
 
 from ... import numbers
 from ...text import counted, shorten
-from ...write import write_reading
+from ...write import LONGEST_UNIT, write_reading
 from ..doubts import name_traps
-from ..figure_model import Axis, PointRow, Points
+from ..figure_model import Axis, PointRow, Points, describe_rows
 from ..names import LONGEST_TERM
-from .marks import TIME, make_mark, name_apart, name_variant, name_workload, write_number
+from .marks import TIME, make_mark, name_among, name_apart, name_case, name_variant, write_number
 
 WIDE = 3.0
 """Times that differ by more than this factor stand on a logarithmic axis."""
 
 MOST_ROWS = 14
 """Of a case's figure; the table below it has all."""
+
+LONGEST_ROW = 30
+"""Letters of the name of a row of the card about jit."""
 
 MOST_JIT_ROWS = 7
 """Of the card about jit: the largest and the smallest speedups."""
@@ -39,35 +42,36 @@ def compare_variants(
       is_small: Whether numbers stand without their intervals, which the marks show.
     """
     rows = []
+    are_alike = len({case.planned.name for case in cases}) == 1
     for case in cases:
         for variant in case.shown:
-            mark = make_mark(variant, metric, name=name_variant(variant), with_dots=with_dots)
+            name = name_variant(variant) if are_alike else f"{name_variant(variant)}, {name_apart(case, cases)}"
+            mark = make_mark(variant, metric, name=name, with_dots=with_dots)
             if mark is not None:
                 note = _write_short(variant.read(metric)) if is_small else write_number(variant.read(metric))
-                rows.append(PointRow(name_variant(variant), (mark,), note, is_context=variant.is_peer))
+                rows.append(PointRow(name, (mark,), note, is_context=variant.is_peer))
     if not rows:
         return None
     shown = rows[:MOST_ROWS]
     items = cases[0].planned.items_unit if METRICS[metric].unit is Unit.ITEMS_PER_SECOND else ""
     axis = choose_axis(metric, [mark.estimate.value for row in shown for mark in row.marks], items)
     dots = "; dots: processes" if with_dots else ""
-    alt = (
-        f"{METRICS[metric].title} of {counted(len(shown), 'variant')}: {'; '.join(row.marks[0].says for row in shown)}"
-    )
+    said = describe_rows(row.marks[0].says for row in shown)
+    alt = f"{METRICS[metric].title} of {counted(len(shown), 'variant')}: {said}"
     return Points(alt, Axis(f"{axis.title}{dots}", axis.unit, axis.is_log), tuple(shown))
 
 
 def compare_suite(cases: Sequence[Case]) -> Points | None:
-    """Return a row for each implementation of a suite's cases: its fastest mode, and eager code as the reference.
+    """Return a row for each implementation of a suite's cases: by jit, else by its fastest mode, and eager code.
 
-    Of many the first are shown.
+    Of many the first are shown. Eager code is the reference.
     """
     rows = [row for case in cases for row in _list_implementations(case, name_apart(case, cases))][:MOST_ROWS]
     if not rows:
         return None
     axis = choose_axis(TIME, [mark.estimate.value for row in rows for mark in row.marks])
     has_eager = any(mark.is_reference for row in rows for mark in row.marks)
-    alt = "; ".join(f"{row.label}: {row.note}" for row in rows)
+    alt = describe_rows(f"{row.label}: {row.note}" for row in rows)
     return Points(alt, axis, tuple(rows), mark_names=("compiled", "eager") if has_eager else ("", ""))
 
 
@@ -78,16 +82,18 @@ def _list_implementations(case: Case, name: str) -> Iterator[PointRow]:
         if variant.read(TIME).has_number:
             by_name.setdefault(variant.planned.implementation, []).append(variant)
     for implementation, variants in by_name.items():
-        fastest = min(variants, key=lambda one: one.read(TIME).estimate or 0.0)
-        eager = next((one for one in variants if one.planned.mode == "eager" and one is not fastest), None)
-        label = f"{implementation.replace('_', ' ')}, {name}"
+        # By jit, as elsewhere on the page; the times of the same program ahead of time differ by chance.
+        chosen = min(variants, key=lambda one: (one.planned.mode != "jit", one.read(TIME).estimate or 0.0))
+        eager = next((one for one in variants if one.planned.mode == "eager" and one is not chosen), None)
+        short = implementation.replace("_", " ")
+        label = name if name.startswith(short) else f"{short}, {name}"
         marks = (
             None if eager is None else make_mark(eager, name=f"{label}, eager", is_reference=True),
-            make_mark(fastest, name=f"{label}, {fastest.planned.mode}"),
+            make_mark(chosen, name=f"{label}, {chosen.planned.mode}"),
         )
         shown = tuple(mark for mark in marks if mark is not None)
         if shown:
-            yield PointRow(label, shown, write_number(fastest.read(TIME)), is_context=fastest.is_peer)
+            yield PointRow(label, shown, write_number(chosen.read(TIME)), is_context=chosen.is_peer)
 
 
 def choose_axis(metric: str, values: Sequence[float], items: str = "") -> Axis:
@@ -106,15 +112,18 @@ def choose_axis(metric: str, values: Sequence[float], items: str = "") -> Axis:
 
 def _write_short(reading: Reading) -> str:
     """Return a number without its interval; of a throughput without what is counted, which the axis names."""
-    if reading.metric.unit is Unit.ITEMS_PER_SECOND and reading.estimate is not None:
-        return numbers.short_count(reading.estimate)
-    return write_reading(reading)[0]
+    text = write_reading(reading)[0]
+    is_rate = reading.metric.unit is Unit.ITEMS_PER_SECOND
+    return text.removesuffix(shorten(reading.metric.unit_text, LONGEST_UNIT)).rstrip() if is_rate else text
 
 
-def compare_jit(cases: Iterable[Case]) -> Points | None:
+def compare_jit(cases: Iterable[Case], told: Sequence[Case]) -> Points | None:
     """Return what jit is worth: a row for each case that was timed by eager code too; None without any.
 
     Of many cases those with the smallest and the largest speedups are shown.
+
+    Args:
+      told: The cases of the page.
     """
     found = [pair for case in cases if (pair := _choose_pair(case)) is not None]
     if not found:
@@ -122,9 +131,9 @@ def compare_jit(cases: Iterable[Case]) -> Points | None:
     ordered = sorted(found, key=lambda one: one[2].estimate)
     half = MOST_JIT_ROWS // 2
     shown = ordered if len(ordered) <= MOST_JIT_ROWS else [*ordered[:half], *ordered[half - MOST_JIT_ROWS :]]
-    rows = [_make_jit_row(*one) for one in shown]
+    rows = [_make_jit_row(*one, told) for one in shown]
     times = [mark.estimate.value for row in rows for mark in row.marks]
-    alt = "; ".join(f"{row.label}: {row.note} as fast with jit" for row in rows)
+    alt = describe_rows(f"{row.label}: {row.note} as fast with jit" for row in rows)
     return Points(alt, choose_axis(TIME, times), tuple(rows), note_title="speedup", mark_names=("jit", "eager"))
 
 
@@ -147,11 +156,11 @@ def _choose_pair(case: Case) -> tuple[Variant, Variant, Interval] | None:
     return None
 
 
-def _make_jit_row(jit: Variant, eager: Variant, speedup: Interval) -> PointRow:
-    name = name_workload(jit.case)
+def _make_jit_row(jit: Variant, eager: Variant, speedup: Interval, told: Sequence[Case]) -> PointRow:
+    name = name_case(jit.case)
     marks = (
         make_mark(eager, name=f"{name}, eager", is_reference=True),
         make_mark(jit, name=f"{name}, jit"),
     )
     note = " ".join(part for part in numbers.speedup_with_bounds(speedup) if part != numbers.MISSING)
-    return PointRow(name, tuple(mark for mark in marks if mark is not None), note)
+    return PointRow(name_among(jit.case, told, LONGEST_ROW), tuple(mark for mark in marks if mark is not None), note)

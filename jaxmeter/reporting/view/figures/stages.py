@@ -10,7 +10,7 @@ from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.table import METRICS
 
 from ... import numbers
-from ..figure_model import Axis, Fill, Part, StackRow, Stacks
+from ..figure_model import Axis, Fill, Part, StackRow, Stacks, describe_rows
 from .marks import find_hue, name_apart, name_variant
 
 FILLS = (Fill.FIRST, Fill.SECOND, Fill.THIRD, Fill.FOURTH)
@@ -43,5 +43,5 @@ def draw_stages(variants: Iterable[Variant], *, of_one_case: bool = False) -> St
         rows.append(StackRow(label, find_hue(variant.case.run), parts, total))
     if not rows:
         return None
-    alt = "Time to the first result. " + "; ".join(f"{row.label}: {row.total}" for row in rows)
+    alt = "Time to the first result. " + describe_rows(f"{row.label}: {row.total}" for row in rows)
     return Stacks(alt, Axis("time to the first result, cold", Unit.SECONDS), tuple(rows))

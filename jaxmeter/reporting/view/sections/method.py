@@ -62,24 +62,83 @@ GLOSSARY = (
     ("implementation", "a function; a peer is one in another library"),
     (
         "mode",
-        "how it is executed: eager: an operation at a time; jit, aot: a program; mixed: Python around programs; native",
+        (
+            "eager: one operation at a time; jit, aot: one program; as given: as the user transformed it; "
+            "mixed: Python around programs; native: a peer"
+        ),
     ),
     ("variant", "implementation and mode; speedups refer to the case's baseline variant"),
     ("case", "a workload with one value of each param"),
     ("probe", f"one kind of measurement of a variant: {', '.join(PROBES)}"),
-    ("process", "one fresh process that measures a case"),
-    ("speedup", "the baseline variant's time over this variant's, paired within each process: above 1× is faster"),
+    ("process", "a fresh process of the operating system that measures variants of one case"),
+    (
+        "execution time",
+        (
+            "wall-clock time on the host, from the call of a warmed-up function until its result is ready. "
+            "Shown is the geometric mean of the medians of the processes"
+        ),
+    ),
+    (
+        "speedup",
+        (
+            "the baseline variant's time over this variant's; above 1× is faster. "
+            "Shown is the geometric mean of the median paired ratios of the processes"
+        ),
+    ),
     ("interval", "95 % confidence interval over processes, unless another level is named"),
+    ("minimum effect", "the smallest difference of two times that counts; default: 3 %"),
+    (
+        "smallest detectable difference",
+        (
+            "half the width of the 99 % interval of a speedup or change, and at least the minimum effect. "
+            "A true difference of this size is confirmed in about half of the runs, a smaller one less often"
+        ),
+    ),
+    (
+        "confirmed",
+        (
+            "both programs were measured interleaved, the 99 % interval of the ratio of their times excludes 1, "
+            "and the difference exceeds the minimum effect"
+        ),
+    ),
+    (
+        "suspected",
+        (
+            "a difference beyond the limits of confirmed, but between the times of two runs, or measured "
+            "interleaved under conditions that cannot confirm it. The reason is given"
+        ),
+    ),
+    ("round", "one more process of each case that needs one"),
     (
         "normalised time",
-        "a time divided by that of a calibration loop timed next to it, times the loop's median in the run",
+        (
+            "execution time over the time of the adjacent calibration loop, times the run's median calibration "
+            "time. If runs of one machine are compared, it is the median of the earliest run. On a CPU only"
+        ),
     ),
-    ("self-test", "an A/A test: equal programs are compared, to count the false differences of this machine"),
+    ("self-test", "an A/A test: it measures equal programs and counts the differences that it falsely reports"),
     ("run", "one call of the harness; its backend says where it ran"),
-    ("lost", "planned, but without a record, or timed too seldom before the run stopped"),
+    ("lost", "planned, but without a record, or timed by too few processes before the run stopped"),
+    (
+        "wrong",
+        (
+            "an output differs from the reference by more than tolerance and conditioning allow, or two equal "
+            "calls differ. There is no speedup, and no time except in a notebook"
+        ),
+    ),
     (
         "contended",
-        "disturbed in too many processes, by other work, a quota or the hypervisor: do not rely on it",
+        (
+            "other programs, the hypervisor, a CPU quota or a throttled device disturbed too many processes. "
+            "Do not rely on this time"
+        ),
+    ),
+    (
+        "inconsistent",
+        (
+            "the ratio of two times lies outside the 95 % interval of their speedup. Rely on the speedup, "
+            "not on these times"
+        ),
     ),
 )
 

@@ -44,7 +44,8 @@ def make_problems_section(cases: Sequence[Case]) -> Section:
     went = counted(len(wrong), "entry", "entries") if wrong else "nothing"
     answer = f"Went wrong: {went}. Known beforehand: {counted(len(expected), 'reason')}."
     answer += f" Traps: {len(traps)}." if traps else ""
-    return Section("problems", "Not measured", QUESTION, answer, (Part(tables=tuple(tables)),))
+    # What went wrong is there without a script, too.
+    return Section("problems", "Not measured", QUESTION, answer, (Part(tables=tuple(tables)),), packed=not wrong)
 
 
 def _outcome_rows(cases: Sequence[Case]) -> tuple[Row, ...]:

@@ -32,9 +32,9 @@ HOW_TO_READ = (
     "Ratios of execution times are paired by process, of other times over processes; ratios of counts are exact.",
     f"Same direction: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
     f"As published: it lies within a factor of {LIKE:g} of theirs, too; larger or smaller: wholly beyond that.",
-    "Opposite: our whole interval lies on the other side of 1.",
+    "Opposite: our whole interval lies opposite to the claim, compared with 1.",
     f"Verdicts go by intervals of {numbers.percent(CONFIDENCE)}, which are wider than those shown.",
-    "Cannot be told: our interval includes 1, or our number is missing, contended or without an interval.",
+    "Undecided: our interval includes 1, or our number is missing, contended or without an interval.",
     f"A ratio within {_NEAR} of 1 claims no difference: as published is then a whole interval that is as near to 1.",
     "A count by itself is as published where ours is equal.",
     f"So is an exponent where our whole interval lies within {NEAR:g} of it; where it lies wholly outside it is not.",
@@ -47,7 +47,7 @@ _TONES = {
     Verdict.AS_PUBLISHED: Tone.GOOD,
     Verdict.OPPOSITE: Tone.WARN,
     Verdict.DIFFERS: Tone.WARN,
-    Verdict.UNTOLD: Tone.MUTED,
+    Verdict.UNDECIDED: Tone.MUTED,
 }
 
 _SAME_DIRECTION = (Verdict.SMALLER, Verdict.LARGER, Verdict.SAME_DIRECTION)
@@ -93,7 +93,7 @@ def _answer(found: Sequence[Judged]) -> str:
     parts = (
         f"{counts[Verdict.AS_PUBLISHED]} {Verdict.AS_PUBLISHED}",
         f"{same} {Verdict.SAME_DIRECTION}" + (f" ({told})" if told else ""),
-        *(f"{counts[one]} {one}" for one in (Verdict.OPPOSITE, Verdict.DIFFERS, Verdict.UNTOLD)),
+        *(f"{counts[one]} {one}" for one in (Verdict.OPPOSITE, Verdict.DIFFERS, Verdict.UNDECIDED)),
     )
     return f"Of {counted(len(found), 'published claim')}{_repeated(found)}: {', '.join(parts)}."
 

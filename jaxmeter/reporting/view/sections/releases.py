@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from jaxmeter.harness.metrics.reading import Case, Run
 
@@ -20,22 +21,26 @@ from ..names import LONGEST_NAME, Key, name_rows
 from ..overview_model import Card
 from ..page_model import Cell, Column, Group, ReleasesView, Row, Table
 from ..tone import Tone
+from .chains import explain_contradiction
+
+PRECISIONS = tuple(map(len, ("2026-11-28", "2026-11-28T13:55", "2026-11-28T13:55:16")))
+"""Of the start of a run."""
 
 FEWEST_PAIRS = 2
 """Of one pair the comparison says all."""
 
 MOST_ROWS, MOST_CURVES = 60, 5
 
-SHADES = (0.03, 0.08, 0.20)
+SHADES = (0.03, 0.08, 0.20, 1.0)
 """Sizes of a change from which on a cell is darker."""
 
 CONFIRMED = (Finding.SLOWER, Finding.FASTER)
 
-QUESTION = "What did each release change?"
-CAPTION = (
-    "Confirmed changes of a time, compared with the run before; blank: none confirmed; n/c: not compared. Slower is "
-    "orange, with a plus or above 1×; faster is green, with a minus or below 1×; darker from 3, 8 and 20 % on. "
-    "Point at a cell for its interval. Rows need not add up: small changes are not confirmed singly."
+OF_RELEASES, OF_RUNS = ("Releases", "What did each release change?"), ("Runs", "What did each run change?")
+HOW_TO_READ = (
+    "Confirmed changes of a time from run to run: slower orange, faster green, darker from 3, 8 and 20 % and 2× on. "
+    "Blank: none confirmed; n/c: not compared; in brackets: a total that is not confirmed; !: a total that the row's "
+    "steps contradict (rely on neither). Steps that are not confirmed count, too."
 )
 
 NOT_COMPARED = Cell("n/c", tone=Tone.MUTED, hint="not compared: not timed in both runs")
@@ -52,6 +57,7 @@ class Pair:
     before: Run
     after: Run
     changes: Changes
+    names: tuple[str, str] = ("", "")
     is_span: bool = False
 
 
@@ -68,11 +74,15 @@ def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView 
     times = [one for pair in steps if not pair.is_span for one in pair.changes.times]
     confirmed = sum(one.finding in CONFIRMED for one in times)
     how = next((one.condition for one in times if one.condition), "")
-    answer = f"{counted(confirmed, 'change')} confirmed of {counted(len(times), 'time')}{f' {how}' if how else ''}."
+    answer = (
+        f"{counted(confirmed, 'confirmed change')} in {counted(len(times), 'comparison')}{f', {how}' if how else ''}."
+    )
+    answer += _describe_most_changed(steps)
     columns = (Column("Case"), *(Column(name, detail, numeric=True) for name, detail in _name_steps(steps)))
-    table = Table(CAPTION, columns, (Group(tuple(rows)),))
+    short, question = OF_RUNS if _are_of_one_release(pairs) else OF_RELEASES
+    table = Table("A row for each case, a column for each run.", columns, (Group(tuple(rows)),))
     note = f"{counted(left, 'more row')} in the list of changes." if left else ""
-    return ReleasesView(QUESTION, answer, table, note, tuple(_list_histories(steps, history)))
+    return ReleasesView(short, question, answer, HOW_TO_READ, table, note, tuple(_list_histories(steps, history)))
 
 
 def find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Iterator[Pair]:
@@ -118,43 +128,69 @@ def gather_steps(pairs: Sequence[Pair]) -> dict[tuple[str, str], tuple[tuple[str
 
 
 def _order(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return neighbours by the version of the later run, then pairs that others lie between."""
+    """Return neighbours by the name of the later run, then pairs of releases that others lie between."""
+    of_one = _are_of_one_release(pairs)
+    name = _name_by_time([run for pair in pairs for run in (pair.before, pair.after)]) if of_one else _name_run
     found: dict[tuple[str, str], Pair] = {}
     for pair in sorted(pairs, key=lambda one: one.after.manifest.started):
-        found[_name_run(pair.before), _name_run(pair.after)] = pair  # a second measurement takes the first one's place
+        sides = name(pair.before), name(pair.after)
+        found[sides] = replace(pair, names=sides)  # a second measurement takes the first one's place
     names = sorted({name for sides in found for name in sides}, key=by_numbers)
     marked = [
-        replace(pair, is_span=abs(names.index(after) - names.index(before)) > 1)
+        replace(pair, is_span=not of_one and abs(names.index(after) - names.index(before)) > 1)
         for (before, after), pair in found.items()
     ]
-    return sorted(marked, key=lambda one: (one.is_span, by_numbers(_name_run(one.after)), _name_run(one.before)))
+    return sorted(marked, key=lambda one: (one.is_span, by_numbers(one.names[1]), one.names[0]))
+
+
+def _are_of_one_release(pairs: Sequence[Pair]) -> bool:
+    """Return whether runs of a release are compared with each other, as nightly runs are."""
+    return any(_name_run(pair.before) == _name_run(pair.after) for pair in pairs)
 
 
 def _name_run(run: Run) -> str:
     return run.environment.packages.get("jax", run.manifest.started[:10])
 
 
+def _name_by_time(runs: Sequence[Run]) -> Callable[[Run], str]:
+    """Return how runs are named: by the day, or the minute or the second, whichever distinguishes them first."""
+    starts = {run.manifest.started for run in runs}
+    digits = next((one for one in PRECISIONS if len({start[:one] for start in starts}) == len(starts)), PRECISIONS[-1])
+    return lambda run: run.manifest.started[:digits].replace("T", " ")
+
+
 def _name_steps(steps: Sequence[Pair]) -> list[tuple[str, str]]:
-    """Return the heading of each column: the later release, and the earlier one where it is not the one before."""
+    """Return the heading of each column: the later run, and the earlier one where it is not the one before."""
     names, last = [], ""
     for step in steps:
-        before, after = _name_run(step.before), _name_run(step.after)
-        if before == after:
-            after = step.after.manifest.started[:10]
+        before, after = step.names
         is_next = not step.is_span and (before == last or not last)
         names.append((after, "" if is_next else f"since {before}"))
-        last = _name_run(step.after)
+        last = after
     return names
+
+
+def _describe_most_changed(steps: Sequence[Pair]) -> str:
+    """Return ` Most changes: 0.4.33, 20 slower, 0 faster.`; empty where nothing changed."""
+    counts = []
+    neighbours = [step for step in steps if not step.is_span]
+    for step, (name, _) in zip(neighbours, _name_steps(neighbours), strict=True):
+        slower, faster = (
+            sum(one.finding is kind for one in step.changes.times) for kind in (Finding.SLOWER, Finding.FASTER)
+        )
+        counts.append((slower + faster, slower, faster, name))
+    most, slower, faster, name = max(counts, key=lambda one: one[0], default=(0, 0, 0, ""))
+    return f" Most changes: {name}, {slower} slower, {faster} faster." if most else ""
 
 
 def _make_rows(steps: Sequence[Pair]) -> tuple[list[Row], int]:
     """Return a row for each variant with a confirmed change, the largest first, and how many are left out."""
     cells: dict[Key, dict[int, Change]] = {}
-    compared: set[tuple[int, Key]] = set()
+    compared: dict[tuple[int, Key], Change] = {}
     for number, step in enumerate(steps):
         for one in step.changes.times:
             if one.effect is not None:
-                compared.add((number, (one.suite, one.case, one.variant)))
+                compared[number, (one.suite, one.case, one.variant)] = one
             if one.finding in CONFIRMED and one.effect is not None:
                 cells.setdefault((one.suite, one.case, one.variant), {})[number] = one
     ordered = sorted(cells.items(), key=lambda item: -max(map(_size, item[1].values())))
@@ -167,27 +203,47 @@ def _make_rows(steps: Sequence[Pair]) -> tuple[list[Row], int]:
                     target=make_fragment("case", suite, case),
                     hint=shorten(f"{case} {variant}", LONGEST_NAME),
                 ),
-                *(
-                    _make_cell(found.get(number)) if (number, (suite, case, variant)) in compared else NOT_COMPARED
-                    for number in range(len(steps))
-                ),
+                *_make_cells(steps, [compared.get((number, (suite, case, variant))) for number in range(len(steps))]),
             )
         )
-        for (suite, case, variant), found in ordered[:MOST_ROWS]
+        for (suite, case, variant), _ in ordered[:MOST_ROWS]
     ]
     return rows, max(0, len(ordered) - MOST_ROWS)
 
 
-def _make_cell(one: Change | None) -> Cell:
-    if one is None or one.effect is None:
-        return Cell()
+def _make_cells(steps: Sequence[Pair], changes: Sequence[Change | None]) -> Iterator[Cell]:
+    """Yield the cells of a row. A total that its steps contradict is a warning: one of the two is wrong."""
+    of_steps = [one for step, one in zip(steps, changes, strict=True) if not step.is_span]
+    for step, one in zip(steps, changes, strict=True):
+        cell = _make_cell(one, is_span=step.is_span)
+        why = ""
+        if step.is_span and one is not None and _is_whole(step, steps):
+            why = explain_contradiction(of_steps, one)
+        yield (
+            replace(cell, text=f"! {cell.text}", tone=Tone.WARN, shade="", hint=f"{cell.hint}; {why}") if why else cell
+        )
+
+
+def _is_whole(span: Pair, steps: Sequence[Pair]) -> bool:
+    """Return whether the steps lead, one after the other, from the earlier run of a span to its later one."""
+    names = [step.names for step in steps if not step.is_span]
+    is_chain = all(one[1] == other[0] for one, other in pairwise(names))
+    return is_chain and bool(names) and (names[0][0], names[-1][1]) == span.names
+
+
+def _make_cell(one: Change | None, *, is_span: bool) -> Cell:
+    """Return the cell of a comparison; of neighbours it is blank where nothing is confirmed, which is most often."""
+    if one is None:
+        return NOT_COMPARED
     text, bounds = write_effect(one)
+    if one.finding not in CONFIRMED:
+        return Cell(f"({text})", tone=Tone.MUTED, hint=f"{bounds}, {one.finding.value}") if is_span else Cell()
     tone = Tone.BAD if one.finding is Finding.SLOWER else Tone.GOOD
     return Cell(text, tone=tone, shade=_find_shade(one), hint="" if bounds == numbers.MISSING else bounds)
 
 
 def _find_shade(one: Change) -> str:
-    """Return `slower-2`, `faster-3`: the direction, and how dark the cell is."""
+    """Return `slower-2`, `faster-4`: the direction, and how dark the cell is."""
     level = max(1, sum(_size(one) - 1 >= least for least in SHADES))
     return f"{one.finding.value}-{level}"
 

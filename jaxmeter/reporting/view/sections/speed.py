@@ -52,7 +52,7 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
     columns = (
         Column("Variant"),
         make_column("speedup", detail=level),
-        make_column(TIME, "Time", "processes" if fair else level),
+        make_column(TIME, "Time", level),
         *([make_column(NORMALISED, "Normalised", level)] if fair else []),
         Column("n", numeric=True),
         make_column("return_s"),
@@ -66,7 +66,7 @@ def make_speed_section(runs: Sequence[Run], cases: Sequence[Case]) -> Section:
     groups = tuple(_group(case, fair, queued) for case in cases)
     caption = (
         "Speedup: the baseline variant's time over this variant's, paired within each process; above 1× is faster. "
-        f"[a, b]: {level}. a to b: the fastest and the slowest process. "
+        f"[a, b]: {level}. a to b: the fastest and the slowest process, where there are too few for an interval. "
         f"{REFERENCE if fair else ''}{OF_FIRST_RUN if brought else ''}"
         "n: processes, each a fresh one. !: see the notes. A wrong result has no speed. "
         f"{QUEUED if queued else ''}"
@@ -167,7 +167,7 @@ def _break_even(calls: Reading) -> Cell:
     if lack is Lack.NO_DIFFERENCE:
         return Cell("no difference", tone=Tone.MUTED)
     if lack is Lack.NEVER:
-        return Cell("never", tone=Tone.WARN)
+        return Cell("never", tone=Tone.WORSE)
     # Where there is no time, the column of times shows it.
     is_elsewhere = lack is Lack.NOT_DEFINED or (calls.fault is not None and calls.fault.metric == TIME)
     return Cell() if is_elsewhere else Cell(numbers.MISSING)

@@ -30,14 +30,14 @@ HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 whe
 MEASURES = tuple(
     METRICS[name] for name in ("compile_total_s", "execution_s", THROUGHPUT, "jaxpr_equations", "planned_peak_bytes")
 )
-"""One panel of a sweep each."""
+"""What grows with a param: a column each in the table of exponents."""
 
 MEASURES_OF_COMPILING = (MEASURES[0], *(METRICS[name] for name in STAGES[:-1]), *MEASURES[1:])
-"""The same where compiling is what is measured: its stages grow unlike."""
+"""For workloads that measure compilation: its stages grow differently."""
 
 
 def list_measures(sweep: Sweep) -> tuple[Metric, ...]:
-    """What the growth is told of."""
+    """Return the metrics whose growth is shown."""
     compiling = all(case.planned.measures == COMPILATION for _, case in sweep.cases)
     return MEASURES_OF_COMPILING if compiling else MEASURES
 
@@ -133,16 +133,16 @@ def _value(reading: Reading) -> Cell:
 
 
 def _sentence(sweep: Sweep) -> str:
-    """How the first measure grows of which that can be told: `Execution time grows as n^1.02 [0.98, 1.06] for loop`."""
+    """How the first measure grows of which that can be told: `Execution time grows: loop as n^1.02 [0.98, 1.06].`."""
     found = [(measure, fits) for measure in list_measures(sweep) if (fits := _fits(sweep, measure))]
     if not found:
         return "No exponent: fewer than three values of each."
     measure, fits = next((one for one in found if any(fitted.is_told for _, fitted in one[1])), found[0])
-    clear = ", ".join(
-        f"{_in_words(sweep.param, fitted)} for {shorten(name, LONGEST_TERM)}" for name, fitted in fits if fitted.is_told
+    clear = "; ".join(
+        f"{shorten(name, LONGEST_TERM)} as {_in_words(sweep.param, fitted)}" for name, fitted in fits if fitted.is_told
     )
     vague = ", ".join(shorten(name, LONGEST_TERM) for name, fitted in fits if not fitted.is_told)
-    grows = f"{name_measure(measure)} grows as {clear}." if clear else ""
+    grows = f"{name_measure(measure)} grows: {clear}." if clear else ""
     rest = f"{name_measure(measure)}: no exponent is clear for {vague}." if vague else ""
     return " ".join(filter(None, (grows, rest)))
 

@@ -219,7 +219,7 @@ def test_neither_a_count_nor_a_claim_that_cannot_be_told_has_a_device():
 def test_a_claim_without_ours_cannot_be_told_and_says_why(jit):
     judged = only_one(run_of(MADE_UP, outcomes={"a:jit": jit}))
 
-    assert (judged.ours, judged.verdict) == (None, Verdict.UNTOLD)
+    assert (judged.ours, judged.verdict) == (None, Verdict.UNDECIDED)
     assert judged.reason.startswith("a:jit: ")
 
 
@@ -244,7 +244,7 @@ def test_a_ratio_that_is_not_to_be_trusted_is_shown_but_decides_nothing(run):
     judged = only_one(run)
 
     assert judged.ours is not None
-    assert judged.verdict is Verdict.UNTOLD
+    assert judged.verdict is Verdict.UNDECIDED
     assert judged.reason
 
 
@@ -276,12 +276,12 @@ def test_looks_widen_the_interval_of_processes_but_not_of_cold_processes():
         (counts_of((2,), (2,)), "as published"),
         (counts_of((2,), (2, 2)), "as published"),
         (counts_of((2,), (3,)), "not as published"),
-        (counts_of((2,), (2, 3)), "cannot be told"),
+        (counts_of((2,), (2, 3)), "undecided"),
         (growing(2, (2, 2, 2, 2), wobble=0.01), "as published"),
         (growing(2, (1, 1, 1, 1), wobble=0.01), "not as published"),
-        (growing(2, (2, 2, 2, 2), wobble=0.5), "cannot be told"),
-        (growing(2, (2, 2, 2)), "cannot be told"),
-        (growing(2, (2, 2)), "cannot be told"),
+        (growing(2, (2, 2, 2, 2), wobble=0.5), "undecided"),
+        (growing(2, (2, 2, 2)), "undecided"),
+        (growing(2, (2, 2)), "undecided"),
     ],
     ids=[
         *("counts that hardly differ", "equal counts", "opposite counts"),
@@ -323,7 +323,7 @@ def test_impossible_figures_have_no_ratio(value):
 def test_claims_of_metrics_without_a_ratio_cannot_be_told(metric):
     judged = only_one(run_of(samples.claim(Figure("a:eager", 2, metric=metric), Figure("a:jit", 1, metric=metric))))
 
-    assert (judged.ours, judged.verdict) == (None, Verdict.UNTOLD)
+    assert (judged.ours, judged.verdict) == (None, Verdict.UNDECIDED)
 
 
 @pytest.mark.parametrize("text", samples.HOSTILE)
@@ -334,7 +334,7 @@ def test_hostile_claims_are_shown_as_they_are(text):
     )
     page = html.render(build(loaded(run_of(claim, planned=planned))))
     (chunk,) = unpacked(page, r"chunk-\d+")
-    shown = "".join(text for texts in chunk["kinds"].values() for text in texts)
+    shown = "".join(chunk.values())
 
     assert not any(tag in shown for tag in ("<script", "<img src=x", "<b "))
     assert "\u202e" not in shown

@@ -11,9 +11,9 @@ from tests import samples
 from tests.reporting.views import by_variant, card_of, page_of, section, tables, texts
 
 
-def page_with(**traces):
+def case_with(workload="selu", **traces):
     names = {name: f"{name}:jit" for name in traces}
-    planned = samples.planned_case(variants=tuple(names.values()))
+    planned = samples.planned_case(workload, variants=tuple(names.values()))
     outcomes = {
         names[name]: {
             "numerics": samples.numerics(),
@@ -22,8 +22,15 @@ def page_with(**traces):
         }
         for name, trace in traces.items()
     }
-    probes = ("numerics", "timing", "trace")
-    return page_of(samples.run((planned, samples.record(planned, outcomes)), settings=samples.settings(probes=probes)))
+    return planned, samples.record(planned, outcomes)
+
+
+def page_of_cases(*cases):
+    return page_of(samples.run(*cases, settings=samples.settings(probes=("numerics", "timing", "trace"))))
+
+
+def page_with(**traces):
+    return page_of_cases(case_with(**traces))
 
 
 def test_each_variant_with_a_capture_has_a_row_with_what_bounds_it():
@@ -65,23 +72,35 @@ def test_a_part_too_small_to_be_seen_is_not_drawn():
     assert list(draw_steps(page)["f"][1]) == [Fill.DEVICE]
 
 
-def test_a_step_that_tracing_slows_down_is_drawn_with_how_much_and_without_its_time():
+def test_a_step_that_tracing_slows_down_is_drawn_with_its_time_and_how_much():
     total, _ = draw_steps(page_with(f=samples.traced(2e-3, 2e-3, busy=0.6)))["f"]
 
-    assert total == "traced 2.0×"
+    assert total.replace("\u202f", " ") == "1.00 ms, traced 2.0×"
 
 
 def test_the_first_screen_says_where_the_time_of_the_leading_step_goes():
     (phrase,) = page_with(f=samples.traced(1e-3, 1e-3, 1e-3, ledger=PARTS)).overview.time.phrases
 
-    assert phrase.text.replace("\u202f", " ") == "Selu: 40 % device."
+    assert phrase.text.replace("\u202f", " ") == "Selu: 40 % device. Largest loss: 20 % dispatch."
     assert phrase.tone is Tone.PLAIN
+
+
+def test_the_largest_loss_of_busy_steps_names_its_case():
+    busy = {"compute": 0.9, "dispatch": 0.1}
+    page = page_of_cases(
+        case_with(f=samples.traced(1e-3, ledger=busy)), case_with("mlp_step", f=samples.traced(1e-3, ledger=PARTS))
+    )
+
+    (phrase,) = page.overview.time.phrases
+
+    assert phrase.text.replace("\u202f", " ") == "Selu: 90 % device. Largest loss: 20 % dispatch, mlp step."
 
 
 def test_without_a_step_like_its_timed_one_the_first_screen_warns():
     (phrase,) = page_with(f=samples.traced(2e-3, 2e-3, busy=0.6)).overview.time.phrases
 
-    assert phrase.tone is Tone.WARN
+    assert phrase.text.replace("\u202f", " ") == "Selu: 60 % device of the traced step."
+    assert phrase.doubt
 
 
 def test_lines_of_the_code_have_their_shares_and_the_rest_is_one_row():
@@ -100,7 +119,7 @@ def test_a_step_that_tracing_slows_down_has_no_device_time_and_no_bound():
     row = by_variant(page_with(f=samples.traced(2e-3, 2e-3, busy=0.6)), "traces")["f:jit"]
 
     assert row["Traced ÷ timed"] == "2.0×"
-    assert "not known" in row["Bound by"]
+    assert row["Bound by"].startswith("bound unknown")
     assert row.get("Device busy time", "—") == "—"
 
 

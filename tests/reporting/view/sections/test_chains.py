@@ -1,0 +1,78 @@
+"""Changes from run to run, held against the change that was measured directly."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.reporting.compare.findings import TIME, Change, Finding
+from jaxmeter.reporting.view.sections.chains import explain_contradiction
+
+RATIOS = st.floats(0.1, 10)
+
+
+def make_change(ratio: float, error: float = 0.05) -> Change:
+    """A change with an interval of so much to each side, on the logarithm."""
+    return make_finding(Finding.SAME, Interval(ratio / math.exp(error), ratio, ratio * math.exp(error), 5))
+
+
+def make_finding(finding: Finding, effect: Interval | None) -> Change:
+    return Change(suite="suite", case="f", platform="cpu", variant="f:jit", metric=TIME, finding=finding, effect=effect)
+
+
+@given(st.lists(RATIOS, min_size=2, max_size=20))
+def test_a_total_that_is_the_product_contradicts_nothing(ratios: list[float]) -> None:
+    assert explain_contradiction(list(map(make_change, ratios)), make_change(math.prod(ratios))) == ""
+
+
+@given(st.lists(RATIOS, min_size=2, max_size=20), st.sampled_from([1, -1]))
+def test_intervals_that_just_touch_are_no_contradiction_and_those_apart_are(ratios: list[float], side: int) -> None:
+    reach = 0.05 * math.sqrt(len(ratios)) + 0.05
+    steps = list(map(make_change, ratios))
+
+    assert explain_contradiction(steps, make_change(math.prod(ratios) * math.exp(0.99 * side * reach))) == ""
+    assert explain_contradiction(steps, make_change(math.prod(ratios) * math.exp(1.01 * side * reach)))
+
+
+def test_the_product_of_the_steps_is_told_with_its_interval() -> None:
+    told = explain_contradiction([make_change(2.0, 0.03), make_change(3.0, 0.04)], make_change(1.0))
+
+    assert told == "its steps multiply to 6.0× [5.7, 6.3]"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [],
+        [make_change(5.0)],
+        [make_change(5.0), None],
+        [make_change(5.0), make_finding(Finding.FAILED, None)],
+        [make_change(5.0), make_finding(Finding.SAME, Interval(None, 1.0, None, 1))],
+    ],
+    ids=["none", "the total itself", "one that was not compared", "one that failed", "one without an interval"],
+)
+def test_without_all_steps_nothing_is_said(steps: list[Change | None]) -> None:
+    assert explain_contradiction(steps, make_change(1.0)) == ""
+
+
+def test_a_total_without_an_interval_is_held_against_nothing() -> None:
+    total = make_finding(Finding.SAME, Interval(None, 1.0, None, 1))
+
+    assert explain_contradiction([make_change(2.0), make_change(2.0)], total) == ""
+
+
+def test_equal_programs_seldom_contradict_themselves() -> None:
+    """Each estimate has a standard error of 0.05, and an interval of 95 %."""
+    chance = random.Random(1)
+
+    def measure() -> Change:
+        return make_change(math.exp(chance.gauss(0, 0.05)), 1.96 * 0.05)
+
+    found = sum(bool(explain_contradiction([measure() for _ in range(18)], measure())) for _ in range(2000))
+
+    assert 0.005 * 2000 <= found <= 0.03 * 2000

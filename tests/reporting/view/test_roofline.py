@@ -1,0 +1,53 @@
+"""Which cases a roofline shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.view.cases import gather_cases
+from jaxmeter.reporting.view.figure_model import Roofline
+from jaxmeter.reporting.view.figures import roofline
+from jaxmeter.reporting.view.runs import label_runs
+from tests.reporting.browser import EXAMPLES
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return gather_cases(label_runs(load([EXAMPLES[-1]]).runs))
+
+
+def draw(cases) -> Roofline:
+    figure = roofline.draw_roofline(cases)
+    assert figure is not None
+    return figure
+
+
+def list_rates(figure: Roofline) -> list[float]:
+    return [dot.mark.estimate.value for dot in figure.dots]
+
+
+def test_all_cases_with_a_cost_are_shown_the_fastest_first(cases) -> None:
+    figure = draw(cases)
+
+    assert len(figure.dots) > 20
+    assert list_rates(figure) == sorted(list_rates(figure), reverse=True)
+    assert figure.y.title == "rate, log"
+
+
+def test_of_many_cases_some_are_shown_from_the_whole_range_of_rates(cases, monkeypatch) -> None:
+    whole = list_rates(draw(cases))
+    monkeypatch.setattr(roofline, "MOST_DOTS", 10)
+
+    figure = draw(cases)
+
+    rates = list_rates(figure)
+    assert 5 <= len(rates) <= 10
+    assert rates[0] == whole[0]
+    assert rates[-1] <= sorted(whole)[len(whole) // 5]
+    assert figure.y.title == f"rate, log; {len(rates)} of {len(whole)} cases, evenly chosen by rate"
+    assert figure.alt.startswith(f"Rates of {len(rates)} of {len(whole)} cases")
+
+
+def test_without_a_case_there_is_no_figure() -> None:
+    assert roofline.draw_roofline([]) is None
