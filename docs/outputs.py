@@ -82,11 +82,29 @@ class Folder:
         return ended.stdout
 
 
-def find_code(page: str, language: str, after: str) -> str:
-    """Return the first block of a language below a text of a page."""
-    text = (CHECKOUT / page).read_text(encoding="utf-8")
-    _, _, below = text.partition(after)
-    return below.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+CODE: Mapping[str, tuple[str, str]] = {
+    "softplus": ("README.md", "### A suite in 15 lines"),
+    "own step": ("docs/tutorial/your_train_step.md", "## One call in a notebook"),
+    "two functions": ("docs/how_to/compare_functions.md", "## In a notebook"),
+    "one step": ("docs/how_to/compare_functions.md", "## Compare with a stored program"),
+    "frame": ("docs/how_to/pandas.md", "# Load results into pandas"),
+    "captured step": ("docs/where-the-time-goes.md", "run by a test. -->"),
+}
+"""Programs that the recipes run: the page of each, and the text above it."""
+
+
+def find_code(name: str) -> str:
+    """Return a program of CODE: the first Python block below its text.
+
+    Raises:
+      SystemExit: The page does not have it.
+    """
+    page, above = CODE[name]
+    _, _, below = (CHECKOUT / page).read_text(encoding="utf-8").partition(f"{above}\n")
+    _, begin, code = below.partition("```python\n")
+    if not begin:
+        sys.exit(f"{page}: no Python program below {above!r}")
+    return code.partition("```")[0]
 
 
 def run_cell(folder: Folder, code: str) -> str:
@@ -141,17 +159,16 @@ def make_summary(folder: Folder) -> Texts:
 
 def measure_softplus(folder: Folder) -> Texts:
     """The suite of README."""
-    folder.write("softplus.py", find_code("README.md", "python", after="### A suite in 15 lines"))
+    folder.write("softplus.py", find_code("softplus"))
     printed = folder.run("jaxmeter run --suites softplus.py --quick")
     return {"softplus": cut_from(printed, "softplus[", "1 case")}
 
 
 def measure_own_step(folder: Folder) -> Texts:
     """The tutorial's call and its run."""
-    page = "docs/tutorial/your_train_step.md"
     (folder.path / "docs").symlink_to(DOCS)
     shutil.copy(DOCS / "tutorial" / "train_step.py", folder.path)
-    notebook = run_cell(folder, find_code(page, "python", after="## One call in a notebook"))
+    notebook = run_cell(folder, find_code("own step"))
     printed = folder.run("jaxmeter run --suites docs/tutorial/train_step.py --quick")
     shown = keep(printed, r"^round 1", r"^ok ", r"^train_step\[", r"^  \w+:", r"^1 case")
     return {"own-step-notebook": notebook, "own-step": shown}
@@ -171,9 +188,8 @@ def keep_own_step(folder: Folder) -> None:
 
 def compare_functions(folder: Folder) -> Texts:
     """Two functions in a notebook; an edited function, compared with the kept program of the run before."""
-    page = "docs/how_to/compare_functions.md"
-    notebook = run_cell(folder, find_code(page, "python", after="## In a notebook"))
-    folder.write("my_suite.py", find_code(page, "python", after="## The old version is gone"))
+    notebook = run_cell(folder, find_code("two functions"))
+    folder.write("my_suite.py", find_code("one step"))
     folder.run("jaxmeter run --suites my_suite.py --quick --run-id before")
     _add_a_product(folder, "my_suite.py")
     folder.run("jaxmeter run --suites my_suite.py --quick --against results/before --run-id after")
@@ -184,9 +200,7 @@ def compare_functions(folder: Folder) -> Texts:
 def gate_a_pull_request(folder: Folder) -> Texts:
     """The gate of a pull request that adds a matrix product."""
     own = f"--runtime local --out {folder.path / 'results'}"
-    folder.write(
-        "bench/step.py", find_code("docs/how_to/compare_functions.md", "python", after="## The old version is")
-    )
+    folder.write("bench/step.py", find_code("one step"))
     suite = folder.path / "bench" / "step.py"
     folder.run(f"nox -s cpu -- --suites {suite} --quick --run-id base {own}")
     _add_a_product(folder, "bench/step.py")
@@ -206,7 +220,7 @@ def _add_a_product(folder: Folder, name: str) -> None:
 
 def run_nightly(folder: Folder) -> Texts:
     """The second nightly run of a small suite, in a folder as the store."""
-    folder.write("step.py", find_code("docs/how_to/compare_functions.md", "python", after="## The old version is gone"))
+    folder.write("step.py", find_code("one step"))
     options = f"--suites {folder.path / 'step.py'} --quick --runtime local --out {folder.path / 'results'}"
     command = f"nox -s nightly -- --store {(folder.path / 'store').as_uri()} --machine bench-1 {options}"
     folder.run(command)
@@ -219,15 +233,14 @@ def run_nightly(folder: Folder) -> Texts:
 def show_frame(folder: Folder) -> Texts:
     """The largest speedups of the example, by pandas."""
     (folder.path / "examples").symlink_to(EXAMPLES)
-    code = find_code("docs/how_to/pandas.md", "python", after="# Load results")
+    code = find_code("frame")
     *lines, last = code.strip().splitlines()
     return {"pandas": run_cell(folder, "\n".join([*lines, f"({last}).to_string(index=False)"]))}
 
 
 def read_captures(folder: Folder) -> Texts:
     """The capture of the example program, compared with one of another activation, and as those of two hosts."""
-    page = "docs/where-the-time-goes.md"
-    program = find_code(page, "python", after="run by a test. -->")
+    program = find_code("captured step")
     folder.write("train.py", program)
     folder.run("python train.py")
     shown = folder.run(f"jaxmeter trace log --peaks {max(EXAMPLES.glob('*-cpu-*'))}")

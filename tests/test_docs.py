@@ -130,6 +130,11 @@ def test_each_output_of_a_recipe_is_shown_once() -> None:
     assert sorted(shown) == sorted(name for names in outputs.RECIPES.values() for name in names)
 
 
+@pytest.mark.parametrize("name", outputs.CODE)
+def test_each_program_of_the_recipes_stands_on_its_page(name: str) -> None:
+    compile(outputs.find_code(name), name, "exec")
+
+
 @pytest.mark.parametrize("recipe", [outputs.make_summary, outputs.show_frame])
 def test_outputs_of_examples_are_what_the_commands_print_now(recipe: Callable, tmp_path: Path) -> None:
     """Fails after an example or a text of the report has changed: python docs/outputs.py writes the pages again."""
@@ -141,6 +146,7 @@ def test_outputs_of_examples_are_what_the_commands_print_now(recipe: Callable, t
 
 
 @pytest.mark.slow
+@pytest.mark.alone  # it has to find the slowdown
 def test_the_commands_of_a_comparison_print_what_is_shown(tmp_path: Path) -> None:
     texts = outputs.compare_functions(outputs.Folder(tmp_path))
 

@@ -87,9 +87,11 @@ def find_bound_of(source: Readable) -> Bound | None:
 
 def describe_bound_of(source: Readable) -> str:
     """Return `bound by dispatch (58 % of the step)`; empty without a capture."""
-    bound, slowdown = find_bound_of(source), find_slowdown(source)
+    summary, bound, slowdown = find_trace(source), find_bound_of(source), find_slowdown(source)
+    if summary is None:
+        return ""
     if bound is None:
-        return "" if slowdown is None else f"bound unknown: {_explain_unknown(source, slowdown)}"
+        return f"bound unknown: {_explain_unknown(summary, slowdown)}"
     if bound.kind is BoundKind.NOTHING:
         return f"no part dominates (largest: {bound.largest.value}, {100 * bound.share:.0f} %)"
     is_slower = slowdown is not None and is_slowed_down(source)
@@ -97,10 +99,13 @@ def describe_bound_of(source: Readable) -> str:
     return f"bound by {bound.kind.value} ({100 * bound.share:.0f} % {of_step})"
 
 
-def _explain_unknown(source: Readable, slowdown: float) -> str:
+def _explain_unknown(summary: TraceSummary, slowdown: float | None) -> str:
     """Return `a traced step takes 2.1× as long as a timed one, with its device busy for 55 %`."""
-    summary = find_trace(source)
-    share = None if summary is None or slowdown < SPED_UP else find_busy_share(summary)
+    if not summary.ledger:
+        return "the capture does not show where the step's wall time goes"
+    if slowdown is None or SPED_UP <= slowdown <= SLOWED_DOWN:
+        return "the profiler's Python tracer takes time of the step"
+    share = None if slowdown < SPED_UP else find_busy_share(summary)
     busy = "" if share is None else f", with its device busy for {100 * share:.0f} %"
     return f"a traced step takes {slowdown:.2g}× as long as a timed one{busy}"
 

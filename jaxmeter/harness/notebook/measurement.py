@@ -189,9 +189,7 @@ def _describe_trace(variant: Variant) -> Iterator[str]:
     summary = find_trace(variant)
     if summary is None:
         return
-    slowdown = variant.read("traced_over_timed").estimate
-    scale = "" if slowdown is None else f"; a traced step takes {slowdown:.2g}x as long as a timed one"
-    yield f"{describe_bound_of(variant)}{scale}"
+    yield describe_bound_of(variant)
     for one in summary.operations[:MOST_OPERATIONS]:
         where = f", {one.source}" if one.source else ""
         yield f"  {100 * one.share:.0f} % of the device's time: {one.name} ({one.opcode or one.category}{where})"

@@ -140,6 +140,30 @@ def test_a_step_that_tracing_slows_down_is_bound_by_something_only_where_that_ca
     assert (None if bound is None else bound.kind) is kind
 
 
+SWOLLEN = {
+    "findings": (Finding(problem=Problem.PYTHON_TRACER, text="the Python tracer was on", is_fatal=False),),
+    "ledger": {"compute": 0.3, "host after": 0.7},
+}
+
+
+@pytest.mark.parametrize(
+    ("traced_s", "timed_s", "changes", "reason"),
+    [
+        (2e-3, TIMED_S, {"busy": 0.55}, "a traced step takes 2× as long as a timed one, with its device busy for 55 %"),
+        (0.5e-3, TIMED_S, {}, "a traced step takes 0.5× as long as a timed one"),
+        (1e-3, TIMED_S, {"ledger": {}}, "the capture does not show"),
+        (2e-3, TIMED_S, {"ledger": {}}, "the capture does not show"),
+        (1e-3, TIMED_S, SWOLLEN, "the profiler's Python tracer"),
+        (1e-3, 0.0, SWOLLEN, "the profiler's Python tracer"),
+    ],
+)
+def test_a_capture_without_a_bound_says_why(traced_s, timed_s, changes, reason):
+    variant = variant_with(samples.traced(traced_s, traced_s, traced_s, **changes), timed_s=timed_s)
+
+    assert find_bound_of(variant) is None
+    assert describe_bound_of(variant).removeprefix("bound unknown: ").startswith(reason)
+
+
 @pytest.mark.parametrize(
     ("traced_s", "executions", "warning"),
     [(1e-3, 3 * 249, ""), (1e-3, 3 * 251, "tracing dominates"), (1.3e-3, 3, "a traced step"), (1.2e-3, 3, "")],
