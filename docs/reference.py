@@ -86,6 +86,33 @@ EXIT_CODES_OF_COMMANDS = (
 """Command, and what its codes 1, 2 and 3 mean where EXIT_CODES does not say it."""
 
 
+TERMS_OF_GUIDES = (
+    ("baseline", "in a run: the variant that speedups refer to. In a comparison: the earlier run"),
+    (
+        "bound",
+        "the part of a traced step that takes at least half of the step, such as dispatch, Python or transfers",
+    ),
+    (
+        "budget",
+        "`--budget`: the time limit of a measurement. `--budgets`: a file with the allowed increases of metrics",
+    ),
+    ("gate", "`nox -s gate`: checks a change, interleaved with an earlier run. The exit code is the verdict"),
+    ("inconclusive", "a comparison that shows neither a difference nor equality"),
+    (
+        "interleaved",
+        "run alternately, block by block in one process or in lock-step: interference affects all programs alike",
+    ),
+    (
+        "lock-step",
+        "the interleaving of two environments, such as two releases of JAX: a process of each runs in turns of 20 ms",
+    ),
+    ("nightly run", "a scheduled run that is stored and judged against earlier runs of the same machine"),
+    ("store", "a bucket or shared folder to which runs are pushed, and from which they are read"),
+    ("trap", "a reason why a program does not do the work that its source suggests, such as dead work"),
+)
+"""Terms of the guides, which the report does not explain, with their meanings."""
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Register the extension with Sphinx."""
     app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / FOLDER))
@@ -174,11 +201,10 @@ def _say_how(metric: Metric) -> str:
 
 
 def write_glossary() -> str:
-    """Return the terms that the report explains, in the words of the report."""
-    lines = ["# Glossary", "", "The terms of the report. [Words of the code](../words.md) defines the others.", ""]
-    return _join(
-        [*lines, *_write_table(("Term", "Meaning"), [(term, _clean(text)) for term, text in sorted(GLOSSARY)])]
-    )
+    """Return the terms that the report explains, in the words of the report, and those of the guides."""
+    before = "The terms of the report and of the guides. [Words of the code](../words.md) defines the others."
+    rows = [(term, _clean(text)) for term, text in sorted((*GLOSSARY, *TERMS_OF_GUIDES))]
+    return _join(["# Glossary", "", before, "", *_write_table(("Term", "Meaning"), rows)])
 
 
 def write_exit_codes() -> str:
