@@ -21,17 +21,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from shutil import which
 
 import msgspec
 
 from benchmarks.here import describe_here
+from benchmarks.pages import open_page
 from jaxmeter.harness.record import CaseRecord, Outcome, RunFolder, RunRecord, read_run, write_json
 
 EXAMPLES = Path("examples")
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 RESULTS = 10_000
-THROTTLE = 4
 SCATTER = 0.05
 MEBIBYTE = 2**20
 ASV = "asv==0.6.6"
@@ -73,7 +72,7 @@ def main() -> None:
 
 def read_largest() -> RunRecord:
     """The run in examples/ with most cases."""
-    runs = (read_run(RunFolder(path)) for path in sorted(EXAMPLES.iterdir()) if path.is_dir())
+    runs = (read_run(RunFolder(mark.parent)) for mark in EXAMPLES.glob("*/run.json"))
     return max(runs, key=lambda run: len(run.cases))
 
 
@@ -218,38 +217,6 @@ def _make_commits(repository: Path, count: int) -> Iterator[str]:
         ["git", "log", "--reverse", "--format=%H", "main"], cwd=repository, capture_output=True, text=True, check=True
     )
     yield from listed.stdout.split()
-
-
-def open_page(page: Path) -> str:
-    """When the page is ready in a slowed browser, and how long it takes to open and to sort all of its results."""
-    from playwright.sync_api import sync_playwright
-
-    path = which("chromium") or which("google-chrome")
-    if path is None:
-        return "no Chromium on PATH: the page was not opened"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        view = browser.new_page(viewport={"width": 1280, "height": 900})
-        view.context.new_cdp_session(view).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
-        view.goto(page.resolve().as_uri())
-        ready = view.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
-        opened = view.evaluate(_TIMED.format(act="location.hash = '#all'", done="#all tbody tr"))
-        click = "document.querySelectorAll('#all thead button')[4].click()"
-        sorted_ms = view.evaluate(_TIMED.format(act=click, done="#all th[aria-sort]"))
-        browser.close()
-    return (
-        f"in Chromium, slowed {THROTTLE} times: ready in {ready / 1e3:.2f} s, all results in {opened / 1e3:.2f} s, "
-        f"sorted in {sorted_ms:.0f} ms"
-    )
-
-
-_TIMED = """async () => {{
-  const began = performance.now();
-  {act};
-  while (!document.querySelector("{done}")) await new Promise(requestAnimationFrame);
-  return performance.now() - began;
-}}"""
-"""Milliseconds from an act until an element is there."""
 
 
 if __name__ == "__main__":
