@@ -570,6 +570,20 @@ def troubled_run(**changes: Any) -> RunRecord:
     return run((odd, record(odd, outcomes)), (lost, None), **changes)
 
 
+def inconsistent_run() -> RunRecord:
+    """A jitted variant that the times make 4 times as fast, and the speedup twice."""
+    case = planned_case(variants=("f:eager", "f:jit", "g:jit"))
+    fast = timing(2.5e-4)
+    ratios = tuple(math.log(2 * factor) for factor in WOBBLE)
+    fast = msgspec.structs.replace(fast, values={**fast.values, "log_ratio": ratios})
+    outcomes = {
+        "f:eager": {"timing": timing(1e-3)},
+        "f:jit": {"timing": fast},
+        "g:jit": {"timing": timing(5e-4, baseline_s=1e-3)},
+    }
+    return run((case, record(case, outcomes)))
+
+
 def gpu_run(**changes: Any) -> RunRecord:
     """A run on a GPU that does not exist, with other versions and larger cases."""
     pairs = []

@@ -95,8 +95,8 @@ def speedup_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[
     return speedup(estimate), _bounds(interval, _speedup_decimals(estimate), 1.0, form, least_near_1=NEAR_1_DECIMALS)
 
 
-LEAST_PERCENT = 0.01
-"""A ratio to what was before below which a percentage says too little."""
+LEAST_PERCENT, LEAST_FACTOR = 0.01, 1.995
+"""Ratios to what was before between which a change is a percentage: beyond, it says too little, or rounds to 2.0×."""
 
 
 def change(interval: Interval | None) -> tuple[str, str]:
@@ -104,7 +104,7 @@ def change(interval: Interval | None) -> tuple[str, str]:
     estimate = None if interval is None else usable(interval.estimate)
     if interval is None or estimate is None or estimate <= 0:
         return MISSING, MISSING
-    if not LEAST_PERCENT < estimate < 2:
+    if not LEAST_PERCENT < estimate < LEAST_FACTOR:
         return speedup_with_bounds(interval)
     low, high = usable(interval.low), usable(interval.high)
     bounds = MISSING if low is None or high is None else f"[{_signed_percent(low)}, {_signed_percent(high)}]"

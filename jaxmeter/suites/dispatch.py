@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmeter import Answer, Caching, Cost, itemsize, levels, workload
+from jaxmeter import Answer, Caching, Cost, Items, itemsize, levels, workload
 
 SMALL = 100
 """Elements of an array whose arithmetic takes less time than its call. XLA on a CPU hands 1000 elements to a thread."""
@@ -35,7 +35,10 @@ def positive_part(x):
     implementation="independent",
     compiles=1,
     caching=Caching(new_shape=lambda *, n: {"n": n + 1}, new_static=lambda *, queued: {"queued": queued + 1}),
-    answer=Answer("What does a call itself cost?", "one_program:jit", against="independent:mixed"),
+    items=Items("operations", lambda *, queued: queued),
+    answer=Answer(
+        "How many small operations per second?", "one_program:jit", against="independent:mixed", metric="items_per_s"
+    ),
     level="default",
 )
 def queued_calls(x, *, queued):

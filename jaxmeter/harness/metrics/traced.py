@@ -96,7 +96,17 @@ def describe_bound_of(source: Readable) -> str:
         return f"no part dominates (largest: {bound.largest.value}, {100 * bound.share:.0f} %)"
     is_slower = slowdown is not None and is_slowed_down(source)
     of_step = f"of the traced step, {slowdown:.2g}× as long as the timed one" if is_slower else "of the step"
-    return f"bound by {bound.kind.value} ({100 * bound.share:.0f} % {of_step})"
+    return f"bound by {bound.kind.value} ({100 * bound.share:.0f} % {of_step}{_describe_rate(bound)})"
+
+
+def _describe_rate(bound: Bound) -> str:
+    """Return `, at 41 % of the peak FLOP/s` where a roof bounds the operations."""
+    rates = {
+        BoundKind.ARITHMETIC: (bound.of_peak_flops, "FLOP/s"),
+        BoundKind.BANDWIDTH: (bound.of_peak_bandwidth, "bandwidth"),
+    }
+    share, of = rates.get(bound.kind, (None, ""))
+    return "" if share is None else f", at {100 * share:.0f} % of the peak {of}"
 
 
 def _explain_unknown(summary: TraceSummary, slowdown: float | None) -> str:

@@ -32,8 +32,13 @@ def draw_y_axis(canvas: Canvas, scale: Scale, left: float, right: float) -> None
 
 
 def draw_limit(canvas: Canvas, x: float, top: float, bottom: float, text: str) -> None:
-    """Draw a dashed vertical line. Its name ends above it, since a column of notes may begin right of it."""
+    """Draw a dashed vertical line, and its name."""
     canvas.line(x, top, x, bottom, "limit")
+    name_limit(canvas, x, top, text)
+
+
+def name_limit(canvas: Canvas, x: float, top: float, text: str) -> None:
+    """Write the name of a vertical line; it ends above the line, since a column of notes may begin right of it."""
     canvas.text(x, top - 3, text, "label b", anchor="end")
 
 

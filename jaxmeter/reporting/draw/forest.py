@@ -14,8 +14,6 @@ from .rows import place_rows
 from .scale import fit_changes
 
 TOP, STEP = 4, 20
-HALF = 9.0
-"""Half the height of the line of no change, at each row."""
 
 SIGNS = {Hue.SLOWER: "▲", Hue.FASTER: "▼"}
 
@@ -28,11 +26,10 @@ def draw_forest(figure: Forest, width: int) -> Markup:
     canvas = Canvas(width, bottom + BELOW, figure.alt)
     scale = fit_changes(figure.axis, _list_values(figure), rows.left + 6, rows.right - 6)
     draw_x_axis(canvas, scale, TOP, bottom, figure.axis.title)
+    rows.draw_line(canvas, scale(1.0), len(figure.rows))
     for number, (row, note) in enumerate(zip(figure.rows, notes, strict=True)):
         rows.write(canvas, number, (row.label, "label"), (note, row.mark.hue.value))
-        line = rows.find_line(number)
-        canvas.line(scale(1.0), line - HALF, scale(1.0), line + HALF, "limit")  # not through the texts above
-        draw_mark(canvas, row.mark, scale, line)
+        draw_mark(canvas, row.mark, scale, rows.find_line(number))
     return canvas.render()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from ..view.figure_model import Hue, PointRow, Points
-from .axis import BELOW, draw_limit, draw_x_axis
+from .axis import BELOW, draw_x_axis, name_limit
 from .canvas import Canvas
 from .marks import draw_mark, draw_shape, list_numbers
 from .rows import place_rows, sign_labels
@@ -38,11 +38,12 @@ def draw_points(figure: Points, width: int) -> Markup:
     bottom = rows.top + rows.step * len(figure.rows)
     canvas = Canvas(width, bottom + BELOW, figure.alt)
     scale = fit_scale(figure.axis, _list_values(figure), rows.left + 6, rows.right - 6)
-    if figure.note_title:
-        canvas.text(width, 12, figure.note_title, "note", anchor="end", room=rows.notes)
     draw_x_axis(canvas, scale, rows.top, bottom, figure.axis.title)
     if figure.limit is not None and scale.shows(figure.limit.value):
-        draw_limit(canvas, scale(figure.limit.value), rows.top, bottom, figure.limit.text)
+        rows.draw_line(canvas, scale(figure.limit.value), len(figure.rows))
+        name_limit(canvas, scale(figure.limit.value), rows.top, figure.limit.text)
+    if figure.note_title:
+        canvas.text(width, 12, figure.note_title, "note", anchor="end", room=rows.notes)
     if figure.rows:
         _write_mark_names(canvas, figure, rows.left if not rows.has_lines else 0.0)
     canvas.grid(map(rows.find_line, range(len(figure.rows))), rows.left, rows.right, is_vertical=False)

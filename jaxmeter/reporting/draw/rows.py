@@ -21,6 +21,8 @@ LEAST_PLOT = 84
 LINE = 14
 """Pixels of a line of text above marks."""
 
+HALF = 9.0
+"""Half the height of a vertical line at a row's marks."""
 
 SIGNS = {Hue.CPU: "●", Hue.GPU: "■", Hue.TPU: "◆"}
 
@@ -67,6 +69,15 @@ class Rows:
         box = canvas.text(canvas.width, y, note[0], f"direct {note[1]}", anchor="end", room=0.7 * canvas.width)
         room = (box.left if box else canvas.width) - GAP
         canvas.text(0, y, label[0], f"direct {label[1]}", room=room)
+
+    def draw_line(self, canvas: Canvas, x: float, count: int) -> None:
+        """Draw a dashed vertical line at the marks of the first rows, not through texts above them."""
+        if not self.has_lines:
+            canvas.line(x, self.top, x, self.top + self.step * count, "limit")
+            return
+        for number in range(count):
+            y = self.find_line(number)
+            canvas.line(x, y - HALF, x, y + HALF, "limit")
 
 
 def place_rows(width: float, top: float, step: float, labels: Sequence[str], notes: Sequence[str]) -> Rows:

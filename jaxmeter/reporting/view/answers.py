@@ -26,10 +26,10 @@ from ..write import write_reading
 from .cells import find_speedup_tone
 from .changes import write_numbers
 from .comparisons import Comparisons
-from .doubts import CONTENDED, name_traps
+from .doubts import CONTENDED, find_doubts, name_traps
 from .figures.marks import find_hue
 from .keys import fragment_of
-from .names import LONGEST_NAME, LONGEST_TERM
+from .names import LONGEST_NAME, LONGEST_TERM, name_in_sentence
 from .overview_model import Phrase
 from .page_model import AnswerLine
 from .reasons import describe_fault
@@ -50,6 +50,9 @@ SENTENCES = {
 
 LEAST_FACTOR = 1.5
 """Below it, the two numbers by themselves say more."""
+
+OF_SPEED = (TIME, "speedup", THROUGHPUT, *SHARES)
+"""Metrics whose answer says how fast a case is."""
 
 UNRELIABLE = "do not rely on it"
 
@@ -137,8 +140,19 @@ def tell_answer(case: Case) -> Told:
 
 def write_answer(case: Case) -> Phrase:
     """Return the sentence that answers a suite's question and the doubts about it, without remarks."""
-    told = tell_answer(case)
-    sentence = told.sentence.removeprefix(_name_metric(_find_metric(case)))  # the figure's axis has it
+    return _write_phrase(case, choose_answer(case))
+
+
+def write_speed(case: Case) -> Phrase:
+    """Return the sentence that answers a suite's question if it is about speed, else the surest speedup."""
+    answer = choose_answer(case)
+    return _write_phrase(case, answer if answer is not None and answer.metric in OF_SPEED else _find_surest(case))
+
+
+def _write_phrase(case: Case, answer: Answer | None) -> Phrase:
+    told = _tell(case, answer)
+    metric = "" if answer is None else answer.metric
+    sentence = told.sentence.removeprefix(_name_metric(metric))  # the figure's axis has it
     doubt = "; ".join(told.doubts)
     if doubt.startswith(UNRELIABLE):  # else it begins with the name of a variant
         doubt = f"{doubt[:1].upper()}{doubt[1:]}"
@@ -225,7 +239,7 @@ def _tell_ratio(one: Variant, other: Variant, also: str = "") -> Told:
         fault = next((fault for fault in faults if fault is not None), None) or find_withheld(one, other)
         return _no_answer("no process timed both" if fault is None else describe_fault(fault))
     number = " ".join(part for part in numbers.speedup_with_bounds(ratio) if part != numbers.MISSING)
-    names = [shorten(side.planned.name, LONGEST_TERM) for side in (one, other)]
+    names = list(map(name_in_sentence, (one, other)))
     bounded = ratio.low is not None
     undecided = bounded and not differs(ratio)
     sentence = f"{names[0]} is {number} as fast as {names[1]}"
@@ -252,9 +266,7 @@ def _write_doubts(doubts: Sequence[str], sides: Sequence[Variant]) -> tuple[str,
 
 def _tell_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
     """`f:jit has a trap: dead work`, of each side that has some."""
-    return tuple(
-        f"{shorten(side.planned.name, LONGEST_TERM)} has a {trap}" for side in sides for trap in name_traps(side)
-    )
+    return tuple(f"{name_in_sentence(side)} has a {trap}" for side in sides for trap in name_traps(side))
 
 
 def _explain_undecided(one: Variant, ratio: Interval) -> str:
@@ -265,7 +277,7 @@ def _explain_undecided(one: Variant, ratio: Interval) -> str:
 
 
 def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
-    """Return another metric of each: `Temporary memory: blocks:jit 1 MiB, naive:jit 9 MiB, about 9 times as much`."""
+    """Return another metric of each: `Temporary memory: blocks:jit 1 MiB, naive:jit 9 MiB, a factor of 9`."""
     lacking = next((reading for reading in readings if reading.interval is None), None)
     if lacking is not None:
         return _no_answer("nothing recorded" if lacking.fault is None else describe_fault(lacking.fault))
@@ -277,7 +289,7 @@ def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
         *_tell_peak(sides, readings[0]),
     )
     return Told(
-        f"{_name_values(sides, readings)}{_tell_factor(readings)}",
+        f"{_name_values(sides, readings)}{_tell_factor(readings)}{_tell_best(sides, readings)}",
         Tone.WARN if doubts else _find_tone(sides[0], readings),
         doubts,
         tuple(filter(None, remarks)),
@@ -286,7 +298,7 @@ def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
 
 def _name_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
     """`step:jit reaches 43 % [41, 45] of the peak FLOP/s`; of two, or another metric, its title and each value."""
-    metric, names = readings[0].metric, [shorten(side.planned.name, LONGEST_TERM) for side in sides]
+    metric, names = readings[0].metric, list(map(name_in_sentence, sides))
     values = [_write(reading) for reading in readings]
     if len(sides) == 1 and metric.name in SENTENCES:
         return f"{names[0]} {SENTENCES[metric.name].format(values[0], _name_peak(sides[0]))}"
@@ -303,11 +315,6 @@ def _name_metric(metric: str) -> str:
     """Return `Trace + lower + compile: `."""
     title = METRICS[metric].title if metric in METRICS else ""
     return f"{title[:1].upper()}{title[1:]}: " if title else ""
-
-
-def _find_metric(case: Case) -> str:
-    answer = choose_answer(case)
-    return "" if answer is None else answer.metric
 
 
 def _tell_peak(sides: Sequence[Variant], reading: Reading) -> tuple[str, ...]:
@@ -338,7 +345,7 @@ def _find_tone(first: Variant, readings: Sequence[Reading]) -> Tone:
 
 
 def _tell_factor(readings: Sequence[Reading]) -> str:
-    """Return `, about 130 times as much`: the larger of two, beside the smaller; empty where they are near.
+    """Return `, a factor of 130` of two values; empty where they are near.
 
     Nothing is said of two whose intervals overlap but that.
     """
@@ -348,7 +355,32 @@ def _tell_factor(readings: Sequence[Reading]) -> str:
     first, second = (one.interval for one in readings)
     if first is not None and second is not None and not _are_apart(first, second):
         return "; the intervals overlap"
-    return f", about {numbers.roughly(max(known) / min(known))} times as much"
+    return f", a factor of {numbers.roughly(max(known) / min(known))}"
+
+
+def _tell_best(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
+    """Return `; least: cudnn:jit 512 B` where a variant that the answer does not name is far better than both."""
+    direction = readings[0].metric.direction
+    if len(sides) != 2 or direction is Direction.NEITHER:
+        return ""
+    is_more = direction is Direction.HIGHER
+    found = [
+        (reading.estimate, one, reading)
+        for one in sides[0].case.shown
+        if not one.is_peer
+        and (reading := one.read(readings[0].metric.name)).estimate is not None
+        and not find_doubts(one, reading)
+    ]
+    if not found:
+        return ""
+    estimate, best, reading = (max if is_more else min)(found, key=lambda one: one[0])
+    others = [one.estimate for one in readings if one.estimate]
+    is_far = all(max(estimate, one) >= LEAST_FACTOR * min(estimate, one) for one in others)
+    return (
+        f"; {'most' if is_more else 'least'}: {name_in_sentence(best)} {_write(reading)}"
+        if best not in sides and is_far
+        else ""
+    )
 
 
 def _are_apart(one: Interval, other: Interval) -> bool:

@@ -17,7 +17,15 @@ from jaxmeter.harness.record import Answer
 from .. import numbers
 from ..compare.findings import Here, JudgedReport
 from ..text import counted, shorten
-from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, is_known, rank_answer, write_answer
+from .answers import (
+    LONGEST_QUESTION,
+    LONGEST_SUITE,
+    UNRELIABLE,
+    choose_answer,
+    is_known,
+    rank_answer,
+    write_answer,
+)
 from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points, describe_rows
 from .figures.growth import draw_growth
 from .figures.ledger import draw_ledgers, find_largest, find_shares, list_traced
@@ -45,7 +53,9 @@ MEMORY_RANK = 8.5
 
 
 def make_cards(standing: Mapping[str, Case], told: Sequence[Case], *, has_reports: bool = False) -> tuple[Card, ...]:
-    """Return a card for each suite and for memory, in the order of their ranks; those without an answer come last.
+    """Return a card for each suite and for memory, in the order of their ranks.
+
+    Those that cannot be relied on come later, those without an answer last.
 
     A suite of reported programs has no card of its own where the page judges the reports.
 
@@ -60,7 +70,13 @@ def make_cards(standing: Mapping[str, Case], told: Sequence[Case], *, has_report
     }
     cards = [_make_card(suite, case, told) for suite, case in shown.items()]
     memory = _make_memory_card(told)
-    return tuple(sorted([*cards, *memory], key=lambda one: (not one.is_answered, not one.is_asked, one.rank)))
+    return tuple(sorted([*cards, *memory], key=_rank))
+
+
+def _rank(card: Card) -> tuple[bool, bool, bool, float]:
+    """Return what cards are sorted by: answers to declared questions first, of them those that can be relied on."""
+    is_doubtful = any(UNRELIABLE in phrase.doubt.lower() for phrase in card.phrases)
+    return not card.is_answered, not card.is_asked, is_doubtful, card.rank
 
 
 def split_cards(cards: Sequence[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
@@ -82,7 +98,8 @@ def make_reports_card(found: Sequence[JudgedReport]) -> Card | None:
         tuple(rows),
         mark_names=("measured", "reported"),
     )
-    phrase = Phrase(f"{describe_reports(found)}.")
+    dark = any(mark.hue is Hue.INK for row in rows for mark in row.marks)
+    phrase = Phrase(f"{describe_reports(found)}.{' Black: no change is confirmed.' if dark else ''}")
     return Card("reports", "Do reported slowdowns happen here?", (phrase,), figure, "reports")
 
 
@@ -163,13 +180,13 @@ def make_time_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card |
 
 
 def _tell_loss(traced: Sequence[Variant], told: Variant, largest: str) -> str:
-    """Return ` Largest loss: 25 % dispatch, training habits.` where the sentence so far tells of a busy device."""
+    """Return ` Largest overhead: 25 % dispatch, input pipeline.` where the sentence so far tells of a busy device."""
     if largest != "device":
         return ""
     losses = [(share, part, one) for one in traced for part, share in find_shares(one).items() if part != "device"]
     share, part, variant = max(losses, key=lambda loss: loss[0])
     where = "" if variant is told else f", {name_workload(variant.case)}"
-    return f" Largest loss: {numbers.percent(share)} {part}{where}."
+    return f" Largest overhead: {numbers.percent(share)} {part}{where}."
 
 
 def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[Case]) -> Figure | None:
@@ -191,7 +208,7 @@ def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[C
     if wanted in ("", "growth") and sweeps and (growth := draw_growth(sweeps, (metric,), focus)) is not None:
         return growth
     if wanted == "stages" or (not wanted and metric in OF_COMPILING):
-        stages = draw_stages([one for one in shown if not focus or one.name in focus], of_one_case=True)
+        stages = draw_stages([one for one in shown if not focus or one.name in focus], metric, of_one_case=True)
         if stages is not None:
             return stages
     return compare_variants(cases, metric, is_small=True)

@@ -13,7 +13,7 @@ from .. import numbers
 from ..compare.findings import Change
 from ..text import counted, shorten
 from ..write import write_reading
-from .answers import find_headline, write_answer
+from .answers import find_headline, write_speed
 from .changes import write_effect
 from .figure_model import Figure
 from .figures.growth import draw_growth
@@ -23,7 +23,7 @@ from .figures.marks import TIME, find_hue, name_variant
 from .figures.memory import MEASURED, PLANNED, draw_memory
 from .figures.speed import compare_variants
 from .figures.stages import draw_stages
-from .names import LONGEST_NAME, LONGEST_TERM
+from .names import LONGEST_NAME, LONGEST_TERM, name_in_sentence
 from .overview_model import Card, Phrase
 from .sweeps import Sweep
 from .tone import Tone
@@ -79,8 +79,9 @@ def write_case_heading(cases: Sequence[Case]) -> str:
     for case in cases:
         variant = find_headline(case, case.planned.answer)
         reading = None if variant is None else variant.read(TIME)
-        if reading is not None and reading.interval is not None:
-            told.append(f"{write_reading(reading)[0]} on {case.run.where.upper()}")
+        if variant is not None and reading is not None and reading.interval is not None:
+            which = f"{name_in_sentence(variant)} " if len(case.shown) > 1 else ""
+            told.append(f"{which}{write_reading(reading)[0]} on {case.run.where.upper()}")
     return f"{name}: {', '.join(told)}" if told else name
 
 
@@ -94,7 +95,7 @@ def _list_others(cases: Sequence[Case]) -> Iterator[tuple[str, Figure]]:
 
 def _describe_speed(cases: Sequence[Case]) -> Iterator[Phrase]:
     for case in cases:
-        phrase = write_answer(case)
+        phrase = write_speed(case)
         if phrase.tone is not Tone.MUTED:
             yield phrase
 

@@ -22,6 +22,11 @@ def name_variant(variant: Variant) -> str:
     return f"{case} · {name} · {variant.case.run.label}"
 
 
+def name_in_sentence(variant: Variant) -> str:
+    """A variant within a sentence about its case: `step:jit`; `step` of a function that runs as it is."""
+    return shorten(variant.planned.name.removesuffix(":mixed"), LONGEST_TERM)
+
+
 def name_rows(keys: Sequence[Key]) -> dict[Key, str]:
     """Return the name of each row: the workload, its variant of several, and the params of several cases."""
     cases: dict[str, set[str]] = {}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
+from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.metric import Unit
-from jaxmeter.harness.metrics.reading import Case, Run
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE
 from jaxmeter.harness.record.self_test import SelfTest
 
@@ -17,6 +18,7 @@ from .cards import make_cards, make_jit_card, make_reports_card, make_time_card,
 from .cells import name_level
 from .changes import write_effect
 from .comparisons import Comparisons
+from .doubts import name_traps
 from .figure_model import Axis, Estimate, Forest, ForestRow, Hue, Mark, describe_rows
 from .figures.marks import TIME, find_hue
 from .figures.roofline import draw_roofline
@@ -127,7 +129,7 @@ def _describe_device(machine: MachineRuns, told: Sequence[Case]) -> Device:
 def _make_changed_card(comparisons: Comparisons) -> Card:
     question = "What changed?"
     if not comparisons.of_machines:
-        text = "No earlier run on this page."
+        text = "No earlier run here."
         return Card("changed", question, (Phrase(text, tone=Tone.MUTED),))
     phrases = tuple(_describe_changes(machine, changes) for machine, changes in comparisons.of_machines)
     found = [
@@ -159,12 +161,15 @@ def _describe_changes(machine: MachineRuns, changes: Changes) -> Phrase:
 
 
 def _name_sides(machine: MachineRuns, changes: Changes) -> str:
-    """Return `jax 0.4.31 → 0.10.2`, or the day of the earlier run where both have one release."""
+    """Return `jax 0.4.31 → 0.10.2`, or when the earlier run was where both have one release."""
     before = next((run for run in machine.runs if run.manifest.run_id == changes.before), None)
     if before is None:
         return "Since the earlier run"
     was, now_is = (run.environment.packages.get("jax", "") for run in (before, machine.newest))
-    return f"jax {was} → {now_is}" if was != now_is else f"Since {before.manifest.started[:10]}"
+    if was != now_is:
+        return f"jax {was} → {now_is}"
+    then, now = before.manifest.started, machine.newest.manifest.started
+    return f"Since {then[:10]}" if then[:10] != now[:10] else f"Since {then[:16].replace('T', ' ')}"
 
 
 def _draw_forest(found: Sequence[Change]) -> Forest | None:
@@ -196,7 +201,7 @@ def _size(one: Change) -> float:
 def _list_trust(
     machines: Sequence[MachineRuns], told: Sequence[Case], comparisons: Comparisons, warnings: Sequence[Item]
 ) -> Iterable[TrustFact]:
-    """Yield the smallest detectable change and speedup, the A/A test, contended times, what failed, and warnings."""
+    """Yield the smallest detectable change and speedup, the A/A test, doubtful times, what failed, and warnings."""
     changes = [
         Phrase(numbers.percent(statistics.median(smallest)), find_hue(machine.newest))
         for machine, found in comparisons.of_machines
@@ -225,7 +230,10 @@ def _list_trust(
         tuple(_count_contended(cases, find_hue(machine.newest)) for machine, cases in own),
         "attention" if warnings else "",
     )
-    statuses = count_statuses(variant for case in told for variant in case.shown)
+    variants = [variant for case in told for variant in case.shown]
+    for label, number in _count_doubts(variants):
+        yield TrustFact(label, (Phrase(str(number), tone=Tone.WARN),), "attention")
+    statuses = count_statuses(variants)
     bad = {status: count for status, count in statuses.items() if status in INCOMPLETE}
     text = ", ".join(f"{count} {status.value}" for status, count in bad.items())
     yield TrustFact(
@@ -233,6 +241,15 @@ def _list_trust(
     )
     tone = Tone.WARN if warnings else Tone.PLAIN
     yield TrustFact("Warnings", (Phrase(str(len(warnings)), tone=tone),), "attention" if warnings else "")
+
+
+def _count_doubts(variants: Sequence[Variant]) -> Iterable[tuple[str, int]]:
+    """Yield what else makes a mark hollow, and how many variants it concerns; nothing where there is none."""
+    counts = (
+        ("Inconsistent times", sum(any(find_disagreement(one, metric) for metric in TIMES) for one in variants)),
+        ("Variants with a trap", sum(bool(name_traps(one)) for one in variants)),
+    )
+    yield from ((label, number) for label, number in counts if number)
 
 
 def _describe_test(found: SelfTest | None) -> str:

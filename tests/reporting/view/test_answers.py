@@ -297,3 +297,27 @@ def answered_by_two_levels():
 
 def test_an_interval_without_1_that_is_not_sure_enough_tells_no_difference():
     assert answered_by_two_levels().tone is Tone.MUTED
+
+
+def answered_by_temporary_memory(**variants):
+    """What is said of f and g, by the temporary memory of all variants in bytes."""
+    planned = samples.planned_case(
+        variants=tuple(f"{name}:jit" for name in variants), answer=Answer("?", "f:jit", "g:jit", metric="temp_bytes")
+    )
+    outcomes = {f"{name}:jit": {"memory": samples.memory(0, 0, size)} for name, size in variants.items()}
+    settings = samples.settings(probes=("memory",))
+    (line,) = answers_of_suites(page_of(samples.run((planned, samples.record(planned, outcomes)), settings=settings)))
+    return line.text.replace("\u202f", " ")
+
+
+def test_a_variant_that_is_far_better_than_both_of_an_answer_is_named():
+    assert "; least: h:jit 100 B" in answered_by_temporary_memory(f=200, g=900, h=100)
+    assert "least" not in answered_by_temporary_memory(f=200, g=900, h=150)
+    assert "least" not in answered_by_temporary_memory(f=200, g=900, h=2_000)
+    assert "; least: h:jit 0 B" in answered_by_temporary_memory(f=200, g=900, h=0)
+
+
+def test_a_function_that_runs_as_it_is_is_named_without_a_mode():
+    times = {"f:mixed": timed(is_baseline=True), "g:mixed": timed(4)}
+
+    assert answer_of(times, answer=Answer("?", "g:mixed", "f:mixed")).text.startswith("g is 4.0×")

@@ -70,9 +70,16 @@ def test_reports_are_drawn_as_measured_and_counted_by_verdict() -> None:
     assert [row.marks[-1].hue for row in card.figure.rows] == [Hue.SLOWER, Hue.FASTER, Hue.INK]
     assert card.figure.rows[0].label == "array walk, 0.4.33"
     assert [mark.is_reference for mark in card.figure.rows[0].marks] == [True, False]
-    assert (
-        card.phrases[0].text == "Of 4 reports: 1 reproduced, 1 opposite direction, 1 not on this machine, 1 undecided."
-    )
+    counts = "Of 4 reports: 1 reproduced, 1 opposite direction, 1 not on this machine, 1 undecided."
+    assert card.phrases[0].text.startswith(counts)
+    assert "Black" in card.phrases[0].text
+
+
+def test_without_an_undecided_report_black_is_not_explained() -> None:
+    card = make_reports_card([make_report(Here.REPRODUCED, Interval(18.0, 20.0, 22.0, 5))])
+
+    assert card is not None
+    assert "Black" not in card.phrases[0].text
 
 
 def run_of(times: Mapping[str, Outcome], *, suite: str = "selu", **changes: object) -> tuple[PlannedCase, CaseRecord]:
@@ -123,6 +130,12 @@ def test_a_speedup_with_a_trap_is_drawn_hollow_and_left_out_of_what_jit_is_worth
     assert hollow == {"a": False, "b": True}
     assert "50×" not in card.phrases[0].text
     assert "1 speedup" in card.phrases[0].doubt
+
+
+def test_variants_with_a_trap_are_counted() -> None:
+    trust = page_of(samples.run(trap_jit(run_of(time_both(50))))).overview.trust
+
+    assert [(fact.values[0].text, fact.target) for fact in trust if "trap" in fact.name] == [("1", "attention")]
 
 
 def test_where_every_speedup_has_a_trap_none_is_told() -> None:
@@ -221,3 +234,46 @@ def test_the_first_screen_names_the_level_of_its_intervals(level: float) -> None
 def test_without_a_measured_report_there_is_no_card() -> None:
     assert make_reports_card([make_report(Here.UNDECIDED, None)]) is None
     assert make_reports_card([]) is None
+
+
+def test_answers_that_cannot_be_relied_on_come_after_those_that_can() -> None:
+    def ask(suite: str, rank: float, **changes: object) -> tuple[PlannedCase, CaseRecord]:
+        times = {"f:jit": samples.timing(1e-3, **changes), "g:jit": samples.timing(5e-4, baseline_s=1e-3, **changes)}
+        return run_of(times, suite=suite, answer=Answer("Which?", "g:jit", "f:jit", rank=rank))
+
+    pairs = ask("a", 1, doubtful_ratios=True), ask("b", 2), ask("c", 3)
+
+    cards = page_of(samples.run(*pairs)).overview.cards
+
+    assert [card.id for card in cards] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(("metric", "total"), [("compile_total_s", 600), ("first_call_s", 1000)])
+def test_a_figure_of_stages_has_the_run_unless_the_answer_is_about_compiling(metric: str, total: float) -> None:
+    planned = samples.planned_case(variants=("f:jit", "g:jit"), answer=Answer("?", "f:jit", "g:jit", metric=metric))
+    stages = samples.compilation(0.1, 0.2, 0.3, 0.4, processes=3)
+    record = samples.record(planned, {one.name: {"compilation": stages} for one in planned.variants})
+
+    card = page_of(samples.run((planned, record))).overview.cards[0]
+
+    for row in card.figure.rows:
+        assert row.total.replace("\u202f", " ") == ("1.00 s" if total == 1000 else "600 ms")
+        assert sum(part.amount for part in row.parts) == pytest.approx(total / 1000, rel=1e-3)
+
+
+def plan_memory(n: int, temp: int) -> tuple[PlannedCase, CaseRecord]:
+    planned = samples.planned_case(params={"n": n}, variants=("f:jit",))
+    return planned, samples.record(planned, {"f:jit": {"memory": samples.memory(0, 0, temp)}})
+
+
+def test_the_card_about_memory_has_the_largest_plan_of_each_workload_of_a_device_and_names_its_case() -> None:
+    environment = samples.environment(device_memory_bytes=10_000)
+    settings = samples.settings(probes=("memory",))
+    runs = (
+        samples.run(plan_memory(n, temp), run_id=str(n), environment=environment, settings=settings)
+        for n, temp in ((100, 1_000), (200, 9_000))
+    )
+
+    card = card_of(page_of(*runs).overview.cards, "memory")
+
+    assert [row.label for row in card.figure.rows] == ["selu, n 200"]

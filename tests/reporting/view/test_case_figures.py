@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jaxmeter.harness.record import RunRecord
+from jaxmeter.harness.record import Answer, RunRecord
 from tests import samples
-from tests.reporting.views import page_of
+from tests.reporting.views import card_of, page_of
 
 ORDER = ("speed", "time", "first", "operations", "memory", "history")
 
@@ -49,3 +49,25 @@ def test_cards_of_a_case_stand_in_one_order_and_those_without_a_number_are_left_
 
     assert shown == cards
     assert shown == sorted(shown, key=ORDER.index)
+
+
+def test_the_card_about_speed_tells_of_speed_although_the_suite_asks_for_memory() -> None:
+    planned = samples.planned_case(
+        variants=("f:jit", "g:jit"), answer=Answer("?", "g:jit", "f:jit", metric="temp_bytes")
+    )
+    outcomes = {
+        "f:jit": {"timing": samples.timing(1e-3), "memory": samples.memory(4, 4, 9)},
+        "g:jit": {"timing": samples.timing(5e-4, baseline_s=1e-3), "memory": samples.memory(4, 4, 1)},
+    }
+    page = page_of(samples.run((planned, samples.record(planned, outcomes))))
+    (suite,) = page.suites
+
+    (phrase,) = card_of(suite.cases[0].figures, "speed").phrases
+    assert phrase.text.startswith("g:jit is 2.0×")
+    assert "g:jit 500\u202fµs" in suite.cases[0].heading
+
+
+def test_the_heading_of_a_case_with_one_variant_has_its_time_alone() -> None:
+    (suite,) = page_of(make_run("cpu", {"timing": samples.timing(1e-3)})).suites
+
+    assert suite.cases[0].heading.endswith(": 1.00\u202fms on CPU")

@@ -37,20 +37,6 @@ def results_of(run):
     return {one.variant: one for case in suite.cases for one in case.results}
 
 
-def run_at_odds():
-    """A jitted variant that the times make 4 times as fast, and the speedup twice."""
-    case = samples.planned_case(variants=("f:eager", "f:jit", "g:jit"))
-    ratios = tuple(math.log(2 * factor) for factor in samples.WOBBLE)
-    fast = samples.timing(2.5e-4)
-    fast = msgspec.structs.replace(fast, values={**fast.values, "log_ratio": ratios})
-    outcomes = {
-        "f:eager": {"timing": samples.timing(1e-3)},
-        "f:jit": {"timing": fast},
-        "g:jit": {"timing": samples.timing(5e-4, baseline_s=1e-3)},
-    }
-    return samples.run((case, samples.record(case, outcomes)))
-
-
 def test_a_trap_marks_the_time_and_the_speedup_and_is_named_after_them():
     found = results_of(run_with(DEAD))
 
@@ -111,7 +97,7 @@ def test_a_run_names_each_trap_once_at_its_end():
 
 
 def test_both_times_that_are_at_odds_with_a_speedup_are_marked_with_the_reason():
-    found = results_of(run_at_odds())
+    found = results_of(samples.inconsistent_run())
 
     marked = [name for name, result in found.items() if result.time.text.endswith(AT_ODDS)]
     assert marked == ["f:eager", "f:jit"]
@@ -119,7 +105,7 @@ def test_both_times_that_are_at_odds_with_a_speedup_are_marked_with_the_reason()
 
 
 def test_times_at_odds_with_a_speedup_are_a_warning_and_a_reason_in_every_output():
-    run = run_at_odds()
+    run = samples.inconsistent_run()
     rows = json.loads(to_json(loaded(run)))
     reasons = {row["variant"]: row["reason"] for row in rows if row["metric"] == "execution_s"}
 

@@ -81,6 +81,13 @@ def test_contended_times_failures_and_warnings_are_counted_and_open_what_tells_m
     assert found["Warnings"] == ("1", Tone.WARN, "attention")
 
 
+def test_inconsistent_times_are_counted_where_there_are_some():
+    found = facts(samples.inconsistent_run())
+
+    assert found["Inconsistent times"] == ("2", Tone.WARN, "attention")
+    assert "Variants with a trap" not in found
+
+
 def test_without_an_earlier_run_nothing_has_changed():
     card = page_of(samples.run()).overview.changed
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from jaxmeter.harness.record import Cost
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.figure_model import Roofline
 from jaxmeter.reporting.view.figures import roofline
 from jaxmeter.reporting.view.runs import label_runs
+from tests import samples
 from tests.reporting.browser import EXAMPLES
+from tests.reporting.views import kept
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +54,20 @@ def test_of_many_cases_some_are_shown_from_the_whole_range_of_rates(cases, monke
 
 def test_without_a_case_there_is_no_figure() -> None:
     assert roofline.draw_roofline([]) is None
+
+
+def test_a_case_that_computes_in_a_format_without_a_peak_is_left_out() -> None:
+    def draw_formats(*formats: str) -> Roofline | None:
+        planned = [
+            samples.planned_case(one, params={"dtype": one}, variants=("f:jit",), cost=Cost(flops=2e6, bytes=1e6))
+            for one in formats
+        ]
+        pairs = ((one, samples.record(one, {"f:jit": {"timing": samples.timing(1e-3)}})) for one in planned)
+        environment = samples.environment(peak_flops={"float32": 4e9}, peak_bytes_per_s=8e9)
+        return roofline.draw_roofline(gather_cases(label_runs(kept(samples.run(*pairs, environment=environment)))))
+
+    figure = draw_formats("float32", "int32")
+
+    assert figure is not None
+    assert [dot.name for dot in figure.dots] == ["float32"]
+    assert draw_formats("int32") is None

@@ -15,14 +15,14 @@ from ...text import counted, shorten, visible
 from ...write import write_reading
 from ..figure_model import Axis, Fill, Part, StackRow, Stacks, describe_rows
 from ..names import LONGEST_TERM
-from .marks import TIME, find_hue, name_among, name_variant
+from .marks import TIME, find_hue, name_among, name_variant, name_workload
 
 SMALLEST_PART = 0.005
 """Of a step; less is no mark."""
 
 MOST_OPERATIONS = 10
 
-LONGEST_ROW = 24
+LONGEST_ROW = 32
 """Letters of the name of a row of the overview."""
 
 
@@ -53,7 +53,7 @@ def draw_ledgers(variants: Iterable[Variant], told: Sequence[Case] = ()) -> Stac
     if not rows:
         return None
     alt = "Shares of a traced step. " + describe_rows(f"{row.label}: {_write_parts(row)}" for row in rows)
-    return Stacks(alt, Axis("share of the step, traced", Unit.SHARE), tuple(rows), has_legend=True)
+    return Stacks(alt, Axis("share of the traced time", Unit.SHARE), tuple(rows), has_legend=True)
 
 
 def find_largest(variant: Variant) -> tuple[str, float] | None:
@@ -112,10 +112,19 @@ def _make_operation_row(variant: Variant, one: TracedOperation, *, with_file: bo
 
 
 def _name(variant: Variant, told: Sequence[Case]) -> str:
-    """Return the case in short; of eager code that could be compiled with its mode."""
+    """Return the case in short; with its variant where that does not lead the case, or is eager code."""
     name = name_among(variant.case, told, LONGEST_ROW)
     is_compiled = any(one.planned.mode in ("jit", "aot") for one in variant.case.shown)
-    return f"{name}, eager" if variant.planned.mode == "eager" and is_compiled else name
+    if variant.planned.mode == "eager" and is_compiled:
+        return f"{name}, eager"
+    return name if _leads(variant) else shorten(f"{name_workload(variant.case)}, {name_variant(variant)}", LONGEST_ROW)
+
+
+def _leads(variant: Variant) -> bool:
+    """Return whether a variant is of the implementation that answers its suite's question, or of the baseline."""
+    planned = variant.case.planned
+    leading = variant.case.find(planned.baseline if planned.answer is None else planned.answer.variant)
+    return leading is None or leading.planned.implementation == variant.planned.implementation
 
 
 def _write_parts(row: StackRow) -> str:
@@ -128,5 +137,5 @@ def list_traced(cases: Sequence[Case]) -> list[Variant]:
     for case in cases:
         traced = [one for one in case.shown if find_trace(one) is not None]
         if traced:
-            found.append(min(traced, key=lambda one: (one.planned.mode != "jit", is_slowed_down(one))))
+            found.append(min(traced, key=lambda one: (one.planned.mode != "jit", is_slowed_down(one), not _leads(one))))
     return sorted(found, key=is_slowed_down)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
 
 from ... import numbers
 from ..figure_model import Axis, Fill, Limit, Part, PointRow, Points, StackRow, Stacks, describe_rows
-from .marks import find_hue, make_mark, name_case, name_variant, name_workload
+from .marks import find_hue, make_mark, name_among, name_case, name_variant
 
 PLANNED, MEASURED, SHARE = "planned_peak_bytes", "measured_peak_bytes", "capacity_share"
 
@@ -17,6 +17,9 @@ NEAR_FULL = 0.2
 """Share of the device's memory from which on the limit is drawn: before, it would press all bars to nothing."""
 
 MOST_ROWS = 6
+
+LONGEST_ROW = 18
+"""Letters of the name of a row of the overview."""
 
 
 def draw_memory(cases: Iterable[Case]) -> Stacks | None:
@@ -37,7 +40,7 @@ def draw_memory(cases: Iterable[Case]) -> Stacks | None:
     return Stacks(alt, Axis(title, Unit.BYTES), tuple(rows), limit=limit)
 
 
-def draw_shares(cases: Iterable[Case]) -> Points | None:
+def draw_shares(cases: Sequence[Case]) -> Points | None:
     """Return the largest plans as shares of their devices' memory, one of each workload; None without any."""
     rows = []
     for case in _choose_largest(cases):
@@ -47,7 +50,8 @@ def draw_shares(cases: Iterable[Case]) -> Points | None:
             mark = make_mark(largest, SHARE, name=name_case(case))
             if mark is not None:
                 note = numbers.memory(largest.read(PLANNED).estimate)
-                rows.append((largest.read(SHARE).estimate or 0.0, PointRow(name_workload(case), (mark,), note)))
+                label = name_among(case, cases, LONGEST_ROW)
+                rows.append((largest.read(SHARE).estimate or 0.0, PointRow(label, (mark,), note)))
     rows.sort(key=lambda one: -one[0])
     shown = tuple(row for _, row in rows[:MOST_ROWS])
     if not shown:
@@ -59,9 +63,9 @@ def draw_shares(cases: Iterable[Case]) -> Points | None:
 
 def _choose_largest(cases: Iterable[Case]) -> Iterable[Case]:
     """Return the case with the largest plan of each workload on each machine."""
-    found: dict[tuple[str, str], Case] = {}
+    found: dict[tuple[str, str, str], Case] = {}
     for case in cases:
-        key = case.run.name, case.planned.workload
+        key = case.run.manifest.machine, case.run.where, case.planned.workload
         if key not in found or _find_largest_plan(case) > _find_largest_plan(found[key]):
             found[key] = case
     return found.values()

@@ -30,6 +30,8 @@ MOST_ROOFS = 2
 def draw_roofline(cases: Sequence[Case]) -> Roofline | None:
     """Return the figure of one device; None where no case has a cost and no peak is known.
 
+    Cases that compute in a format without a known peak, such as integers, are left out: no roof is theirs.
+
     Args:
       cases: Of one machine, each once.
     """
@@ -51,9 +53,13 @@ def _choose_fastest(case: Case) -> Variant | None:
     compiled = [
         one
         for one in case.shown
-        if one.planned.mode in ("jit", "aot") and one.read(TIME).has_number and not one.is_peer
+        if one.planned.mode in ("jit", "aot") and one.read(TIME).has_number and not one.is_peer and _may_have_roof(one)
     ]
     return min(compiled, key=lambda one: one.read(TIME).estimate or 0.0, default=None)
+
+
+def _may_have_roof(variant: Variant) -> bool:
+    return find_product_format(variant) is None or find_peak_flops(variant) is not None
 
 
 def _make_dot(variant: Variant) -> Dot | None:

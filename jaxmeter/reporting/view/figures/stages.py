@@ -18,16 +18,23 @@ FILLS = (Fill.FIRST, Fill.SECOND, Fill.THIRD, Fill.FOURTH)
 NAMES = {"trace_s": "trace", "lower_s": "lower", "compile_s": "compile", "first_call_s": "run"}
 
 
-def draw_stages(variants: Iterable[Variant], *, of_one_case: bool = False) -> Stacks | None:
+COMPILED, FIRST_RESULT = "compile_total_s", "first_result_s"
+"""Sums of stages: without the run, and with it."""
+
+
+def draw_stages(variants: Iterable[Variant], metric: str = FIRST_RESULT, *, of_one_case: bool = False) -> Stacks | None:
     """Return a row for each variant that was compiled in a cold process; None without any.
 
     Args:
+      metric: COMPILED leaves out the run; any other one is a part of the time to the first result, which is drawn.
       of_one_case: Whether rows are named by the variant alone.
     """
+    whole = COMPILED if metric == COMPILED else FIRST_RESULT
+    stages = STAGES[:-1] if whole == COMPILED else STAGES
     rows, variants = [], list(variants)
     cases = [variant.case for variant in variants]
     for variant in variants:
-        readings = {stage: variant.read(stage) for stage in STAGES}
+        readings = {stage: variant.read(stage) for stage in stages}
         known = {
             stage: one.estimate for stage, one in readings.items() if one.estimate is not None and one.estimate > 0
         }
@@ -39,9 +46,10 @@ def draw_stages(variants: Iterable[Variant], *, of_one_case: bool = False) -> St
             for stage, fill in zip(STAGES, FILLS, strict=True)
             if stage in known
         )
-        total = numbers.time(variant.read("first_result_s").estimate or sum(known.values()))
+        total = numbers.time(variant.read(whole).estimate or sum(known.values()))
         rows.append(StackRow(label, find_hue(variant.case.run), parts, total))
     if not rows:
         return None
-    alt = "Time to the first result. " + describe_rows(f"{row.label}: {row.total}" for row in rows)
-    return Stacks(alt, Axis("time to the first result, cold", Unit.SECONDS), tuple(rows))
+    title = METRICS[COMPILED].title if whole == COMPILED else "time to the first result"
+    alt = f"{title[:1].upper()}{title[1:]}. " + describe_rows(f"{row.label}: {row.total}" for row in rows)
+    return Stacks(alt, Axis(f"{title}, cold", Unit.SECONDS), tuple(rows))

@@ -31,7 +31,7 @@ FEWEST_PAIRS = 2
 
 MOST_ROWS, MOST_CURVES = 60, 5
 
-SHADES = (0.03, 0.08, 0.20, 1.0)
+SHADES = (0.03, 0.08, 0.20, numbers.LEAST_FACTOR - 1)
 """Sizes of a change from which on a cell is darker."""
 
 CONFIRMED = (Finding.SLOWER, Finding.FASTER)
@@ -39,8 +39,11 @@ CONFIRMED = (Finding.SLOWER, Finding.FASTER)
 OF_RELEASES, OF_RUNS = ("Releases", "What did each release change?"), ("Runs", "What did each run change?")
 HOW_TO_READ = (
     "Confirmed changes of a time from run to run: slower orange, faster green, darker from 3, 8 and 20 % and 2× on. "
-    "Blank: none confirmed; n/c: not compared; in brackets: a total that is not confirmed; !: a total that the row's "
-    "steps contradict (rely on neither). Steps that are not confirmed count, too."
+    "Blank: no change is confirmed; n/c: not compared."
+)
+OF_SPANS = (
+    "A column “since” compares two runs directly, so it includes changes too small to confirm in one step. In "
+    "brackets: not confirmed; !: contradicts the row's steps, rely on neither."
 )
 
 NOT_COMPARED = Cell("n/c", tone=Tone.MUTED, hint="not compared: not timed in both runs")
@@ -80,9 +83,10 @@ def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView 
     answer += _describe_most_changed(steps)
     columns = (Column("Case"), *(Column(name, detail, numeric=True) for name, detail in _name_steps(steps)))
     short, question = OF_RUNS if _are_of_one_release(pairs) else OF_RELEASES
-    table = Table("A row for each case, a column for each run.", columns, (Group(tuple(rows)),))
+    table = Table("A row for each variant that changed, a column for each run.", columns, (Group(tuple(rows)),))
+    how_to_read = f"{HOW_TO_READ} {OF_SPANS}" if any(step.is_span for step in steps) else HOW_TO_READ
     note = f"{counted(left, 'more row')} in the list of changes." if left else ""
-    return ReleasesView(short, question, answer, HOW_TO_READ, table, note, tuple(_list_histories(steps, history)))
+    return ReleasesView(short, question, answer, how_to_read, table, note, tuple(_list_histories(steps, history)))
 
 
 def find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Iterator[Pair]:

@@ -1,7 +1,9 @@
 """Where the time of a step goes: the ledger of each variant, its largest operations, and why there is none."""
 
+import msgspec
 import pytest
 
+from jaxmeter.harness.record import Answer
 from jaxmeter.harness.record.trace_summary import Finding, Problem
 from jaxmeter.harness.traces.ledger import GROUPS
 from jaxmeter.reporting.view.figure_model import Fill
@@ -81,11 +83,11 @@ def test_a_step_that_tracing_slows_down_is_drawn_with_its_time_and_how_much():
 def test_the_first_screen_says_where_the_time_of_the_leading_step_goes():
     (phrase,) = page_with(f=samples.traced(1e-3, 1e-3, 1e-3, ledger=PARTS)).overview.time.phrases
 
-    assert phrase.text.replace("\u202f", " ") == "Selu: 40 % device. Largest loss: 20 % dispatch."
+    assert phrase.text.replace("\u202f", " ") == "Selu: 40 % device. Largest overhead: 20 % dispatch."
     assert phrase.tone is Tone.PLAIN
 
 
-def test_the_largest_loss_of_busy_steps_names_its_case():
+def test_the_largest_overhead_of_busy_steps_names_its_case():
     busy = {"compute": 0.9, "dispatch": 0.1}
     page = page_of_cases(
         case_with(f=samples.traced(1e-3, ledger=busy)), case_with("mlp_step", f=samples.traced(1e-3, ledger=PARTS))
@@ -93,7 +95,20 @@ def test_the_largest_loss_of_busy_steps_names_its_case():
 
     (phrase,) = page.overview.time.phrases
 
-    assert phrase.text.replace("\u202f", " ") == "Selu: 90 % device. Largest loss: 20 % dispatch, mlp step."
+    assert phrase.text.replace("\u202f", " ") == "Selu: 90 % device. Largest overhead: 20 % dispatch, mlp step."
+
+
+def test_the_first_screen_shows_the_leading_variant_unless_only_another_one_is_like_its_timed_step():
+    alike, slowed = samples.traced(1e-3), samples.traced(2e-3, busy=0.6)
+
+    def label(f, g):
+        planned, record = case_with(f=f, g=g)
+        planned = msgspec.structs.replace(planned, answer=Answer("Which?", "g:jit", against="f:jit"))
+        return [row.label for row in page_of_cases((planned, record)).overview.time.figure.rows]
+
+    assert label(alike, alike) == ["selu"]
+    assert label(alike, slowed) == ["selu, f"]
+    assert label(slowed, slowed) == ["selu"]
 
 
 def test_without_a_step_like_its_timed_one_the_first_screen_warns():
