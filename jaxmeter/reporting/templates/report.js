@@ -171,8 +171,8 @@
     return element;
   }
 
-  function link(fragment, text) {
-    return make("a", { href: `#${encode(fragment)}` }, make("bdi", {}, text));
+  function link(fragment, ...content) {
+    return make("a", { href: `#${encode(fragment)}` }, make("bdi", {}, ...content));
   }
 
   // As encodeURIComponent, but what a fragment may hold stays readable: / : , = [ ].
@@ -561,11 +561,17 @@
     }));
   }
 
+  // Long texts break between a number and its interval, and between two params.
+  const keepBounds = (text) => text.replace(/\[[^\]]*\]/g, (bounds) => bounds.replaceAll(" ", "\u00a0"));
+  const breakAtCommas = (text) => text.split(/(?<=,)/).flatMap((part, index) => (index ? [make("wbr"), part] : [part]));
+
   function makeRow(row) {
     const cells = listColumns().map(([name], index) => {
       const tag = index ? "td" : "th";
       const text = results.read(name, row);
-      const content = name === "case" ? link(results.cases[results.columns.case[row]].id, text) : make("bdi", {}, text);
+      const content = name === "case"
+        ? link(results.cases[results.columns.case[row]].id, ...breakAtCommas(text))
+        : make("bdi", {}, keepBounds(text));
       return make(tag, { className: name in NUMBERS ? "number" : "" }, content);
     });
     cells[0].scope = "row";
