@@ -8,76 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
-from jaxmeter.harness.metrics.metric import Direction, Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.roofline import DECLARED, find_cost
-from jaxmeter.harness.metrics.statistics import Interval, differs
-from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
-from jaxmeter.harness.record import INCOMPLETE, Answer
-from jaxmeter.harness.record.peaks import MEASURED
+from jaxmeter.harness.metrics.table import THROUGHPUT
+from jaxmeter.harness.record import Answer
 
-from .. import numbers
-from ..compare.ratios import divide_readings
-from ..text import counted, shorten
-from ..write import write_reading
-from .cells import find_speedup_tone
+from ..text import shorten
 from .changes import write_numbers
 from .comparisons import Comparisons
-from .doubts import CONTENDED, find_doubts, name_traps
 from .figures.marks import find_hue
 from .keys import fragment_of
-from .names import LONGEST_NAME, LONGEST_TERM, name_in_sentence
+from .names import LONGEST_NAME, LONGEST_TERM
 from .overview_model import Phrase
 from .page_model import AnswerLine
-from .reasons import describe_fault
-from .tone import Tone
-from .trust import is_vague
+from .told import SHARES, TIME, UNRELIABLE, Told, name_metric, tell
 
-TIME, SPEEDUP = "execution_s", "speedup"
-
-SHARES = {"flops_share": "flops", "bandwidth_share": "bytes"}
-"""Of a peak, and what of a cost each is of."""
-
-SENTENCES = {
-    "flops_share": "reaches {} of the {}peak",
-    "bandwidth_share": "reaches {} of the {}peak bandwidth",
-    THROUGHPUT: "processes {}",
-}
-"""What a variant does by a metric whose value is an answer by itself."""
-
-LEAST_FACTOR = 1.5
-"""Below it, the two numbers by themselves say more."""
+SPEEDUP = "speedup"
 
 OF_SPEED = (TIME, "speedup", THROUGHPUT, *SHARES)
 """Metrics whose answer says how fast a case is."""
 
-UNRELIABLE = "do not rely on it"
-
 LONGEST_SUITE = 60
 LONGEST_QUESTION = 160
-
-
-@dataclass(frozen=True)
-class Told:
-    """What answers a question.
-
-    Args:
-      sentence: A number with its interval, or why there is none; without its full stop.
-      doubts: Why not to rely on it.
-      remarks: What else is known of the numbers.
-    """
-
-    sentence: str
-    tone: Tone
-    doubts: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """Return the whole text."""
-        return f"{'; '.join((self.sentence, *self.doubts, *self.remarks))}."
 
 
 def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
@@ -128,14 +80,9 @@ def choose_answer(case: Case) -> Answer | None:
     return case.planned.answer or _find_surest(case)
 
 
-def is_known(metric: str) -> bool:
-    """Return whether variants have a metric of this name; another version of jaxmeter may have recorded others."""
-    return metric in METRICS and METRICS[metric].exponent_of is None
-
-
 def tell_answer(case: Case) -> Told:
     """Return what answers a suite's question."""
-    return _tell(case, choose_answer(case))
+    return tell(case, choose_answer(case))
 
 
 def write_answer(case: Case) -> Phrase:
@@ -150,9 +97,9 @@ def write_speed(case: Case) -> Phrase:
 
 
 def _write_phrase(case: Case, answer: Answer | None) -> Phrase:
-    told = _tell(case, answer)
+    told = tell(case, answer)
     metric = "" if answer is None else answer.metric
-    sentence = told.sentence.removeprefix(_name_metric(metric))  # the figure's axis has it
+    sentence = told.sentence.removeprefix(name_metric(metric))  # the figure's axis has it
     doubt = "; ".join(told.doubts)
     if doubt.startswith(UNRELIABLE):  # else it begins with the name of a variant
         doubt = f"{doubt[:1].upper()}{doubt[1:]}"
@@ -193,208 +140,3 @@ def _sure_speedup(variant: Variant) -> tuple[float, float]:
         1.0 if variant.is_baseline else None if speedup.interval is None or speedup.contended else speedup.interval.low
     )
     return low or 0.0, -(variant.read(TIME).estimate or 0.0)
-
-
-def _tell(case: Case, answer: Answer | None) -> Told:
-    if answer is None:
-        return _no_answer(_why_untimed(case))
-    if not is_known(answer.metric):
-        return _no_answer(f"this version of jaxmeter knows no metric {shorten(answer.metric, LONGEST_TERM)}")
-    found = [case.find(name) for name in answer.variants]
-    sides = [variant for variant in found if variant is not None]
-    if len(sides) < len(found):
-        lacking = next(name for name, one in zip(answer.variants, found, strict=True) if one is None)
-        return _no_answer(f"the case has no variant {shorten(lacking, LONGEST_TERM)}")
-    readings = [side.read(answer.metric) for side in sides]
-    if len(sides) == 2 and answer.metric == TIME:
-        return _tell_ratio(sides[0], sides[1])
-    if len(sides) == 2 and answer.metric == THROUGHPUT and all(reading.has_number for reading in readings):
-        rates = " against ".join(write_reading(reading)[0] for reading in readings)
-        return _tell_ratio(sides[0], sides[1], also=rates)
-    return _tell_values(sides, readings)
-
-
-def _no_answer(reason: str) -> Told:
-    return Told(f"No answer: {reason}", Tone.MUTED)
-
-
-def _why_untimed(case: Case) -> str:
-    if case.is_lost:
-        return case.why_lost
-    failed = [variant for variant in case.shown if variant.status in INCOMPLETE]
-    lacking = (failed or list(case.shown))[:1]
-    fault = lacking[0].read(TIME).fault if lacking else None
-    return "no variant was planned" if not lacking else "no time recorded" if fault is None else describe_fault(fault)
-
-
-def _tell_ratio(one: Variant, other: Variant, also: str = "") -> Told:
-    """How fast one is beside the other: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`.
-
-    Args:
-      also: What else is told of the two.
-    """
-    ratio = compare_paired(one, other)
-    if ratio is None:
-        faults = (side.read(TIME).fault for side in (one, other))
-        fault = next((fault for fault in faults if fault is not None), None) or find_withheld(one, other)
-        return _no_answer("no process timed both" if fault is None else describe_fault(fault))
-    number = " ".join(part for part in numbers.speedup_with_bounds(ratio) if part != numbers.MISSING)
-    names = list(map(name_in_sentence, (one, other)))
-    bounded = ratio.low is not None
-    undecided = bounded and not differs(ratio)
-    sentence = f"{names[0]} is {number} as fast as {names[1]}"
-    doubts = _write_doubts((doubt_ratio(one, other),), (one, other))
-    remarks = (
-        also,
-        "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
-        "a wide interval" if is_vague(ratio) else "",
-    )
-    return Told(
-        f"No difference is confirmed{_explain_undecided(one, ratio)}: {sentence}" if undecided else sentence,
-        Tone.WARN if doubts else find_speedup_tone(ratio),
-        doubts,
-        tuple(filter(None, remarks)),
-    )
-
-
-def _write_doubts(doubts: Sequence[str], sides: Sequence[Variant]) -> tuple[str, ...]:
-    """Return `do not rely on it: contended`, and `f:jit has a trap: dead work` of each side that has some."""
-    known = tuple(filter(None, doubts))
-    words = (f"{UNRELIABLE}: {' and '.join(known)}",) if known else ()
-    return (*words, *_tell_traps(sides))
-
-
-def _tell_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
-    """`f:jit has a trap: dead work`, of each side that has some."""
-    return tuple(f"{name_in_sentence(side)} has a {trap}" for side in sides for trap in name_traps(side))
-
-
-def _explain_undecided(one: Variant, ratio: Interval) -> str:
-    """Return why an interval that excludes 1 confirms no difference: verdicts take a wider one."""
-    if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
-        return ""
-    return f" at {numbers.percent(one.case.run.verdict_level)}"
-
-
-def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
-    """Return another metric of each: `Temporary memory: blocks:jit 1 MiB, naive:jit 9 MiB, a factor of 9`."""
-    lacking = next((reading for reading in readings if reading.interval is None), None)
-    if lacking is not None:
-        return _no_answer("nothing recorded" if lacking.fault is None else describe_fault(lacking.fault))
-    doubts = _write_doubts(
-        tuple(dict.fromkeys(one.doubt or CONTENDED for one in readings if one.contended or one.doubt)), sides
-    )
-    remarks = (
-        "a wide interval" if any(is_vague(reading.interval) for reading in readings) else "",
-        *_tell_peak(sides, readings[0]),
-    )
-    return Told(
-        f"{_name_values(sides, readings)}{_tell_factor(readings)}{_tell_best(sides, readings)}",
-        Tone.WARN if doubts else _find_tone(sides[0], readings),
-        doubts,
-        tuple(filter(None, remarks)),
-    )
-
-
-def _name_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
-    """`step:jit reaches 43 % [41, 45] of the peak FLOP/s`; of two, or another metric, its title and each value."""
-    metric, names = readings[0].metric, list(map(name_in_sentence, sides))
-    values = [_write(reading) for reading in readings]
-    if len(sides) == 1 and metric.name in SENTENCES:
-        return f"{names[0]} {SENTENCES[metric.name].format(values[0], _name_peak(sides[0]))}"
-    told = ", ".join(f"{name} {value}" for value, name in zip(values, names, strict=True))
-    return f"{_name_metric(metric.name)}{told}"
-
-
-def _name_peak(variant: Variant) -> str:
-    """Return `measured ` of a peak that was measured, which a time may exceed by chance."""
-    return f"{MEASURED.partition(' ')[0]} " if (variant.environment.peaks_source or "").startswith(MEASURED) else ""
-
-
-def _name_metric(metric: str) -> str:
-    """Return `Trace + lower + compile: `."""
-    title = METRICS[metric].title if metric in METRICS else ""
-    return f"{title[:1].upper()}{title[1:]}: " if title else ""
-
-
-def _tell_peak(sides: Sequence[Variant], reading: Reading) -> tuple[str, ...]:
-    """Of a share of a peak: whose peak it is, what was counted, and of one alone the throughput that it stands for."""
-    variant, what = sides[0], SHARES.get(reading.metric.name)
-    if what is None:
-        return ()
-    source, cost = variant.environment.peaks_source or "", find_cost(variant, what)
-    origin = MEASURED if source.startswith(MEASURED) else f"from {shorten(source, LONGEST_TERM)}"
-    is_named = source.startswith(MEASURED) and len(sides) == 1  # the sentence says so
-    throughput = variant.read(THROUGHPUT)
-    return (
-        f"the peak is {origin}" if source and not is_named else "",
-        f"{what} {cost[1]}" if cost is not None and cost[1] != DECLARED else "",
-        _write(throughput) if throughput.has_number and len(sides) == 1 else "",
-    )
-
-
-def _find_tone(first: Variant, readings: Sequence[Reading]) -> Tone:
-    """Of two values, good where the first is surely the better; of one, plain."""
-    direction = readings[0].metric.direction
-    if len(readings) != 2 or direction is Direction.NEITHER:
-        return Tone.PLAIN
-    above, below = readings if direction is Direction.HIGHER else reversed(readings)
-    ratio = divide_readings(above, below, first.settings)
-    tone = Tone.PLAIN if ratio is None else find_speedup_tone(ratio)
-    return Tone.PLAIN if tone is Tone.MUTED else tone
-
-
-def _tell_factor(readings: Sequence[Reading]) -> str:
-    """Return `, a factor of 130` of two values; empty where they are near.
-
-    Nothing is said of two whose intervals overlap but that.
-    """
-    known = [one.estimate for one in readings if one.estimate is not None and one.estimate > 0]
-    if len(readings) != 2 or len(known) != 2 or max(known) < LEAST_FACTOR * min(known):
-        return ""
-    first, second = (one.interval for one in readings)
-    if first is not None and second is not None and not _are_apart(first, second):
-        return "; the intervals overlap"
-    return f", a factor of {numbers.roughly(max(known) / min(known))}"
-
-
-def _tell_best(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
-    """Return `; least: cudnn:jit 512 B` where a variant that the answer does not name is far better than both."""
-    direction = readings[0].metric.direction
-    if len(sides) != 2 or direction is Direction.NEITHER:
-        return ""
-    is_more = direction is Direction.HIGHER
-    found = [
-        (reading.estimate, one, reading)
-        for one in sides[0].case.shown
-        if not one.is_peer
-        and (reading := one.read(readings[0].metric.name)).estimate is not None
-        and not find_doubts(one, reading)
-    ]
-    if not found:
-        return ""
-    estimate, best, reading = (max if is_more else min)(found, key=lambda one: one[0])
-    others = [one.estimate for one in readings if one.estimate]
-    is_far = all(max(estimate, one) >= LEAST_FACTOR * min(estimate, one) for one in others)
-    return (
-        f"; {'most' if is_more else 'least'}: {name_in_sentence(best)} {_write(reading)}"
-        if best not in sides and is_far
-        else ""
-    )
-
-
-def _are_apart(one: Interval, other: Interval) -> bool:
-    """Return whether two intervals do not overlap; one without bounds is its estimate."""
-    (low, high), (other_low, other_high) = (
-        (each.estimate, each.estimate) if each.low is None or each.high is None else (each.low, each.high)
-        for each in (one, other)
-    )
-    return high < other_low or other_high < low
-
-
-def _write(reading: Reading) -> str:
-    """`49 ms [45, 53]`, `49 ms (45 to 53)`."""
-    number, bounds = write_reading(reading)
-    if bounds in ("", numbers.MISSING):
-        return number
-    return f"{number} {bounds}" if bounds.startswith("[") else f"{number} ({bounds})"

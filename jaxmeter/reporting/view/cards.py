@@ -17,15 +17,7 @@ from jaxmeter.harness.record import Answer
 from .. import numbers
 from ..compare.findings import Here, JudgedReport
 from ..text import counted, shorten
-from .answers import (
-    LONGEST_QUESTION,
-    LONGEST_SUITE,
-    UNRELIABLE,
-    choose_answer,
-    is_known,
-    rank_answer,
-    write_answer,
-)
+from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, rank_answer, write_answer
 from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points, describe_rows
 from .figures.growth import draw_growth
 from .figures.ledger import draw_ledgers, find_largest, find_shares, list_traced
@@ -38,6 +30,7 @@ from .names import LONGEST_TERM
 from .overview_model import Card, Phrase
 from .reports import describe_reports
 from .sweeps import FEWEST_SIZES, Sweep, group_cases
+from .told import UNRELIABLE, is_known
 from .tone import Tone
 
 MOST_CARDS, FEWEST_ASKED = 8, 4

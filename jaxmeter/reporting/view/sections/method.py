@@ -108,7 +108,7 @@ GLOSSARY = (
             "interleaved under conditions that cannot confirm it. The reason is given"
         ),
     ),
-    ("round", "one more process of each case that needs one"),
+    ("round", "one more timing process of each case that needs one; the first round also compiles and checks"),
     (
         "normalised time",
         (
@@ -130,7 +130,7 @@ GLOSSARY = (
         "contended",
         (
             "other programs, the hypervisor, a CPU quota or a throttled device disturbed too many processes. "
-            "Do not rely on this time"
+            "Do not rely on this time; `nox -s doctor` lists causes and remedies"
         ),
     ),
     (
