@@ -15,7 +15,7 @@ from jaxmeter.harness.record import RunFolder, Status, read_run
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 SUITE = """
 '''Two programs.'''
@@ -103,6 +103,7 @@ def report(tmp_path: Path, *arguments: str | Path) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.alone
 def test_programs_that_are_still_the_same_are_not_timed_twice(harness: Harness, before: Path, tmp_path: Path) -> None:
     kept = sorted(path.parent.name for path in before.glob("cases/*/programs/*/program.jaxexport"))
     assert kept == ["donated-jit", "double-jit", "step-jit"]
@@ -123,6 +124,7 @@ def test_programs_that_are_still_the_same_are_not_timed_twice(harness: Harness, 
     assert "Passed" in gate.stdout
 
 
+@pytest.mark.alone
 def test_a_slower_program_is_confirmed_by_one_that_was_kept(
     harness: Harness, before: Path, suite: Path, tmp_path: Path
 ) -> None:

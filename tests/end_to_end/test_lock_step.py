@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -14,7 +16,12 @@ from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
 from launcher.sessions import upgrade
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
+
+NOX = (sys.executable, "-m", "nox", "--no-venv", "--no-install", "--noxfile", str(CHECKOUT / "noxfile.py"), "-s")
+"""The session itself runs in the environment of the tests; those that it compares are made."""
+
+BESIDE_TESTS = {**os.environ, "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))}
 
 SUITE = """
 '''One program.'''
@@ -43,10 +50,22 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
-def measure_before(harness: Harness, suite: Path) -> None:
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the plain suite, of which every test has a copy."""
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "one.py").write_text(SUITE.format(body=PLAIN))
+    command = (sys.executable, "-m", "jaxmeter", "run", "--suites", "one.py", "--quick", "--run-id", "before")
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     probes = ("--probe", "memory", "--probe", "compilation")
-    ended = harness("run", "--suites", suite, "--quick", "--run-id", "before", *probes)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    subprocess.run([*command, *probes], cwd=folder, env=environment, capture_output=True, check=True, timeout=300)
+    return folder / "results" / "before"
+
+
+@pytest.fixture
+def before(measured: Path, suite: Path, tmp_path: Path) -> Path:
+    """The run of the plain suite, beside the suite."""
+    return shutil.copytree(measured, tmp_path / "results" / "before")
 
 
 def compare(folder: Path, *arguments: str) -> tuple[int, dict]:
@@ -63,11 +82,11 @@ def compare(folder: Path, *arguments: str) -> tuple[int, dict]:
     return ended.returncode, json.loads((folder / "verdict.json").read_text())
 
 
+@pytest.mark.alone
+@pytest.mark.usefixtures("before")
 def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(
     harness: Harness, tmp_path: Path, suite: Path
 ) -> None:
-    measure_before(harness, suite)
-
     ended = harness(
         *("run", "--suites", suite, "--quick", "--run-id", "after", "--probe", "timing"),
         *("--against", "before", "--lock-step", sys.executable),
@@ -90,11 +109,12 @@ def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(
     assert all(times[name]["replayed"] for name in ("double:eager", "double:jit"))
 
 
+@pytest.mark.alone
+@pytest.mark.usefixtures("before")
 def test_what_is_slower_under_the_same_versions_is_confirmed_of_eager_code_too(
     harness: Harness, tmp_path: Path, suite: Path
 ) -> None:
     """Two checkouts of a user's code: the earlier environment runs its own."""
-    measure_before(harness, suite)
     packages = tmp_path / "old"
     packages.mkdir()
     shim = packages / "python"
@@ -117,11 +137,10 @@ def test_what_is_slower_under_the_same_versions_is_confirmed_of_eager_code_too(
 
 
 def test_an_environment_of_other_versions_is_refused_before_anything_is_measured(
-    harness: Harness, tmp_path: Path, suite: Path
+    harness: Harness, before: Path, tmp_path: Path, suite: Path
 ) -> None:
-    measure_before(harness, suite)
     for name in ("manifest.json", "run.json"):
-        path = tmp_path / "results" / "before" / name
+        path = before / name
         record = json.loads(path.read_text())
         manifest = record.get("manifest", record)
         manifest["environments"]["cpu"]["packages"]["jaxlib"] = "0.0.1"
@@ -136,9 +155,8 @@ def test_an_environment_of_other_versions_is_refused_before_anything_is_measured
     assert not (tmp_path / "results" / "after" / "manifest.json").exists()
 
 
+@pytest.mark.usefixtures("before")
 def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness: Harness, suite: Path) -> None:
-    measure_before(harness, suite)
-
     ended = harness("run", "--against", "before", "--suites", suite, "--lock-step", sys.executable)
 
     assert ended.returncode == 2
@@ -159,6 +177,7 @@ class HereShell:
         return subprocess.run(words, cwd=self.folder, env={"PYTHONPATH": str(CHECKOUT)}, check=False).returncode
 
 
+@pytest.mark.alone
 def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
     tmp_path: Path, suite: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,11 +204,12 @@ def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
 
 
 def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path: Path, suite: Path) -> None:
-    command = [sys.executable, "-m", "nox", "--noxfile", str(CHECKOUT / "noxfile.py"), "-s", "upgrade", "--"]
+    command = (*NOX, "upgrade", "--")
     asked = ["--old", "jax==0.10.0", "--new", f"jax=={version('jax')}", "--quick", "--processes", "3"]
 
     ended = subprocess.run(
         [*command, *asked, "--suites", str(suite), "--out", str(tmp_path), "--verdict", str(tmp_path / "verdict.json")],
+        env=BESIDE_TESTS,
         capture_output=True,
         text=True,
         check=False,
@@ -207,11 +227,12 @@ def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path:
 
 
 def test_nox_walks_from_one_release_to_the_next(tmp_path: Path, suite: Path) -> None:
-    command = [sys.executable, "-m", "nox", "--noxfile", str(CHECKOUT / "noxfile.py"), "-s", "bisect", "--"]
+    command = (*NOX, "bisect", "--")
     asked = ["--good", "jax==0.10.0", "--bad", "jax==0.10.1", "--case", "double", "--quick", "--processes", "3"]
 
     ended = subprocess.run(
         [*command, *asked, "--suites", str(suite), "--runtime", "local", "--out", str(tmp_path)],
+        env=BESIDE_TESTS,
         capture_output=True,
         text=True,
         check=False,

@@ -13,7 +13,7 @@ import pytest
 
 from launcher.environments import Wanted
 from launcher.options import UsageError
-from launcher.sessions import baseline
+from launcher.sessions import baseline, nightly
 from launcher.sessions.bisect import bisect_releases
 from launcher.sessions.gate import pass_gate
 from launcher.sessions.nightly import pass_night
@@ -216,6 +216,7 @@ def shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> NotedShell:
         return Path(sys.executable)
 
     monkeypatch.setattr(baseline, "prepare_environment", prepare)
+    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: "python")  # installs what our own lock names
     return noted
 
 
