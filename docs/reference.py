@@ -97,7 +97,11 @@ TERMS_OF_GUIDES = (
         "`--budget`: the time limit of a measurement. `--budgets`: a file with the allowed increases of metrics",
     ),
     ("gate", "`nox -s gate`: checks a change, interleaved with an earlier run. The exit code is the verdict"),
-    ("inconclusive", "a comparison that shows neither a difference nor equality"),
+    (
+        "inconclusive",
+        "a comparison that shows neither a difference nor equality. [More processes]"
+        "(../explanation/what_is_measured.md#reduce-the-smallest-detectable-difference) can decide",
+    ),
     (
         "interleaved",
         "run alternately, block by block in one process or in lock-step: interference affects all programs alike",
@@ -108,6 +112,11 @@ TERMS_OF_GUIDES = (
     ),
     ("nightly run", "a scheduled run that is stored and judged against earlier runs of the same machine"),
     ("store", "a bucket or shared folder to which runs are pushed, and from which they are read"),
+    (
+        "tolerance",
+        "the largest error of an output that is right without further checks. The lowest-precision dtype of the "
+        "baseline program sets it ([table](../method.md#correctness))",
+    ),
     ("trap", "a reason why a program does not do the work that its source suggests, such as dead work"),
 )
 """Terms of the guides, which the report does not explain, with their meanings."""
