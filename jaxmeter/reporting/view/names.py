@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from jaxmeter.harness.metrics.reading import Variant
 
@@ -11,6 +11,9 @@ from ..text import shorten
 LONGEST_NAME = 80
 LONGEST_TERM = 40
 """Of one name among several in a sentence."""
+
+PRECISIONS = tuple(map(len, ("2026-11-28", "2026-11-28T13:55", "2026-11-28T13:55:16")))
+"""Of the start of a run."""
 
 Key = tuple[str, str, str]
 """Suite, case and variant."""
@@ -25,6 +28,18 @@ def name_variant(variant: Variant) -> str:
 def name_in_sentence(variant: Variant) -> str:
     """A variant within a sentence about its case: `step:jit`; `step` of a function that runs as it is."""
     return shorten(variant.planned.name.removesuffix(":mixed"), LONGEST_TERM)
+
+
+def name_starts(starts: Iterable[str]) -> dict[str, str]:
+    """Return how the starts of runs are written: by the day, the minute or the second, whichever distinguishes them.
+
+    Of runs of one day the date is left out.
+    """
+    known = set(starts)
+    digits = next((one for one in PRECISIONS if len({start[:one] for start in known}) == len(known)), PRECISIONS[-1])
+    is_one_day = len({start[: PRECISIONS[0]] for start in known}) == 1 and digits > PRECISIONS[0]
+    begin = PRECISIONS[0] + 1 if is_one_day else 0
+    return {start: start[begin:digits].replace("T", " ") for start in known}
 
 
 def name_rows(keys: Sequence[Key]) -> dict[Key, str]:

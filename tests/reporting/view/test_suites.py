@@ -125,6 +125,14 @@ def test_earlier_runs_of_a_case_are_a_series_and_no_comparison():
     assert card_of(view.figures, "history").figure.panels[0].x.names == ("02-01", "02-02", "02-03")
 
 
+def test_earlier_runs_of_one_day_are_named_by_their_times():
+    runs = [samples.run(run_id=f"run-{hour}", started=f"2026-02-01T0{hour}:00:00Z") for hour in (1, 2, 3)]
+
+    view = case_view(page_of(*runs), "selu[dtype=float32,n=10000]")
+
+    assert card_of(view.figures, "history").figure.panels[0].x.names == ("01:00", "02:00", "03:00")
+
+
 def test_runs_of_two_machines_are_no_series():
     runs = [samples.run(run_id=name, machine=name) for name in ("one", "two")]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.metric import Unit
@@ -10,6 +9,7 @@ from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
 
 from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, describe_rows
+from ..names import name_starts
 from .marks import make_mark, name_variant
 from .speed import WIDE
 
@@ -20,8 +20,6 @@ FEWEST = 2
 """One run is no history."""
 
 TIME, FAIR = "execution_s", "normalised_s"
-
-_DATE = re.compile(r"\d\d-\d\d")
 
 
 def draw_history(machines: Sequence[Sequence[Case]]) -> Curves | None:
@@ -43,7 +41,7 @@ def _make_panel(cases: Sequence[Case]) -> CurvePanel | None:
         found[0] = first
     metric = FAIR if sum(one.read(FAIR).has_number for one in found) >= FEWEST else TIME
     timed = [one for one in found if one.read(metric).has_number]
-    named = _drop_repeated(list(zip(_name_runs([_find_run(one, cases) for one in timed]), timed, strict=True)))
+    named = _name_runs([(_find_run(one, cases), one) for one in timed])
     names = tuple(name for name, _ in named)
     marks = [make_mark(one, metric, name=f"{name}, {name_variant(one)}") for name, one in named]
     points = tuple(CurvePoint(place, mark) for place, mark in enumerate(marks, 1) if mark is not None)
@@ -72,17 +70,16 @@ def _find_run(variant: Variant, cases: Sequence[Case]) -> Run:
     return next(runs, variant.case.run)
 
 
-def _name_runs(runs: Sequence[Run]) -> list[str]:
-    """Return releases of jax where these differ, else dates."""
-    releases = [run.environment.packages.get("jax", "unknown") for run in runs]
-    return releases if len(set(releases)) > 1 else [run.manifest.started[5:10] for run in runs]
-
-
-def _drop_repeated(named: Sequence[tuple[str, Variant]]) -> list[tuple[str, Variant]]:
-    """Return the first measurement of each release, where several releases were measured; else all."""
-    if all(_DATE.fullmatch(name) for name, _ in named):
-        return list(named)
-    return [(name, one) for place, (name, one) in enumerate(named) if not place or named[place - 1][0] != name]
+def _name_runs(found: Sequence[tuple[Run, Variant]]) -> list[tuple[str, Variant]]:
+    """Return the first measurement of each release of jax with its name; of one release all, with their starts."""
+    releases = [run.environment.packages.get("jax", "unknown") for run, _ in found]
+    if len(set(releases)) > 1:
+        places = [place for place, name in enumerate(releases) if not place or releases[place - 1] != name]
+        return [(releases[place], found[place][1]) for place in places]
+    starts = name_starts(run.manifest.started for run, _ in found)
+    names = (starts[run.manifest.started] for run, _ in found)
+    # The axis has no room for the year.
+    return [(name[len("2026-") :] if "-" in name else name, one) for name, (_, one) in zip(names, found, strict=True)]
 
 
 def _find(newest: Case, case: Case) -> Variant | None:

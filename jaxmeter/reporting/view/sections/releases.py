@@ -17,14 +17,11 @@ from ..figures.history import draw_history
 from ..figures.marks import name_case
 from ..keys import make_fragment
 from ..machines import History, MachineRuns
-from ..names import LONGEST_NAME, Key, name_rows
+from ..names import LONGEST_NAME, Key, name_rows, name_starts
 from ..overview_model import Card
 from ..page_model import Cell, Column, Group, ReleasesView, Row, Table
 from ..tone import Tone
 from .chains import explain_contradiction
-
-PRECISIONS = tuple(map(len, ("2026-11-28", "2026-11-28T13:55", "2026-11-28T13:55:16")))
-"""Of the start of a run."""
 
 FEWEST_PAIRS = 2
 """Of one pair the comparison says all."""
@@ -83,7 +80,9 @@ def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView 
     answer += _describe_most_changed(steps)
     columns = (Column("Case"), *(Column(name, detail, numeric=True) for name, detail in _name_steps(steps)))
     short, question = OF_RUNS if _are_of_one_release(pairs) else OF_RELEASES
-    table = Table("A row for each variant that changed, a column for each run.", columns, (Group(tuple(rows)),))
+    start = _find_common_start(steps)
+    each = f"a column for each run, compared with {start}." if start else "a column for each run."
+    table = Table(f"A row for each variant that changed, {each}", columns, (Group(tuple(rows)),))
     how_to_read = f"{HOW_TO_READ} {OF_SPANS}" if any(step.is_span for step in steps) else HOW_TO_READ
     note = f"{counted(left, 'more row')} in the list of changes." if left else ""
     return ReleasesView(short, question, answer, how_to_read, table, note, tuple(_list_histories(steps, history)))
@@ -157,14 +156,18 @@ def _name_run(run: Run) -> str:
 
 
 def _name_by_time(runs: Sequence[Run]) -> Callable[[Run], str]:
-    """Return how runs are named: by the day, or the minute or the second, whichever distinguishes them first."""
-    starts = {run.manifest.started for run in runs}
-    digits = next((one for one in PRECISIONS if len({start[:one] for start in starts}) == len(starts)), PRECISIONS[-1])
-    return lambda run: run.manifest.started[:digits].replace("T", " ")
+    """Return how runs are named: by their starts."""
+    names = name_starts(run.manifest.started for run in runs)
+    return lambda run: names[run.manifest.started]
 
 
 def _name_steps(steps: Sequence[Pair]) -> list[tuple[str, str]]:
-    """Return the heading of each column: the later run, and the earlier one where it is not the one before."""
+    """Return the heading of each column: the later run, and the earlier one where it is not the one before.
+
+    Steps that all begin with one run have a caption for it.
+    """
+    if _find_common_start(steps):
+        return [(step.names[1], "") for step in steps]
     names, last = [], ""
     for step in steps:
         before, after = step.names
@@ -172,6 +175,12 @@ def _name_steps(steps: Sequence[Pair]) -> list[tuple[str, str]]:
         names.append((after, "" if is_next else f"since {before}"))
         last = after
     return names
+
+
+def _find_common_start(steps: Sequence[Pair]) -> str:
+    """Return the earlier run of all steps, such as the baseline of nightly runs; empty where there are several."""
+    starts = {step.names[0] for step in steps}
+    return next(iter(starts)) if len(starts) == 1 else ""
 
 
 def _describe_most_changed(steps: Sequence[Pair]) -> str:
