@@ -99,8 +99,10 @@ TERMS_OF_GUIDES = (
     ("gate", "`nox -s gate`: checks a change, interleaved with an earlier run. The exit code is the verdict"),
     (
         "inconclusive",
-        "a comparison that shows neither a difference nor equality. [More processes]"
-        "(../explanation/what_is_measured.md#reduce-the-smallest-detectable-difference) can decide",
+        (
+            "a comparison that shows neither a difference nor equality. [More processes]"
+            "(../explanation/what_is_measured.md#reduce-the-smallest-detectable-difference) can decide"
+        ),
     ),
     (
         "interleaved",
@@ -114,8 +116,10 @@ TERMS_OF_GUIDES = (
     ("store", "a bucket or shared folder to which runs are pushed, and from which they are read"),
     (
         "tolerance",
-        "the largest error of an output that is right without further checks. The lowest-precision dtype of the "
-        "baseline program sets it ([table](../method.md#correctness))",
+        (
+            "the largest error of an output that is right without further checks. The lowest-precision dtype of the "
+            "baseline program sets it ([table](../method.md#correctness))"
+        ),
     ),
     ("trap", "a reason why a program does not do the work that its source suggests, such as dead work"),
 )
