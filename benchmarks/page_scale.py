@@ -72,7 +72,7 @@ def main() -> None:
 
 def read_largest() -> RunRecord:
     """The run in examples/ with most cases."""
-    runs = (read_run(RunFolder(mark.parent)) for mark in EXAMPLES.glob("*/run.json"))
+    runs = (read_run(RunFolder(mark.parent)) for mark in sorted(EXAMPLES.glob("*/run.json")))
     return max(runs, key=lambda run: len(run.cases))
 
 

@@ -84,7 +84,8 @@ def open_page(page: Path) -> Opened:
         view = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         view.context.new_cdp_session(view).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
         view.goto(page.resolve().as_uri())
-        paint_ms = view.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        view.wait_for_function(f"{_PAINTED}.length > 0")
+        paint_ms = view.evaluate(f"{_PAINTED}[0].startTime")
         ready_ms = view.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
         results_ms = _time(view, "location.hash = '#all'", "document.querySelector('#all tbody tr')")
         head = "document.querySelectorAll('#all thead button')[4].click()"
@@ -115,6 +116,8 @@ def _time(view: Any, act: str, done: str) -> float:
     )
     return timed
 
+
+_PAINTED = "performance.getEntriesByName('first-contentful-paint')"
 
 _COUNT = """() => {
   const isThere = (box) => box.width > 2 && box.height > 2 && box.top < innerHeight && box.bottom > 0;

@@ -89,6 +89,6 @@ def test_a_second_interrupt_ends_it_at_once_and_still_leaves_no_container(
     time.sleep(1)
     running.send_signal(signal.SIGINT)
 
-    assert running.wait(timeout=30) == 130
-    assert time.monotonic() - began < 15
+    assert running.wait(timeout=60) == 130
+    assert time.monotonic() - began < 30  # without the second one it takes 100 s
     assert not [name for name in containers(engine) if name.startswith("jaxmeter-")]

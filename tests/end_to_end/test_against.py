@@ -160,6 +160,7 @@ def test_a_slower_program_is_confirmed_by_one_that_was_kept(
     assert (tmp_path / "comment.md").read_text().startswith("<!-- jaxmeter report -->")
 
 
+@pytest.mark.alone
 def test_a_program_that_was_damaged_is_told_and_nothing_else_suffers(
     harness: Harness, before: Path, suite: Path, tmp_path: Path
 ) -> None:

@@ -74,15 +74,17 @@ def find_bound_of(source: Readable) -> Bound | None:
     whose device was busy for nearly all of the time, or for little of it, still has a bound.
     """
     summary = find_trace(source)
-    if summary is None:
-        return None
-    share = find_busy_share(summary)
-    slowdown = find_slowdown(source)
-    if slowdown is not None and slowdown < SPED_UP:
-        return None
-    if is_slowed_down(source) and share is not None and MOSTLY_IDLE <= share <= MOSTLY_BUSY:
+    if summary is None or _is_another_step(summary, find_slowdown(source)):
         return None
     return find_bound(summary, find_roofs(summary, source.environment))
+
+
+def _is_another_step(summary: TraceSummary, slowdown: float | None) -> bool:
+    """Return whether the traced step is so unlike the timed one that its shares bound nothing."""
+    if slowdown is None or SPED_UP <= slowdown <= SLOWED_DOWN:
+        return False
+    share = find_busy_share(summary)
+    return slowdown < SPED_UP or (share is not None and MOSTLY_IDLE <= share <= MOSTLY_BUSY)
 
 
 def describe_bound_of(source: Readable) -> str:
@@ -92,10 +94,11 @@ def describe_bound_of(source: Readable) -> str:
         return ""
     if bound is None:
         return f"bound unknown: {_explain_unknown(summary, slowdown)}"
-    if bound.kind is BoundKind.NOTHING:
-        return f"no part dominates (largest: {bound.largest.value}, {100 * bound.share:.0f} %)"
     is_slower = slowdown is not None and is_slowed_down(source)
     of_step = f"of the traced step, {slowdown:.2g}× as long as the timed one" if is_slower else "of the step"
+    if bound.kind is BoundKind.NOTHING:
+        share = f"{100 * bound.share:.0f} %{f' {of_step}' if is_slower else ''}"
+        return f"no part dominates (largest: {bound.largest.value}, {share})"
     return f"bound by {bound.kind.value} ({100 * bound.share:.0f} % {of_step}{_describe_rate(bound)})"
 
 
@@ -113,7 +116,7 @@ def _explain_unknown(summary: TraceSummary, slowdown: float | None) -> str:
     """Return `a traced step takes 2.1× as long as a timed one, with its device busy for 55 %`."""
     if not summary.ledger:
         return "the capture does not show where the step's wall time goes"
-    if slowdown is None or SPED_UP <= slowdown <= SLOWED_DOWN:
+    if slowdown is None or not _is_another_step(summary, slowdown):
         return "the profiler's Python tracer takes time of the step"
     share = None if slowdown < SPED_UP else find_busy_share(summary)
     busy = "" if share is None else f", with its device busy for {100 * share:.0f} %"

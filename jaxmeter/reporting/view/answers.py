@@ -18,14 +18,14 @@ from .changes import write_numbers
 from .comparisons import Comparisons
 from .figures.marks import find_hue
 from .keys import fragment_of
-from .names import LONGEST_NAME, LONGEST_TERM
+from .names import LONGEST_NAME, name_in_sentence
 from .overview_model import Phrase
 from .page_model import AnswerLine
 from .told import SHARES, TIME, UNRELIABLE, Told, name_metric, tell
 
 SPEEDUP = "speedup"
 
-OF_SPEED = (TIME, "speedup", THROUGHPUT, *SHARES)
+OF_SPEED = (TIME, SPEEDUP, THROUGHPUT, *SHARES, "achieved_flops", "achieved_bandwidth", "bus_bandwidth")
 """Metrics whose answer says how fast a case is."""
 
 LONGEST_SUITE = 60
@@ -111,9 +111,8 @@ def _tell_change(case: Case, comparisons: Comparisons) -> str:
     variant = find_headline(case, case.planned.answer)
     if variant is None:
         return ""
-    name = variant.planned.name
-    times = [one for one in comparisons.of(case) if one.variant == name and one.metric == TIME]
-    told = f"of {shorten(name, LONGEST_TERM)}"
+    times = [one for one in comparisons.of(case) if one.variant == variant.planned.name and one.metric == TIME]
+    told = f"of {name_in_sentence(variant)}"
     return "".join(f"; {one.finding.value}: {write_numbers(one, told)}" for one in times[:1])
 
 

@@ -11,17 +11,18 @@ from dataclasses import replace
 
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.statistics import differs
 from jaxmeter.harness.metrics.traced import is_slowed_down
 from jaxmeter.harness.record import Answer
 
 from .. import numbers
-from ..compare.findings import Here, JudgedReport
+from ..compare.findings import JudgedReport
 from ..text import counted, shorten
 from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, rank_answer, write_answer
 from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points, describe_rows
 from .figures.growth import draw_growth
-from .figures.ledger import draw_ledgers, find_largest, find_shares, list_traced
-from .figures.marks import find_hue, name_apart, name_workload
+from .figures.ledger import draw_ledgers, find_largest, find_shares, list_traced, name_row
+from .figures.marks import find_hue, name_apart
 from .figures.memory import SHARE, draw_shares
 from .figures.speed import compare_jit, compare_variants, list_jit_speedups
 from .figures.stages import draw_stages
@@ -30,7 +31,7 @@ from .names import LONGEST_TERM
 from .overview_model import Card, Phrase
 from .reports import describe_reports
 from .sweeps import FEWEST_SIZES, Sweep, group_cases
-from .told import UNRELIABLE, is_known
+from .told import is_known
 from .tone import Tone
 
 MOST_CARDS, FEWEST_ASKED = 8, 4
@@ -48,7 +49,7 @@ MEMORY_RANK = 8.5
 def make_cards(standing: Mapping[str, Case], told: Sequence[Case], *, has_reports: bool = False) -> tuple[Card, ...]:
     """Return a card for each suite and for memory, in the order of their ranks.
 
-    Those that cannot be relied on come later, those without an answer last.
+    Doubtful answers come later, cards without an answer last.
 
     A suite of reported programs has no card of its own where the page judges the reports.
 
@@ -67,8 +68,8 @@ def make_cards(standing: Mapping[str, Case], told: Sequence[Case], *, has_report
 
 
 def _rank(card: Card) -> tuple[bool, bool, bool, float]:
-    """Return what cards are sorted by: answers to declared questions first, of them those that can be relied on."""
-    is_doubtful = any(UNRELIABLE in phrase.doubt.lower() for phrase in card.phrases)
+    """Return what cards are sorted by: answers to declared questions first, of them those without a doubt."""
+    is_doubtful = any(phrase.tone is Tone.WARN for phrase in card.phrases)
     return not card.is_answered, not card.is_asked, is_doubtful, card.rank
 
 
@@ -91,16 +92,15 @@ def make_reports_card(found: Sequence[JudgedReport]) -> Card | None:
         tuple(rows),
         mark_names=("measured", "reported"),
     )
-    dark = any(mark.hue is Hue.INK for row in rows for mark in row.marks)
-    phrase = Phrase(f"{describe_reports(found)}.{' Black: no change is confirmed.' if dark else ''}")
+    has_plain = any(mark.hue is Hue.INK for row in rows for mark in row.marks)
+    phrase = Phrase(f"{describe_reports(found)}.{' Without a colour: no change is confirmed.' if has_plain else ''}")
     return Card("reports", "Do reported slowdowns happen here?", (phrase,), figure, "reports")
 
 
 def _make_report_row(one: JudgedReport) -> PointRow | None:
     if one.ours is None:
         return None
-    is_clear = one.here not in (Here.NOT_HERE, Here.UNDECIDED)
-    hue = Hue.INK if not is_clear else Hue.SLOWER if one.ours.estimate > 1 else Hue.FASTER
+    hue = Hue.INK if not differs(one.ours) else Hue.SLOWER if one.ours.estimate > 1 else Hue.FASTER
     number = " ".join(part for part in numbers.speedup_with_bounds(one.ours) if part != numbers.MISSING)
     name = shorten(one.case.partition("[")[0].replace("_", " "), LONGEST_TERM)
     says = f"{name}, jax {' → '.join(one.releases)}: measured {number}"
@@ -156,12 +156,12 @@ def make_time_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card |
     if not found:
         variant = traced[0]
         part, share = find_largest(variant) or ("", 0.0)
-        text = f"{name_workload(variant.case)}: {numbers.percent(share)} {part} of the traced step."
+        text = f"{name_row(variant, told)}: {numbers.percent(share)} {part} of the traced step."
         doubt = "Tracing slows the step down." if len(traced) == 1 else "Tracing slows these steps down."
         phrase = Phrase(f"{text[:1].upper()}{text[1:]}", find_hue(variant.case.run), doubt=doubt)
         return Card("time", "Where does the time go?", (phrase,), figure, fragment_of(variant.case))
     (part, share), variant = min(found, key=lambda one: (one[0][0] == "device", -one[0][1]))
-    text = f"{name_workload(variant.case)}: {numbers.percent(share)} {part}.{_tell_loss(alike, variant, part)}"
+    text = f"{name_row(variant, told)}: {numbers.percent(share)} {part}.{_tell_overhead(alike, told, variant, part)}"
     slowed = (
         f" {len(traced) - len(alike)} of {len(traced)} are slowed down by tracing." if len(alike) < len(traced) else ""
     )
@@ -172,14 +172,14 @@ def make_time_card(standing: Mapping[str, Case], told: Sequence[Case]) -> Card |
     return Card("time", "Where does the time go?", (phrase, *without), figure, fragment_of(variant.case))
 
 
-def _tell_loss(traced: Sequence[Variant], told: Variant, largest: str) -> str:
-    """Return ` Largest overhead: 25 % dispatch, input pipeline.` where the sentence so far tells of a busy device."""
+def _tell_overhead(traced: Sequence[Variant], told: Sequence[Case], leading: Variant, largest: str) -> str:
+    """Return ` Overhead: 25 % dispatch, input pipeline.`, the largest, where the device is busy so far."""
     if largest != "device":
         return ""
-    losses = [(share, part, one) for one in traced for part, share in find_shares(one).items() if part != "device"]
-    share, part, variant = max(losses, key=lambda loss: loss[0])
-    where = "" if variant is told else f", {name_workload(variant.case)}"
-    return f" Largest overhead: {numbers.percent(share)} {part}{where}."
+    found = [(share, part, one) for one in traced for part, share in find_shares(one).items() if part != "device"]
+    share, part, variant = max(found, key=lambda one: one[0])
+    where = "" if variant is leading else f", {name_row(variant, told)}"
+    return f" Overhead: {numbers.percent(share)} {part}{where}."
 
 
 def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[Case]) -> Figure | None:
@@ -238,7 +238,7 @@ def _make_memory_card(told: Sequence[Case]) -> list[Card]:
     share = numbers.percent(largest.marks[0].estimate.value)
     beyond = sum((one.read(SHARE).estimate or 0.0) > 1 for case in told for one in case.shown)
     fits = f" {counted(beyond, 'variant')} without room." if beyond else " All fit."
-    text = f"Largest plan: {largest.label}, {share} of JAX's memory.{fits}"
+    text = f"Largest: {largest.label}, {share} of JAX's memory.{fits}"
     phrase = Phrase(text, tone=Tone.BAD if beyond else Tone.PLAIN)
     return [Card("memory", "How much memory, does it fit?", (phrase,), figure, rank=MEMORY_RANK)]
 

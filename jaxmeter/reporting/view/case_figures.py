@@ -102,11 +102,9 @@ def _describe_speed(cases: Sequence[Case]) -> Iterator[Phrase]:
 
 def _describe_times(traced: Sequence[Variant]) -> Iterator[Phrase]:
     for variant in traced[:1]:
-        largest = find_largest(variant)
-        if largest is not None:
-            bound = describe_bound_of(variant)
-            text = f"{name_variant(variant)}: {numbers.percent(largest[1])} {largest[0]}; {bound}."
-            yield Phrase(text, find_hue(variant.case.run))
+        largest, bound = find_largest(variant), describe_bound_of(variant)
+        share = "" if largest is None else f"{numbers.percent(largest[1])} {largest[0]}; "
+        yield Phrase(f"{name_variant(variant)}: {share}{bound}.", find_hue(variant.case.run))
 
 
 def _describe_steps(steps: Sequence[tuple[str, Change]]) -> Iterator[Phrase]:

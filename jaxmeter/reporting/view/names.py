@@ -26,7 +26,7 @@ def name_variant(variant: Variant) -> str:
 
 
 def name_in_sentence(variant: Variant) -> str:
-    """A variant within a sentence about its case: `step:jit`; `step` of a function that runs as it is."""
+    """A variant within a sentence about its case: `step:jit`; `step` of Python code around programs (`step:mixed`)."""
     return shorten(variant.planned.name.removesuffix(":mixed"), LONGEST_TERM)
 
 

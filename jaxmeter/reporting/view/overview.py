@@ -129,7 +129,7 @@ def _describe_device(machine: MachineRuns, told: Sequence[Case]) -> Device:
 def _make_changed_card(comparisons: Comparisons) -> Card:
     question = "What changed?"
     if not comparisons.of_machines:
-        text = "No earlier run here."
+        text = "No earlier run."
         return Card("changed", question, (Phrase(text, tone=Tone.MUTED),))
     phrases = tuple(_describe_changes(machine, changes) for machine, changes in comparisons.of_machines)
     found = [

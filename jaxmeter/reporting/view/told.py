@@ -233,28 +233,33 @@ def _tell_factor(readings: Sequence[Reading]) -> str:
 
 
 def _tell_best(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
-    """Return `; least: cudnn:jit 512 B` where a variant that the answer does not name is far better than both."""
+    """Return `; least: cudnn:jit 512 B` where a right variant that the answer does not name is far better than both."""
     direction = readings[0].metric.direction
     if len(sides) != 2 or direction is Direction.NEITHER:
         return ""
     is_more = direction is Direction.HIGHER
+    named = {side.name for side in sides}
+    others = (one for one in sides[0].case.shown if one.name not in named and not one.is_peer)
     found = [
-        (reading.estimate, one, reading)
-        for one in sides[0].case.shown
-        if not one.is_peer
-        and (reading := one.read(readings[0].metric.name)).estimate is not None
+        (interval.estimate, one, reading)
+        for one in others
+        if (interval := (reading := one.read(readings[0].metric.name)).interval) is not None
+        and one.status not in INCOMPLETE
         and not find_doubts(one, reading)
     ]
     if not found:
         return ""
-    estimate, best, reading = (max if is_more else min)(found, key=lambda one: one[0])
-    others = [one.estimate for one in readings if one.estimate]
-    is_far = all(max(estimate, one) >= LEAST_FACTOR * min(estimate, one) for one in others)
-    return (
-        f"; {'most' if is_more else 'least'}: {name_in_sentence(best)} {_write(reading)}"
-        if best not in sides and is_far
-        else ""
-    )
+    _, best, reading = (max if is_more else min)(found, key=lambda one: one[0])
+    if not all(_is_far_better(reading.interval, side.interval, is_more=is_more) for side in readings):
+        return ""
+    return f"; {'most' if is_more else 'least'}: {name_in_sentence(best)} {_write(reading)}"
+
+
+def _is_far_better(best: Interval | None, other: Interval | None, *, is_more: bool) -> bool:
+    if best is None or other is None:
+        return False
+    least, most = (other.estimate, best.estimate) if is_more else (best.estimate, other.estimate)
+    return least < most and most >= LEAST_FACTOR * least and _are_apart(best, other)
 
 
 def _are_apart(one: Interval, other: Interval) -> bool:

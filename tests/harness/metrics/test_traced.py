@@ -154,6 +154,7 @@ SWOLLEN = {
         (1e-3, TIMED_S, {"ledger": {}}, "the capture does not show"),
         (2e-3, TIMED_S, {"ledger": {}}, "the capture does not show"),
         (1e-3, TIMED_S, SWOLLEN, "the profiler's Python tracer"),
+        (2e-3, TIMED_S, {"busy": 0.1, **SWOLLEN}, "the profiler's Python tracer"),
         (1e-3, 0.0, SWOLLEN, "the profiler's Python tracer"),
     ],
 )
@@ -254,3 +255,12 @@ TWO_FORMATS = samples.traced(1e-3, product_formats=("float32", "bfloat16"))
 )
 def test_a_share_that_is_missing_says_what_it_lacks(metric, trace, changes, reason):
     assert variant_with(trace, **changes).read(metric).fault.reason == reason
+
+
+@pytest.mark.parametrize(("traced_s", "is_told"), [(1.2e-3, False), (2e-3, True)])
+def test_where_no_part_dominates_a_step_that_tracing_slows_down_says_so(traced_s, is_told):
+    ledger = {"compute": 0.2, "dispatch": 0.4, "waiting": 0.4}
+    text = describe_bound_of(variant_with(samples.traced(traced_s, traced_s, busy=0.2, ledger=ledger)))
+
+    assert text.startswith("no part dominates (largest: ")
+    assert ("of the traced step, 2× as long as the timed one" in text) is is_told

@@ -299,12 +299,14 @@ def test_an_interval_without_1_that_is_not_sure_enough_tells_no_difference():
     assert answered_by_two_levels().tone is Tone.MUTED
 
 
-def answered_by_temporary_memory(**variants):
+def answered_by_temporary_memory(*, wrong=(), **variants):
     """What is said of f and g, by the temporary memory of all variants in bytes."""
     planned = samples.planned_case(
         variants=tuple(f"{name}:jit" for name in variants), answer=Answer("?", "f:jit", "g:jit", metric="temp_bytes")
     )
     outcomes = {f"{name}:jit": {"memory": samples.memory(0, 0, size)} for name, size in variants.items()}
+    for name in wrong:
+        outcomes[f"{name}:jit"]["numerics"] = Outcome(status=Status.WRONG, reason="another result")
     settings = samples.settings(probes=("memory",))
     (line,) = answers_of_suites(page_of(samples.run((planned, samples.record(planned, outcomes)), settings=settings)))
     return line.text.replace("\u202f", " ")
@@ -315,6 +317,9 @@ def test_a_variant_that_is_far_better_than_both_of_an_answer_is_named():
     assert "least" not in answered_by_temporary_memory(f=200, g=900, h=150)
     assert "least" not in answered_by_temporary_memory(f=200, g=900, h=2_000)
     assert "; least: h:jit 0 B" in answered_by_temporary_memory(f=200, g=900, h=0)
+    assert "least" not in answered_by_temporary_memory(f=0, g=900, h=0)
+    assert "least" not in answered_by_temporary_memory(f=0, g=0, h=9)
+    assert "least" not in answered_by_temporary_memory(f=200, g=900, h=100, wrong="h")
 
 
 def test_a_function_that_runs_as_it_is_is_named_without_a_mode():

@@ -72,14 +72,14 @@ def test_reports_are_drawn_as_measured_and_counted_by_verdict() -> None:
     assert [mark.is_reference for mark in card.figure.rows[0].marks] == [True, False]
     counts = "Of 4 reports: 1 reproduced, 1 opposite direction, 1 not on this machine, 1 undecided."
     assert card.phrases[0].text.startswith(counts)
-    assert "Black" in card.phrases[0].text
+    assert "Without a colour" in card.phrases[0].text
 
 
-def test_without_an_undecided_report_black_is_not_explained() -> None:
+def test_where_every_report_has_a_colour_none_is_explained() -> None:
     card = make_reports_card([make_report(Here.REPRODUCED, Interval(18.0, 20.0, 22.0, 5))])
 
     assert card is not None
-    assert "Black" not in card.phrases[0].text
+    assert "Without a colour" not in card.phrases[0].text
 
 
 def run_of(times: Mapping[str, Outcome], *, suite: str = "selu", **changes: object) -> tuple[PlannedCase, CaseRecord]:

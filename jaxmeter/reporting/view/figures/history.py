@@ -21,6 +21,9 @@ FEWEST = 2
 
 TIME, FAIR = "execution_s", "normalised_s"
 
+YEAR = len("2026-")
+"""Letters of a date that the axis leaves out."""
+
 
 def draw_history(machines: Sequence[Sequence[Case]]) -> Curves | None:
     """Return the time of the variant that leads the case, a panel for each machine; None where none ran it twice.
@@ -77,9 +80,10 @@ def _name_runs(found: Sequence[tuple[Run, Variant]]) -> list[tuple[str, Variant]
         places = [place for place, name in enumerate(releases) if not place or releases[place - 1] != name]
         return [(releases[place], found[place][1]) for place in places]
     starts = name_starts(run.manifest.started for run, _ in found)
-    names = (starts[run.manifest.started] for run, _ in found)
-    # The axis has no room for the year.
-    return [(name[len("2026-") :] if "-" in name else name, one) for name, (_, one) in zip(names, found, strict=True)]
+    is_one_year = len({start[:YEAR] for start in starts}) == 1
+    names = [starts[run.manifest.started] for run, _ in found]
+    shown = [name[YEAR:] if is_one_year and "-" in name else name for name in names]
+    return [(name, one) for name, (_, one) in zip(shown, found, strict=True)]
 
 
 def _find(newest: Case, case: Case) -> Variant | None:

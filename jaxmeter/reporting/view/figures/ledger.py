@@ -34,11 +34,10 @@ def draw_ledgers(variants: Iterable[Variant], told: Sequence[Case] = ()) -> Stac
     """
     rows = []
     for variant in variants:
-        summary = find_trace(variant)
-        if summary is None:
-            continue
-        label = _name(variant, told) if told else name_variant(variant)
         shares = find_shares(variant)
+        if not shares:
+            continue
+        label = name_row(variant, told) if told else name_variant(variant)
         whole = max(1.0, sum(shares.values()))  # they are recorded with few digits
         parts = tuple(
             Part(numbers.percent(share), share / whole, Fill(group), f"{label}: {group} {numbers.percent(share)}")
@@ -62,9 +61,9 @@ def find_largest(variant: Variant) -> tuple[str, float] | None:
 
 
 def find_shares(variant: Variant) -> dict[str, float]:
-    """Return the share of a traced step that each group of parts takes; empty without a capture."""
+    """Return the share of a traced step that each group of parts takes; empty without a capture or its ledger."""
     summary = find_trace(variant)
-    if summary is None:
+    if summary is None or not summary.ledger:
         return {}
     return {group: sum(summary.ledger.get(part, 0.0) for part in parts) for group, parts in GROUPS.items()}
 
@@ -111,13 +110,17 @@ def _make_operation_row(variant: Variant, one: TracedOperation, *, with_file: bo
     return StackRow(name, find_hue(variant.case.run), (Part("", one.share, Fill.DEVICE, says),), total)
 
 
-def _name(variant: Variant, told: Sequence[Case]) -> str:
+def name_row(variant: Variant, told: Sequence[Case]) -> str:
     """Return the case in short; with its variant where that does not lead the case, or is eager code."""
     name = name_among(variant.case, told, LONGEST_ROW)
     is_compiled = any(one.planned.mode in ("jit", "aot") for one in variant.case.shown)
     if variant.planned.mode == "eager" and is_compiled:
         return f"{name}, eager"
-    return name if _leads(variant) else shorten(f"{name_workload(variant.case)}, {name_variant(variant)}", LONGEST_ROW)
+    if _leads(variant):
+        return name
+    named = f"{name}, {name_variant(variant)}"
+    short = f"{name_workload(variant.case)}, {name_variant(variant)}"
+    return named if len(named) <= LONGEST_ROW else shorten(short, LONGEST_ROW)
 
 
 def _leads(variant: Variant) -> bool:
@@ -135,7 +138,7 @@ def list_traced(cases: Sequence[Case]) -> list[Variant]:
     """Return the variants whose captures were read, one of each case: by jit if any is, then like its timed step."""
     found = []
     for case in cases:
-        traced = [one for one in case.shown if find_trace(one) is not None]
+        traced = [one for one in case.shown if find_shares(one)]
         if traced:
             found.append(min(traced, key=lambda one: (one.planned.mode != "jit", is_slowed_down(one), not _leads(one))))
     return sorted(found, key=is_slowed_down)

@@ -28,14 +28,15 @@ MOST_ROOFS = 2
 
 
 def draw_roofline(cases: Sequence[Case]) -> Roofline | None:
-    """Return the figure of one device; None where no case has a cost and no peak is known.
+    """Return the figure of one device; None where no case has a cost, or no peak is known.
 
     Cases that compute in a format without a known peak, such as integers, are left out: no roof is theirs.
 
     Args:
       cases: Of one machine, each once.
     """
-    found = [(variant, dot) for case in cases if (variant := _choose_fastest(case)) and (dot := _make_dot(variant))]
+    fastest = [variant for case in cases if (variant := _choose_fastest(case)) is not None and _may_have_roof(variant)]
+    found = [(variant, dot) for variant in fastest if (dot := _make_dot(variant)) is not None]
     roofs = _list_roofs([variant for variant, _ in found])
     if not found or not roofs:
         return None
@@ -53,7 +54,7 @@ def _choose_fastest(case: Case) -> Variant | None:
     compiled = [
         one
         for one in case.shown
-        if one.planned.mode in ("jit", "aot") and one.read(TIME).has_number and not one.is_peer and _may_have_roof(one)
+        if one.planned.mode in ("jit", "aot") and one.read(TIME).has_number and not one.is_peer
     ]
     return min(compiled, key=lambda one: one.read(TIME).estimate or 0.0, default=None)
 

@@ -38,10 +38,8 @@ HOW_TO_READ = (
     "Confirmed changes of a time from run to run: slower orange, faster green, darker from 3, 8 and 20 % and 2× on. "
     "Blank: no change is confirmed; n/c: not compared."
 )
-OF_SPANS = (
-    "A column “since” compares two runs directly, so it includes changes too small to confirm in one step. In "
-    "brackets: not confirmed; !: contradicts the row's steps, rely on neither."
-)
+SINCE = "A column “since” compares two runs directly, so it includes changes too small to confirm in one step."
+OF_SPANS = "In brackets: not confirmed; !: contradicts the row's steps, rely on neither."
 
 NOT_COMPARED = Cell("n/c", tone=Tone.MUTED, hint="not compared: not timed in both runs")
 
@@ -78,12 +76,15 @@ def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView 
         f"{counted(confirmed, 'confirmed change')} in {counted(len(times), 'comparison')}{f', {how}' if how else ''}."
     )
     answer += _describe_most_changed(steps)
-    columns = (Column("Case"), *(Column(name, detail, numeric=True) for name, detail in _name_steps(steps)))
+    names = _name_steps(steps)
+    columns = (Column("Case"), *(Column(name, detail, numeric=True) for name, detail in names))
     short, question = OF_RUNS if _are_of_one_release(pairs) else OF_RELEASES
     start = _find_common_start(steps)
     each = f"a column for each run, compared with {start}." if start else "a column for each run."
     table = Table(f"A row for each variant that changed, {each}", columns, (Group(tuple(rows)),))
-    how_to_read = f"{HOW_TO_READ} {OF_SPANS}" if any(step.is_span for step in steps) else HOW_TO_READ
+    since = SINCE if any(detail for _, detail in names) else ""
+    of_spans = OF_SPANS if any(step.is_span for step in steps) else ""
+    how_to_read = " ".join(filter(None, (HOW_TO_READ, since, of_spans)))
     note = f"{counted(left, 'more row')} in the list of changes." if left else ""
     return ReleasesView(short, question, answer, how_to_read, table, note, tuple(_list_histories(steps, history)))
 

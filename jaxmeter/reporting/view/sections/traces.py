@@ -85,7 +85,7 @@ def describe_traces(cases: Sequence[Case]) -> str:
     unknown = sum(bound is None for bound in bounds)
     parts = [f"{count} bound by {kind.value}" for kind, count in kinds.most_common()]
     parts += [f"{undecided} without a dominant part"] if undecided else []
-    parts += [f"{unknown} too unlike the timed step to say"] if unknown else []
+    parts += [f"{unknown} with an unknown bound"] if unknown else []
     return f"Of {counted(len(bounds), 'captured step')}: {', '.join(parts)}."
 
 

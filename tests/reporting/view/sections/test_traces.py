@@ -68,6 +68,16 @@ def test_a_step_is_told_by_all_parts_of_its_ledger_and_drawn_by_five_groups():
     assert total.replace("\u202f", " ") == "1.00 ms"
 
 
+def test_a_capture_without_a_ledger_is_not_drawn_and_its_case_says_that_nothing_is_known():
+    page = page_with(f=samples.traced(1e-3, ledger={}), g=samples.traced(1e-3))
+    (suite,) = page.suites
+
+    assert list(draw_steps(page)) == ["g"]
+    (phrase,) = card_of(suite.cases[0].figures, "time").phrases
+    assert phrase.text.startswith("f: bound unknown: ")
+    assert page_with(f=samples.traced(1e-3, ledger={})).overview.time is None
+
+
 def test_a_part_too_small_to_be_seen_is_not_drawn():
     page = page_with(f=samples.traced(1e-3, ledger={"compute": 1 - SMALLEST_PART / 2, "waiting": SMALLEST_PART / 2}))
 
@@ -83,7 +93,7 @@ def test_a_step_that_tracing_slows_down_is_drawn_with_its_time_and_how_much():
 def test_the_first_screen_says_where_the_time_of_the_leading_step_goes():
     (phrase,) = page_with(f=samples.traced(1e-3, 1e-3, 1e-3, ledger=PARTS)).overview.time.phrases
 
-    assert phrase.text.replace("\u202f", " ") == "Selu: 40 % device. Largest overhead: 20 % dispatch."
+    assert phrase.text.replace("\u202f", " ") == "Selu: 40 % device. Overhead: 20 % dispatch."
     assert phrase.tone is Tone.PLAIN
 
 
@@ -95,7 +105,7 @@ def test_the_largest_overhead_of_busy_steps_names_its_case():
 
     (phrase,) = page.overview.time.phrases
 
-    assert phrase.text.replace("\u202f", " ") == "Selu: 90 % device. Largest overhead: 20 % dispatch, mlp step."
+    assert phrase.text.replace("\u202f", " ") == "Selu: 90 % device. Overhead: 20 % dispatch, mlp step."
 
 
 def test_the_first_screen_shows_the_leading_variant_unless_only_another_one_is_like_its_timed_step():
@@ -168,5 +178,5 @@ def test_the_answer_counts_what_bounds_the_steps():
 
     assert section(page, "traces").answer == (
         "Of 4 captured steps: 1 bound by the device's operations, 1 bound by Python, 1 without a dominant part, "
-        "1 too unlike the timed step to say."
+        "1 with an unknown bound."
     )
