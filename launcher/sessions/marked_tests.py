@@ -15,7 +15,7 @@ FOLDERS: Mapping[str, Sequence[str]] = {
     "container": ("tests/container",),
     "page": ("tests/reporting",),
     "browser": ("tests/reporting",),
-    "suites": ("tests/suites", "tests/end_to_end"),
+    "suites": ("tests/end_to_end", "tests/suites"),  # the longest tests first
     "releases": ("tests/end_to_end",),
     "cloud": ("tests/cloud",),
     "torch": ("tests/suites",),
