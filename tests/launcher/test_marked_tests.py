@@ -28,7 +28,7 @@ def test_all_tests_with_a_mark_are_in_its_folders(mark):
     [
         (["cloud"], [], ["-m", "cloud", "tests/cloud"]),
         (["page", "browser"], ["-n", "0"], ["-m", "page or browser", "-n", "0", "tests/reporting"]),
-        (["suites"], ["-k", "cnn"], ["-m", "suites", "-k", "cnn", "tests/suites", "tests/end_to_end"]),
+        (["suites"], ["-k", "cnn"], ["-m", "suites", "-k", "cnn", "tests/end_to_end", "tests/suites"]),
         (["cloud"], ["tests/cloud/test_s3.py::test_a"], ["-m", "cloud", "tests/cloud/test_s3.py::test_a"]),
         (["cloud"], ["tests", "-x"], ["-m", "cloud", "tests", "-x"]),
     ],
