@@ -5,7 +5,7 @@
 (() => {
   if (!("DecompressionStream" in window)) return;
 
-  const ROWS = 50;
+  const ROWS = 25;
   // Pixels of a saved image for each on the page, and around a saved figure.
   const SHARPNESS = 2;
   const MARGIN = 12;
@@ -514,7 +514,10 @@
     if (!explorer.body) buildExplorer();
     if (document.activeElement !== search) search.value = state.q;
     const asked = ["q", ...FACETS.map(([name]) => name)].map((name) => state[name]).join("\n");
-    if (asked !== explorer.asked) fillFacets();
+    // The matches first: the facets' hundreds of options take longer than they do.
+    clearTimeout(explorer.waiting);
+    if (explorer.asked === undefined) fillFacets();
+    else if (asked !== explorer.asked) explorer.waiting = setTimeout(fillFacets, 100);
     explorer.asked = asked;
     fillHead();
     const rows = results.find(state);

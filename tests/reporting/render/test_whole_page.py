@@ -95,6 +95,6 @@ def test_ten_thousand_results_are_searched_and_a_case_is_opened(chromium, large)
     assert page.locator("#case h1").inner_text().partition(": ")[0].endswith("#17")
     page.evaluate("location.hash = '#all'")
     page.wait_for_selector("#all tbody tr")
-    assert page.locator("#all tbody tr").count() == 50
+    assert page.locator("#all tbody tr").count() == 25
     assert f"of {RESULTS // 1000}" in page.locator("#all [role=status]").inner_text()
     assert visit.noise == []
