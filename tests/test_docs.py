@@ -132,7 +132,7 @@ def test_each_output_of_a_recipe_is_shown_once() -> None:
 
 @pytest.mark.parametrize("name", outputs.CODE)
 def test_each_program_of_the_recipes_stands_on_its_page(name: str) -> None:
-    compile(outputs.find_code(name), name, "exec")
+    assert compile(outputs.find_code(name), name, "exec").co_names
 
 
 @pytest.mark.parametrize("recipe", [outputs.make_summary, outputs.show_frame])

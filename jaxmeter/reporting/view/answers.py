@@ -1,7 +1,7 @@
 """What answers each suite's question: a sentence with a number and its interval, or why there is none.
 
 Nothing here knows a suite. Each declares its question, the variants that answer it and the metric. Where one declares
-none, the speedup that is surely the largest of the case that stands for it is told.
+none, its answer is the speedup that is surely the largest of the case that stands for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .keys import fragment_of
 from .names import LONGEST_NAME, name_in_sentence
 from .overview_model import Phrase
 from .page_model import AnswerLine
-from .told import SHARES, TIME, UNRELIABLE, Told, name_metric, tell
+from .sentences import SHARES, TIME, UNRELIABLE, name_metric, write_sentence
 
 SPEEDUP = "speedup"
 
@@ -61,15 +61,15 @@ def rank_answer(case: Case) -> float:
 
 def _make_answer(case: Case, comparisons: Comparisons) -> AnswerLine:
     declared = case.planned.answer
-    told = tell_answer(case)
+    sentence = write_sentence(case, choose_answer(case))
     planned = case.planned
     question = (planned.question or planned.description) if declared is None else declared.question
     return AnswerLine(
         suite=shorten(planned.suite, LONGEST_SUITE),
         question=shorten(question, LONGEST_QUESTION),
-        text=str(told),
-        of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_tell_change(case, comparisons)}",
-        tone=told.tone,
+        text=str(sentence),
+        of=f"{shorten(planned.name, LONGEST_NAME)} · {case.run.label}{_describe_change(case, comparisons)}",
+        tone=sentence.tone,
         target=fragment_of(case),
         rank=rank_answer(case),
     )
@@ -78,11 +78,6 @@ def _make_answer(case: Case, comparisons: Comparisons) -> AnswerLine:
 def choose_answer(case: Case) -> Answer | None:
     """Return what a case answers: what its suite declares, else the variant that is surely the fastest."""
     return case.planned.answer or _find_surest(case)
-
-
-def tell_answer(case: Case) -> Told:
-    """Return what answers a suite's question."""
-    return tell(case, choose_answer(case))
 
 
 def write_answer(case: Case) -> Phrase:
@@ -97,29 +92,29 @@ def write_speed(case: Case) -> Phrase:
 
 
 def _write_phrase(case: Case, answer: Answer | None) -> Phrase:
-    told = tell(case, answer)
+    sentence = write_sentence(case, answer)
     metric = "" if answer is None else answer.metric
-    sentence = told.sentence.removeprefix(name_metric(metric))  # the figure's axis has it
-    doubt = "; ".join(told.doubts)
+    text = sentence.text.removeprefix(name_metric(metric))  # the figure's axis has it
+    doubt = "; ".join(sentence.doubts)
     if doubt.startswith(UNRELIABLE):  # else it begins with the name of a variant
         doubt = f"{doubt[:1].upper()}{doubt[1:]}"
-    return Phrase(f"{sentence}.", find_hue(case.run), told.tone, f"{doubt}." if doubt else "")
+    return Phrase(f"{text}.", find_hue(case.run), sentence.tone, f"{doubt}." if doubt else "")
 
 
-def _tell_change(case: Case, comparisons: Comparisons) -> str:
+def _describe_change(case: Case, comparisons: Comparisons) -> str:
     """`; suspected slower: time of change_point:jit 92 ms → 140 ms, +52 %`; empty where it was not compared."""
     variant = find_headline(case, case.planned.answer)
     if variant is None:
         return ""
     times = [one for one in comparisons.of(case) if one.variant == variant.planned.name and one.metric == TIME]
-    told = f"of {name_in_sentence(variant)}"
-    return "".join(f"; {one.finding.value}: {write_numbers(one, told)}" for one in times[:1])
+    which = f"of {name_in_sentence(variant)}"
+    return "".join(f"; {one.finding.value}: {write_numbers(one, which)}" for one in times[:1])
 
 
 def find_headline(case: Case, answer: Answer | None) -> Variant | None:
     """The variant that leads a case: that of its suite's answer, else the one that is surely the fastest."""
-    told = answer or _find_surest(case)
-    return None if told is None else case.find(told.variant)
+    answer = answer or _find_surest(case)
+    return None if answer is None else case.find(answer.variant)
 
 
 def _find_surest(case: Case) -> Answer | None:

@@ -30,8 +30,8 @@ from .keys import fragment_of
 from .names import LONGEST_TERM
 from .overview_model import Card, Phrase
 from .reports import describe_reports
+from .sentences import is_known
 from .sweeps import FEWEST_SIZES, Sweep, group_cases
-from .told import is_known
 from .tone import Tone
 
 MOST_CARDS, FEWEST_ASKED = 8, 4

@@ -44,23 +44,23 @@ UNRELIABLE = "do not rely on it"
 
 
 @dataclass(frozen=True)
-class Told:
+class Sentence:
     """What answers a question.
 
     Args:
-      sentence: A number with its interval, or why there is none; without its full stop.
+      text: A number with its interval, or why there is none; without its full stop.
       doubts: Why not to rely on it.
       remarks: What else is known of the numbers.
     """
 
-    sentence: str
+    text: str
     tone: Tone
     doubts: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the whole text."""
-        return f"{'; '.join((self.sentence, *self.doubts, *self.remarks))}."
+        return f"{'; '.join((self.text, *self.doubts, *self.remarks))}."
 
 
 def is_known(metric: str) -> bool:
@@ -68,7 +68,7 @@ def is_known(metric: str) -> bool:
     return metric in METRICS and METRICS[metric].exponent_of is None
 
 
-def tell(case: Case, answer: Answer | None) -> Told:
+def write_sentence(case: Case, answer: Answer | None) -> Sentence:
     """Return what answers a question by one case; without an answer, why nothing was timed."""
     if answer is None:
         return _no_answer(_why_untimed(case))
@@ -81,15 +81,15 @@ def tell(case: Case, answer: Answer | None) -> Told:
         return _no_answer(f"the case has no variant {shorten(lacking, LONGEST_TERM)}")
     readings = [side.read(answer.metric) for side in sides]
     if len(sides) == 2 and answer.metric == TIME:
-        return _tell_ratio(sides[0], sides[1])
+        return _compare_times(sides[0], sides[1])
     if len(sides) == 2 and answer.metric == THROUGHPUT and all(reading.has_number for reading in readings):
         rates = " against ".join(write_reading(reading)[0] for reading in readings)
-        return _tell_ratio(sides[0], sides[1], also=rates)
-    return _tell_values(sides, readings)
+        return _compare_times(sides[0], sides[1], also=rates)
+    return _list_values(sides, readings)
 
 
-def _no_answer(reason: str) -> Told:
-    return Told(f"No answer: {reason}", Tone.MUTED)
+def _no_answer(reason: str) -> Sentence:
+    return Sentence(f"No answer: {reason}", Tone.MUTED)
 
 
 def _why_untimed(case: Case) -> str:
@@ -101,11 +101,11 @@ def _why_untimed(case: Case) -> str:
     return "no variant was planned" if not lacking else "no time recorded" if fault is None else describe_fault(fault)
 
 
-def _tell_ratio(one: Variant, other: Variant, also: str = "") -> Told:
+def _compare_times(one: Variant, other: Variant, also: str = "") -> Sentence:
     """How fast one is beside the other: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`.
 
     Args:
-      also: What else is told of the two.
+      also: What else a remark says of the two.
     """
     ratio = compare_paired(one, other)
     if ratio is None:
@@ -123,7 +123,7 @@ def _tell_ratio(one: Variant, other: Variant, also: str = "") -> Told:
         "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
         "a wide interval" if is_vague(ratio) else "",
     )
-    return Told(
+    return Sentence(
         f"No difference is confirmed{_explain_undecided(one, ratio)}: {sentence}" if undecided else sentence,
         Tone.WARN if doubts else find_speedup_tone(ratio),
         doubts,
@@ -135,10 +135,10 @@ def _write_doubts(doubts: Sequence[str], sides: Sequence[Variant]) -> tuple[str,
     """Return `do not rely on it: contended`, and `f:jit has a trap: dead work` of each side that has some."""
     known = tuple(filter(None, doubts))
     words = (f"{UNRELIABLE}: {' and '.join(known)}",) if known else ()
-    return (*words, *_tell_traps(sides))
+    return (*words, *_list_traps(sides))
 
 
-def _tell_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
+def _list_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
     """`f:jit has a trap: dead work`, of each side that has some."""
     return tuple(f"{name_in_sentence(side)} has a {trap}" for side in sides for trap in name_traps(side))
 
@@ -150,7 +150,7 @@ def _explain_undecided(one: Variant, ratio: Interval) -> str:
     return f" at {numbers.percent(one.case.run.verdict_level)}"
 
 
-def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
+def _list_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Sentence:
     """Return another metric of each: `Temporary memory: blocks:jit 1 MiB, naive:jit 9 MiB, a factor of 9`."""
     lacking = next((reading for reading in readings if reading.interval is None), None)
     if lacking is not None:
@@ -160,10 +160,10 @@ def _tell_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Told:
     )
     remarks = (
         "a wide interval" if any(is_vague(reading.interval) for reading in readings) else "",
-        *_tell_peak(sides, readings[0]),
+        *_describe_peak(sides, readings[0]),
     )
-    return Told(
-        f"{_name_values(sides, readings)}{_tell_factor(readings)}{_tell_best(sides, readings)}",
+    return Sentence(
+        f"{_name_values(sides, readings)}{_write_factor(readings)}{_name_best(sides, readings)}",
         Tone.WARN if doubts else _find_tone(sides[0], readings),
         doubts,
         tuple(filter(None, remarks)),
@@ -176,8 +176,8 @@ def _name_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
     values = [_write(reading) for reading in readings]
     if len(sides) == 1 and metric.name in SENTENCES:
         return f"{names[0]} {SENTENCES[metric.name].format(values[0], _name_peak(sides[0]))}"
-    told = ", ".join(f"{name} {value}" for value, name in zip(values, names, strict=True))
-    return f"{name_metric(metric.name)}{told}"
+    listed = ", ".join(f"{name} {value}" for value, name in zip(values, names, strict=True))
+    return f"{name_metric(metric.name)}{listed}"
 
 
 def _name_peak(variant: Variant) -> str:
@@ -191,7 +191,7 @@ def name_metric(metric: str) -> str:
     return f"{title[:1].upper()}{title[1:]}: " if title else ""
 
 
-def _tell_peak(sides: Sequence[Variant], reading: Reading) -> tuple[str, ...]:
+def _describe_peak(sides: Sequence[Variant], reading: Reading) -> tuple[str, ...]:
     """Of a share of a peak: whose peak it is, what was counted, and of one alone the throughput that it stands for."""
     variant, what = sides[0], SHARES.get(reading.metric.name)
     if what is None:
@@ -218,7 +218,7 @@ def _find_tone(first: Variant, readings: Sequence[Reading]) -> Tone:
     return Tone.PLAIN if tone is Tone.MUTED else tone
 
 
-def _tell_factor(readings: Sequence[Reading]) -> str:
+def _write_factor(readings: Sequence[Reading]) -> str:
     """Return `, a factor of 130` of two values; empty where they are near.
 
     Nothing is said of two whose intervals overlap but that.
@@ -232,7 +232,7 @@ def _tell_factor(readings: Sequence[Reading]) -> str:
     return f", a factor of {numbers.roughly(max(known) / min(known))}"
 
 
-def _tell_best(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
+def _name_best(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
     """Return `; least: cudnn:jit 512 B` where a right variant that the answer does not name is far better than both."""
     direction = readings[0].metric.direction
     if len(sides) != 2 or direction is Direction.NEITHER:
