@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from benchmarks.correctness import double, linear_algebra, numerical, suite_cases, training, updates
+from benchmarks.correctness import double, linear_algebra, loops, numerical, suite_cases, training, updates
 from benchmarks.correctness.planting import TIMES, plant
 from benchmarks.correctness.program import Program, in_precision
 from jaxmeter.harness.declare.declaration import Declaration
@@ -35,7 +35,14 @@ UNCHECKED = "updates cannot be checked"
 LEAST_EFFECT = 0.99 * TIMES
 """In tolerances: what is planted at 10 times is rounded itself."""
 
-FAMILIES = (linear_algebra.PROGRAMS, training.PROGRAMS, updates.PROGRAMS, numerical.PROGRAMS, double.PROGRAMS)
+FAMILIES = (
+    linear_algebra.PROGRAMS,
+    training.PROGRAMS,
+    updates.PROGRAMS,
+    numerical.PROGRAMS,
+    loops.PROGRAMS,
+    double.PROGRAMS,
+)
 
 
 @dataclass(frozen=True)

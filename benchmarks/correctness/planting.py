@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxmeter.harness.machine import jax_internals
 from jaxmeter.harness.programs.modes import as_new_function
 
 TIMES = 10
@@ -164,7 +165,7 @@ def _evaluate_one(jaxpr: Any, equation: Any, operands: list[Any], fault: _Fault)
 
 
 def _scan(params: Any, operands: list[Any], fault: _Fault) -> list[Any]:
-    fixed, carried, closed = params["num_consts"], params["num_carry"], params["jaxpr"]
+    (fixed, carried), closed = jax_internals.count_scan(params, operands), params["jaxpr"]
     before = fault.met
 
     def body(carry: Any, row: Any) -> Any:

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from jaxmeter.cli.ending import INCOMPLETE, INTERRUPTED, UNUSABLE
 from jaxmeter.harness.machine.disk import is_disk_full
+from jaxmeter.harness.machine.jax_internals import describe_untested
 from jaxmeter.harness.machine.name import LONGEST_NAME, is_name, name_machine
 from jaxmeter.harness.machine.platforms import BACKENDS, list_unused_variables
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerError, ServerLostError
@@ -170,6 +171,13 @@ def say_what_is_not_used() -> None:
             f"note: {', '.join(names)} {are} not used: what is compiled and what is cached is for the run to decide",
             file=sys.stderr,
         )
+
+
+def note_untested(environment: Environment) -> tuple[str, ...]:
+    """Return and print a note where jax is newer than the newest tested release; else nothing."""
+    notes = tuple(filter(None, (describe_untested(environment.packages),)))
+    warn(notes)
+    return notes
 
 
 def note_warnings(server: ForkServer, description: Description) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from jaxmeter.cli.measuring import (
     explain,
     list_warnings,
     make_watcher,
+    note_untested,
     note_warnings,
     say_what_is_not_used,
     warn,
@@ -98,7 +99,7 @@ from jaxmeter.harness.request import (
     find_other_environment,
     read_budget,
 )
-from jaxmeter.harness.results import describe_results, list_results
+from jaxmeter.harness.results import describe_own_faults, describe_results, list_results
 
 Probe = Annotated[
     list[str] | None,
@@ -253,14 +254,15 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             server, settings.suites, platform, request.level, devices=True, cores=settings.cores
         )
         assert description.environment is not None
-        settings = msgspec.structs.replace(settings, notes=note_warnings(server, description))
+        environment = description.environment
+        notes = (*note_untested(environment), *note_warnings(server, description))
+        settings = msgspec.structs.replace(settings, notes=notes)
         cases = choose_representatives(select(description.cases, request.select))
         if against is not None and "timing" in settings.probes:
             cases = against.add_programs(cases) if settings.lock_step is None else against.add_lock_step(cases)
             cases = cases if suspects is None else choose_suspects(cases, suspects)
         if request.budget is not None:
             check_budget(plan_processes(cases, settings), settings, settings.budget_s)
-        environment = description.environment
         machine = choose_machine(request, environment)
         warn(_find_other_machine(machine, against))
         if platform.measures and platform.is_host and "timing" in settings.probes:
@@ -446,6 +448,8 @@ def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -
         print(printable(line))
     for warning in run.warnings:
         print(printable(f"warning in {counted(warning.processes, 'process', 'processes')}: {warning.text}"))
+    for line in describe_own_faults(run):
+        print(printable(f"warning: {line}"))
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
     print(f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}")
     if left_out := count_left_out(run):

@@ -13,6 +13,7 @@ from jaxmeter.harness.metrics.statistics import differs
 from jaxmeter.harness.metrics.traced import describe_bound_of
 from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record import RunRecord, Status
+from jaxmeter.harness.record.remarks import join_remarks, list_own_faults
 from jaxmeter.harness.record.traps import describe_trap, find_traps
 from jaxmeter.harness.record.wording import counted
 
@@ -40,10 +41,21 @@ def list_results(run: RunRecord) -> list[dict[str, Any]]:
             "compiles_per_call": _count_compiles(variant),
             "bound": describe_bound_of(variant) or None,
             "disagreement": find_disagreement(variant, "execution_s") or None,
+            "own_faults": list_own_faults(variant.outcomes.values()),
             "traps": [describe_trap(trap) for trap in find_traps(variant.outcomes)],
         }
         for variant in _list_variants(run)
     ]
+
+
+def describe_own_faults(run: RunRecord) -> Iterator[str]:
+    """Yield a line for each failure of jaxmeter's own analysis, with all variants of which something is unknown."""
+    remarks = (
+        (f"{variant.planned_case.name} {variant.planned.name}", fault)
+        for variant in _list_variants(run)
+        for fault in list_own_faults(variant.outcomes.values())
+    )
+    yield from join_remarks(remarks)
 
 
 def describe_results(run: RunRecord) -> Iterator[str]:

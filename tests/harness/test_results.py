@@ -2,7 +2,8 @@ import pytest
 from msgspec import structs
 
 from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Verdict
-from jaxmeter.harness.results import MOST_LINES, describe_results, list_results
+from jaxmeter.harness.record.remarks import OWN_FAULT
+from jaxmeter.harness.results import MOST_LINES, describe_own_faults, describe_results, list_results
 from tests import samples
 from tests.golden_texts import check_golden_text
 from tests.odd_run import odd_run
@@ -35,6 +36,19 @@ def test_a_case_that_the_run_did_not_reach_is_lost_and_not_left_out():
         ("selu:jit", "lost", None),
     ]
     assert list(describe_results(run))[1:] == ["  selu:eager  lost", "  selu:jit    lost"]
+
+
+def test_own_faults_are_told_once_with_all_their_variants_however_many_there_are():
+    fault = f"{OWN_FAULT}: cannot determine what loops cost: KeyError: 'num_consts'"
+    names = tuple(f"f{index}:jit" for index in range(MOST_LINES + 1))
+    planned = samples.planned_case(variants=names)
+    outcome = Outcome(status=Status.OK, notes=("another note", fault))
+    run = samples.run((planned, samples.record(planned, {name: {"numerics": outcome} for name in names[:2]})))
+
+    (line,) = describe_own_faults(run)
+
+    assert line == f"{planned.name} f0:jit, {planned.name} f1:jit: {fault}"
+    assert [each["own_faults"] for each in list_results(run)] == [(fault,)] * 2 + [()] * (MOST_LINES - 1)
 
 
 def test_many_numbers_are_for_a_page():

@@ -123,7 +123,7 @@ def undeclared_traps(context, variant):
     """The traps of a variant that was prepared last."""
     found, notes = find_traps(context.prepare(variant), context.wide_inputs)
     declared = context.declared_traps(variant)
-    return [*notes, *(describe_trap(trap) for trap in found if trap.kind not in declared)]
+    return [*notes.values(), *(describe_trap(trap) for trap in found if trap.kind not in declared)]
 
 
 def unseen(context, implementation):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.data import DATA_VARIABLE
 
 
@@ -103,7 +104,7 @@ PLATFORMS: dict[str, Platform] = {
             jax_backend="gpu",
             looked_for="an NVIDIA GPU with its driver (JAX platform 'cuda')",
             extra="jaxmeter[gpu]",
-            trace_plane="/device:GPU",
+            trace_plane=internals.GPU_PLANE.name,
             state_library="nvml",
             preallocates_by=PREALLOCATE,
             # On an H200, 2026-11-26: 0.4 s until the devices are there, 0.15 s until the process is gone; 1.4 to 2.0 s
@@ -119,7 +120,7 @@ PLATFORMS: dict[str, Platform] = {
             jax_backend="tpu",
             looked_for="a TPU with libtpu (JAX platform 'tpu')",
             extra="jaxmeter[tpu]",
-            trace_plane="/device:TPU",
+            trace_plane=internals.TPU_PLANE.name,
             product_dtype="bfloat16",
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jaxmeter.harness.record.outcomes import NumericsDetails, Outcome, Status, Verdict
+from jaxmeter.harness.record.remarks import OWN_FAULT, list_own_faults
 from jaxmeter.harness.record.traps import find_no_input_objection
 
 
@@ -31,4 +32,6 @@ def _object_to_result(numerics: Outcome | None) -> str:
         return "no speedup: its result differs from that of the baseline variant"
     if details.conditioning is not None and details.conditioning.is_too_slow:
         return "no speedup: an output is beyond its tolerance, and the draws that would judge it take too long"
+    if details.verdict is Verdict.CANNOT_BE_CHECKED and list_own_faults([numerics]):
+        return f"no speedup: {OWN_FAULT} leaves it unknown whether its result is right"
     return ""

@@ -17,7 +17,8 @@ import msgspec
 from jaxmeter.harness.declare.declaration import Declaration
 from jaxmeter.harness.declare.implementation import Implementation
 from jaxmeter.harness.declare.workload import Workload
-from jaxmeter.harness.machine.environment import describe_environment
+from jaxmeter.harness.machine.environment import describe_environment, list_packages
+from jaxmeter.harness.machine.jax_internals import describe_untested
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.machine.process_settings import describe_settings
 from jaxmeter.harness.metrics.statistics import VERSION
@@ -72,7 +73,8 @@ def measure_here(
     def is_late() -> bool:
         return time.monotonic() - start > options.time_limit_s
 
-    settings_of_process = describe_settings(jax.config.values, os.environ)
+    untested = filter(None, (describe_untested(list_packages()),))
+    settings_of_process = (*untested, *describe_settings(jax.config.values, os.environ))
     for sentence in settings_of_process:
         say(sentence)
     context = _make_context(given, args, kwargs, state, options)

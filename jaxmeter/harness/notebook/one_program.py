@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.notebook.passes import compare_passes
 from jaxmeter.harness.record import ProcessRecord
 
@@ -35,10 +36,10 @@ def is_one_jitted_call(jaxpr: Any) -> bool:
     if len(jaxpr.eqns) != 1 or jaxpr.constvars:
         return False
     (equation,) = jaxpr.eqns
-    if equation.primitive.name not in ("jit", "pjit"):
+    if equation.primitive.name not in internals.JIT.all_names:
         return False
     return (
-        not any(equation.params.get("donated_invars", ()))
+        not any(internals.DONATED.find(equation.params))
         and _are_among(equation.invars, jaxpr.invars)
         and _are_among(equation.outvars, jaxpr.outvars)
         and _are_among(jaxpr.outvars, equation.outvars)

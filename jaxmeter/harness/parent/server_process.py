@@ -79,7 +79,8 @@ def start_server(
     """
     with errors.open("wb") as stderr:
         return subprocess.Popen(
-            [python, str(_BEGIN), paths, str(os.getpid()), module, str(control.fileno()), *arguments],
+            # Unbuffered: what a process prints last is kept, also where its suite ends it without flushing.
+            [python, "-u", str(_BEGIN), paths, str(os.getpid()), module, str(control.fileno()), *arguments],
             pass_fds=[control.fileno()],
             env=variables,
             stdin=subprocess.DEVNULL,

@@ -11,6 +11,7 @@ import jax
 from jaxmeter.harness.declare.declaration import NoReference
 from jaxmeter.harness.declare.levels import call_with, find_wanted_params
 from jaxmeter.harness.machine.environment import describe_error
+from jaxmeter.harness.machine.own_fault import analysing
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.errors import as_array, is_unknown, pair, relative_error, write_entry
 from jaxmeter.harness.probes.formats import (
@@ -24,6 +25,9 @@ from jaxmeter.harness.probes.formats import (
 from jaxmeter.harness.probes.updates import Update
 from jaxmeter.harness.probes.verdict import Leaf
 from jaxmeter.harness.programs.modes import Prepared
+
+PRODUCT_FORMAT, FORMATS = "the format of its products", "the formats that its tolerance depends on"
+"""What is unknown where the analysis of a program fails."""
 
 
 class UnfitError(Exception):
@@ -150,16 +154,18 @@ def _find_product_format(prepared: Prepared, traced: Any, context: Context) -> t
         return None, False  # a peer, whose products are its own affair
     if traced is None:
         return context.platform.product_dtype, False
-    formats = find_products(traced.jaxpr.jaxpr, context.platform.product_dtype)
+    with analysing(PRODUCT_FORMAT):
+        formats = find_products(traced.jaxpr.jaxpr, context.platform.product_dtype)
     return choose_coarsest(formats), bool(formats)
 
 
 def _find_formats(variant: str, traced: Any, context: Context) -> Sequence[str | None]:
     """The coarsest format on the way to each output of the program that variants are judged by; empty if unknown."""
     if context.judge_formats is None:
-        if variant == context.judging_variant and traced is not None:
-            context.judge_formats = find_formats(traced.jaxpr.jaxpr)
-        else:
-            judge = context.judge
-            context.judge_formats = () if judge is None else judge.find_formats()
+        judge = context.judge
+        with analysing(FORMATS):
+            if variant == context.judging_variant and traced is not None:
+                context.judge_formats = find_formats(traced.jaxpr.jaxpr)
+            else:
+                context.judge_formats = () if judge is None else judge.find_formats()
     return context.judge_formats

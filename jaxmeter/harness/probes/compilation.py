@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error, make_private
 from jaxmeter.harness.machine.older_releases import BUDGETS_ARE_FOR, find_jax_release
+from jaxmeter.harness.machine.own_fault import OwnFaultError, UnknownError, describe_own_fault
 from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.look_at_each import look_at_each
+from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
 from jaxmeter.harness.programs import cost, program, serialised, traps
 from jaxmeter.harness.programs.caches import forget_compiled
 from jaxmeter.harness.programs.jax_events import explain_misses, watch_jax
@@ -17,6 +19,8 @@ from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Number, Outcome, Status, write_bytes
 from jaxmeter.harness.record.layout import PROGRAM_TEXTS
 from jaxmeter.harness.record.outcomes import join
+
+COUNTED_BY_EVENTS = ("compiles", "recompiles")
 
 LONGEST_EXPLANATION = 4000
 """As much as is kept of a failed process's stderr."""
@@ -38,8 +42,12 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
     values, compiles = _call_twice(variant, prepared, context) if context.platform.measures else ({}, 0)
     described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
+        if not stages.events.requested:  # a compilation is reported wherever its program comes from
+            error = OwnFaultError(f"jax reported no event {internals.COMPILED.name}", internals.COMPILED.unknown)
+            described = Outcome(status=Status.OK, notes=(describe_own_fault(error),))
+            values, compiles = {name: value for name, value in values.items() if name not in COUNTED_BY_EVENTS}, 0
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
-        described = _describe(stages, thoroughly=context.index == 0)
+        described = join(described, _describe(stages, thoroughly=context.index == 0))
         if context.index == 0 and context.folder is not None:
             _keep_texts(context.folder, variant, stages)
     outcome = join(Outcome(status=Status.OK, values=values), described)
@@ -85,7 +93,7 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
         except cost.NotCountableError as error:
             notes.append(str(error))
         except Exception as error:  # noqa: BLE001  backends describe their programs in many ways, or not
-            notes.append(f"{what} cannot be read: {describe_error(error)}")
+            notes.append(describe_unread(what, error))
 
     def fingerprint() -> Mapping[str, Number]:
         fingerprints.append(program.find_fingerprint(stages))
@@ -118,14 +126,16 @@ def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
     found, missed = traps.find_traps(prepared, wide)
     declared = context.declared_traps(variant)
     marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in found)
-    details = CompilationDetails(traps=marked) if marked else None
-    return Outcome(status=Status.OK, notes=(*notes, *missed), details=details)
+    details = CompilationDetails(traps=marked, unknown_traps=tuple(missed)) if marked or missed else None
+    return Outcome(status=Status.OK, notes=(*notes, *missed.values()), details=details)
 
 
 def _count_cache_entries(prepared: Prepared) -> int | None:
     """Return the number of entries of the jitted function's cache; None if this JAX does not report it."""
-    size = getattr(prepared.jitted, "_cache_size", None)
-    return None if size is None else int(size())
+    try:
+        return int(internals.CACHE_SIZE.find(prepared.jitted)())
+    except UnknownError:
+        return None
 
 
 def _load_again(prepared: Prepared, context: Context) -> Outcome:

@@ -15,6 +15,8 @@ from typing import Any
 
 import jax
 
+from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.machine.own_fault import UnknownError, analysing
 from jaxmeter.harness.probes.errors import as_array, find_scale, pair, relative_error
 from jaxmeter.harness.probes.evaluation import evaluate, list_constants
 from jaxmeter.harness.probes.formats import find_formats
@@ -35,6 +37,10 @@ Measure = Callable[[int, Any, Any, Any], float]
 
 class TooLongError(Exception):
     """The draws would take longer than the limit."""
+
+
+class RefusedInputsError(Exception):
+    """The user's code raises on the moved inputs; the message is its own."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,8 @@ class Judge:
           None where its result has not the form of what is wanted.
         Raises:
           TooLongError: They take longer than the limit.
-          Whatever its code raises on the moved inputs.
+          RefusedInputsError: Its code raises on the moved inputs.
+          OwnFaultError, or anything else: Jaxmeter's own analysis failed.
         """
         if call_s * DRAWS > LIMIT_S:
             raise TooLongError
@@ -148,13 +155,21 @@ class Judge:
 
         def run(seed: tuple[int, ...], args: tuple[Any, ...], *, inside: int | None = None) -> Any:
             call = self.function if programs is None else partial(programs.call, seed, inside, coarse)
-            if not self.is_stream:
-                return jax.block_until_ready(call(*args))
-            if not self.carry:
-                return jax.block_until_ready([call(*item) for item in args])
-            return jax.block_until_ready(Carried(call, self.carry, begin=lambda begun: begun).over(args))
+            try:
+                return jax.block_until_ready(self._call(call, args))
+            except UnknownError:
+                raise
+            except Exception as error:
+                raise RefusedInputsError(str(error)) from error
 
         return run
+
+    def _call(self, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        if not self.is_stream:
+            return call(*args)
+        if not self.carry:
+            return [call(*item) for item in args]
+        return Carried(call, self.carry, begin=lambda begun: begun).over(args)
 
 
 class _Programs:
@@ -185,10 +200,12 @@ class _Programs:
             traced, form = _trace(self._function, tree, leaves)
         except Exception:  # noqa: BLE001  eager code may look at its values, and do anything else
             return None
-        constants = list_constants(traced.jaxpr)
+        with analysing(internals.ROUNDING):
+            constants = list_constants(traced.jaxpr)
 
         def program(constants: list[Any], arrays: list[Any], seed: Any, *, coarse: str | None) -> Any:
-            return jax.tree.unflatten(form, evaluate(traced.jaxpr, iter(constants), arrays, seed, coarse))
+            with analysing(internals.ROUNDING):
+                return jax.tree.unflatten(form, evaluate(traced.jaxpr, iter(constants), arrays, seed, coarse))
 
         return constants, jax.jit(program, static_argnames="coarse")
 

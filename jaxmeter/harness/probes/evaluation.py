@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.probes.formats import EXACT, PRODUCTS, find_unit
 
-_CALLS = frozenset({"jit", "pjit"})
+_CALLS = internals.JIT.all_names
 
 
 def list_constants(closed: Any) -> list[Any]:
@@ -20,7 +21,7 @@ def list_constants(closed: Any) -> list[Any]:
     found = list(closed.consts)
     for equation in closed.jaxpr.eqns:
         if equation.primitive.name in _CALLS:
-            found += list_constants(equation.params["jaxpr"])
+            found += list_constants(internals.CALL_BODY.find(equation.params))
     return found
 
 
@@ -66,31 +67,31 @@ class _Evaluation:
     def _run_one(self, jaxpr: Any, equation: Any, given: list[Any]) -> list[Any]:
         name, params = equation.primitive.name, equation.params
         # A jitted call without constants stays one, unless its inside is moved: options of its own may count.
-        if name in _CALLS and (self._seed is not None or list_constants(params["jaxpr"])):
-            return self.run(params["jaxpr"], given)
-        if name == "scan" and self._seed is not None and not list_constants(params["jaxpr"]):
+        if name in _CALLS and (self._seed is not None or list_constants(internals.CALL_BODY.find(params))):
+            return self.run(internals.CALL_BODY.find(params), given)
+        if name == "scan" and self._seed is not None and not list_constants(internals.SCAN_BODY.find(params)):
             return self._scan(params, given)
         if name in PRODUCTS and self._seed is not None and self._coarse is not None:
             unit = UNITS.get(self._coarse, BFLOAT16_UNIT)
             given = [self._scale(value, unit) if str(value.dtype) == "float32" else value for value in given]
         known = {atom: value for atom, value in zip(equation.invars, given, strict=True) if not hasattr(atom, "val")}
         alone = jaxpr.replace(constvars=[], invars=list(known), outvars=equation.outvars, eqns=[equation])
-        results = jax.core.eval_jaxpr(alone, [], *known.values())
+        results: list[Any] = internals.EVALUATE.load()(alone, [], *known.values())
         if self._seed is None or name in EXACT:
             return results
         return [self._round(result) for result in results]
 
     def _scan(self, params: Any, given: list[Any]) -> list[Any]:
-        fixed, carried = params["num_consts"], params["num_carry"]
+        fixed, carried = internals.count_scan(params, given)
+        inside = internals.SCAN_BODY.find(params)
 
         def body(carry: Any, row: Any) -> Any:
-            results = _Evaluation(iter(()), self._seed, self._coarse).run(
-                params["jaxpr"], [*given[:fixed], *carry, *row]
-            )
+            results = _Evaluation(iter(()), self._seed, self._coarse).run(inside, [*given[:fixed], *carry, *row])
             return results[:carried], results[carried:]
 
+        length, reverse = internals.SCAN_LENGTH.find(params), internals.SCAN_REVERSE.find(params)
         begin, rows = given[fixed : fixed + carried], given[fixed + carried :]
-        end, stacked = jax.lax.scan(body, begin, rows, length=params["length"], reverse=params["reverse"])
+        end, stacked = jax.lax.scan(body, begin, rows, length=length, reverse=reverse)
         return [*end, *stacked]
 
     def _round(self, value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.programs.program import walk_equations
 
 TOLERANCE = {
@@ -150,7 +151,7 @@ def find_products(jaxpr: Any, default: str) -> tuple[str, ...]:
 def _find_product_format(equation: Any, default: str) -> str:
     if default == "float32":
         return default
-    asked = equation.params.get("precision")
+    asked = internals.PRECISION.find(equation.params)
     both = asked if isinstance(asked, tuple) else (asked,)
     # Of two operands the coarser counts.
     if all(each == jax.lax.Precision.HIGHEST for each in both):

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error
+from jaxmeter.harness.machine.own_fault import describe_own_fault
 from jaxmeter.harness.probes.comparison import Comparison, Output, find_wanted, read_result
-from jaxmeter.harness.probes.conditioning import TooLongError
+from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongError
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.errors import find_scale, pair, relative_error
 from jaxmeter.harness.probes.formats import TOLERANCE, choose_coarsest, find_formats, find_products, find_tolerance
@@ -32,11 +34,13 @@ class Judgement:
 
     Args:
       reason: Why it is wrong, for a person.
+      fault: Jaxmeter's own fault, which left it unknown, for a person.
     """
 
     verdict: Verdict
     reason: str = ""
     conditioning: Conditioning | None = None
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,13 @@ class Drawn:
     Args:
       spreads: The largest deviation of each output; None where the draws would take too long.
       failure: Why there are none, for a person: then tolerances alone decide, as if nothing deviated.
+      fault: Jaxmeter's own fault, for a person: then nothing beyond its tolerance can be checked.
       inside: Whether what operations give was moved too.
     """
 
     spreads: list[float] | None = None
     failure: str = ""
+    fault: str = ""
     inside: bool = False
 
 
@@ -73,6 +79,8 @@ def judge_variant(comparison: Comparison, call_s: float, context: Context) -> Ju
         wrong = [i for i, found in enumerate(each) if found is Judged.WRONG]
         index = max(wrong, key=lambda i: _find_excess(leaves[i].error, leaves[i].tolerance))
         return Judgement(verdict, _explain(outputs[index], index, drawn, comparison))
+    if drawn.fault:
+        return Judgement(verdict, fault=drawn.fault)
     beyond = [i for i, leaf in enumerate(leaves) if leaf.is_beyond]
     worst = max(beyond, key=lambda i: leaves[i].error)
     spread = None if drawn.spreads is None else drawn.spreads[worst]
@@ -137,7 +145,7 @@ def _draw(context: Context, leaves: int, call_s: float, *, inside: bool) -> Draw
         variant, context.variant = context.variant, None
         context.stage("draws")
         made = _make_draws(context, leaves, call_s, inside=inside)
-        if drawn is not None and drawn.spreads is not None:
+        if drawn is not None and drawn.spreads is not None and not made.fault:
             # Where no more can be known than what moved inputs have shown, that decides.
             known = made.spreads or drawn.spreads
             made = Drawn(list(map(max, drawn.spreads, known)), drawn.failure, inside=True)
@@ -152,15 +160,17 @@ def _make_draws(context: Context, leaves: int, call_s: float, *, inside: bool) -
     if context.judge is None:
         return Drawn(none, "no variant in JAX can make the draws", inside=inside)
     read = partial(read_result, context=context)
-    coarse = find_coarse(context) if inside else None
     try:
+        coarse = find_coarse(context) if inside else None
         spreads = context.judge.find_spreads(
             find_wanted(context), read, context.clock, call_s=call_s, inside=inside, coarse=coarse
         )
     except TooLongError:
         return Drawn(inside=inside)
-    except Exception as error:  # noqa: BLE001  a suite's code may refuse the moved inputs
+    except RefusedInputsError as error:
         return Drawn(none, f"the draws failed: {describe_error(error)}", inside=inside)
+    except Exception as error:  # noqa: BLE001  what is left is no code of the user's
+        return Drawn(fault=describe_own_fault(error, internals.ROUNDING), inside=inside)
     if spreads is None:
         return Drawn(none, "the variant that others are judged by returns another form", inside=inside)
     return Drawn(spreads, inside=inside)

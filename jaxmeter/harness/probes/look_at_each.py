@@ -6,8 +6,9 @@ import traceback
 from collections.abc import Callable, Iterable
 
 from jaxmeter.harness.machine.disk import is_disk_full
-from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.machine.environment import describe_error, make_private
 from jaxmeter.harness.machine.older_releases import describe_missing_name
+from jaxmeter.harness.machine.own_fault import describe_own_fault, is_own_fault
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.programs.modes import Prepared
@@ -45,9 +46,21 @@ def _look_at_one(probe: str, look_at: LookAt, variant: str, context: Context) ->
         return describe_failure(error, context.at)
 
 
+def describe_unread(what: str, error: BaseException) -> str:
+    """Return a note on what cannot be read: by the backend's own words, or jaxmeter's own fault.
+
+    Args:
+      what: Such as `the executable`.
+    """
+    if is_own_fault(error):
+        return describe_own_fault(error, what)
+    return f"{what} cannot be read: {describe_error(error)}"
+
+
 def describe_failure(error: Exception, stage: str) -> Outcome:
     """Return a failed outcome: the stage, the error's message, and the traceback in place of stderr.
 
+    Where jaxmeter itself fails, the outcome is unknown: it is `unsupported`, with jaxmeter's own fault as the reason.
     If the compiler finds a program too large for its device, the outcome is `does not fit`, as with the memory plan.
 
     Raises:
@@ -55,6 +68,12 @@ def describe_failure(error: Exception, stage: str) -> Outcome:
     """
     if is_disk_full(error):
         raise error
+    if is_own_fault(error) and not describe_missing_name(error):
+        return Outcome(
+            status=Status.UNSUPPORTED,
+            reason=make_private(describe_own_fault(error, f"what stage '{stage}' finds"))[:LONGEST_REASON],
+            stderr=make_private("".join(traceback.format_exception(error)))[-LONGEST_TRACEBACK:],
+        )
     if isinstance(error, RefusedError):
         return Outcome(status=Status.UNSUPPORTED, reason=make_private(str(error))[:LONGEST_REASON])
     if (refused := describe_refused_option(error)) is not None:

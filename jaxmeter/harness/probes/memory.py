@@ -7,7 +7,7 @@ import warnings
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.fit import planned_peak_bytes
-from jaxmeter.harness.probes.look_at_each import look_at_each
+from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
 from jaxmeter.harness.programs import buffers
 from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
@@ -47,7 +47,7 @@ def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:
     try:
         largest = buffers.find_largest(compiled)
     except Exception as error:  # noqa: BLE001  backends describe their programs in many ways, or not
-        largest, notes = (), (*notes, f"its largest buffers cannot be read: {describe_error(error)}")
+        largest, notes = (), (*notes, describe_unread("its largest buffers", error))
     return Outcome(status=Status.OK, values=values, notes=notes, details=MemoryDetails(buffers=largest))
 
 

@@ -12,11 +12,12 @@ import msgspec
 from jaxmeter.harness.declare.declaration import NoReference
 from jaxmeter.harness.declare.unread import describe_unread_result
 from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.machine.own_fault import describe_own_fault, is_own_fault
 from jaxmeter.harness.probes.comparison import UnfitError, compare
 from jaxmeter.harness.probes.context import Context, Findings, Unavailable
 from jaxmeter.harness.probes.judgement import Judgement, find_chance, judge_variant
 from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
-from jaxmeter.harness.probes.update_draws import judge_updates
+from jaxmeter.harness.probes.update_draws import UpdatesJudged, judge_updates
 from jaxmeter.harness.programs.in_place import InPlaceError, check_traced, keep_arguments
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.program import find_fingerprint
@@ -74,6 +75,17 @@ def check(variant: str, prepared: Prepared, context: Context) -> Outcome:
 
 
 def _check(variant: str, prepared: Prepared, context: Context, call: Callable[[], Any]) -> Outcome:
+    try:
+        return _compare_and_judge(variant, prepared, context, call)
+    except Exception as error:
+        if not is_own_fault(error):
+            raise
+        fault = describe_own_fault(error, "whether its result is right")
+        details = NumericsDetails(verdict=Verdict.CANNOT_BE_CHECKED)
+        return Outcome(status=Status.OK, notes=(fault,), details=details)
+
+
+def _compare_and_judge(variant: str, prepared: Prepared, context: Context, call: Callable[[], Any]) -> Outcome:
     declared = context.workload.declaration.reference
     notes: tuple[str, ...] = ()
     if "reference" not in vars(context) and not isinstance(declared, NoReference):
@@ -111,9 +123,13 @@ def _check(variant: str, prepared: Prepared, context: Context, call: Callable[[]
         elif is_beyond:
             judgement = judge_variant(comparison, call_s, context)
     if judgement.verdict not in (Verdict.WRONG, Verdict.NOT_DETERMINISTIC):
-        updates = judge_updates(comparison, call_s, context)
+        try:
+            updates = judge_updates(comparison, call_s, context)
+        except Exception as error:  # noqa: BLE001  the user's code raises nothing here: judge_updates sees to it
+            updates = UpdatesJudged(note=describe_own_fault(error, "whether it makes the updates of the reference"))
         judgement = Judgement(Verdict.WRONG, updates.reason) if updates.reason else judgement
         notes = (*notes, updates.note) if updates.note else notes
+    notes = (*notes, judgement.fault) if judgement.fault else notes
     outcome = _conclude(judgement, details, context, notes)
     return msgspec.structs.replace(outcome, values={"max_error": (worst if math.isfinite(worst) else None,)})
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from jaxmeter.harness.probes.comparison import Comparison, Output, find_wanted, read_result
-from jaxmeter.harness.probes.conditioning import TooLongError
+from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongError
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.errors import as_array
 from jaxmeter.harness.probes.judgement import find_coarse
@@ -84,9 +84,7 @@ def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context
                 coarse=coarse,
                 measure=find_change,
             )
-        except TooLongError:
-            return {}
-        except Exception:  # noqa: BLE001  a suite's code may refuse the moved inputs
+        except (TooLongError, RefusedInputsError):
             return {}
         if found is None or len(found) != len(outputs):
             return {}

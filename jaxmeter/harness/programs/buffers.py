@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.machine.own_fault import ReleaseLacksError
 from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.equations import brief_source
 from jaxmeter.harness.record import Buffer
@@ -31,7 +33,10 @@ def find_largest(compiled: Any) -> tuple[Buffer, ...]:
 
     Buffers of temporaries may overlap if their values are not needed at the same time.
     """
-    assignment = getattr(compiled.memory_analysis(), "serialized_buffer_assignment_proto", None)
+    try:
+        assignment = internals.BUFFERS.find(compiled.memory_analysis())
+    except ReleaseLacksError:
+        return ()
     if not assignment:
         return ()
     names = _names(compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto())

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import jax
-from jax.experimental.compilation_cache import compilation_cache
+
+from jaxmeter.harness.machine import jax_internals as internals
 
 
 def use_cache(folder: str, *, default_thresholds: bool = False) -> None:
@@ -42,7 +43,7 @@ def stop_using_cache() -> None:
 
 def _enable_cache(enabled: bool) -> None:
     jax.config.update("jax_enable_compilation_cache", enabled)
-    compilation_cache.reset_cache()  # it decides only once whether there is one
+    internals.RESET_CACHE.load()()  # it decides only once whether there is one
 
 
 def forget_compiled(*, persistent: bool) -> None:

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.programs.program import NoTextError, read_hlo, walk_equations
 
 CALLBACKS = ("callback", "outside_call", "debug_print")
 """Parts of the names of primitives that call Python."""
 
-_TARGET = re.compile(r'custom_call_target="[^"]*python[^"]*"')
-"""XLA's custom calls of Python, such as xla_ffi_python_cpu_callback and xla_python_gpu_callback."""
+_TARGET = re.compile(rf'custom_call_target="[^"]*({"|".join(map(re.escape, internals.PYTHON_TARGET.all_names))})[^"]*"')
 
 
 def is_callback(primitive: str) -> bool:

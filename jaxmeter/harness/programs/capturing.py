@@ -11,6 +11,8 @@ from pathlib import Path
 
 import jax
 
+from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.machine.own_fault import UnknownError
 from jaxmeter.harness.traces.captures import SUFFIX
 from jaxmeter.harness.traces.xplane import CaptureError
 
@@ -158,10 +160,8 @@ def _stop() -> None:
     except RuntimeError as error:
         # A session that jax.profiler did not begin, such as that of a profiler server, is noticed only here. Without
         # this, jax would take the failed session for one that is running, for as long as the process lives.
-        with suppress(ImportError, AttributeError):
-            from jax._src import profiler
-
-            profiler._profile_state.reset()
+        with suppress(UnknownError):
+            internals.PROFILER_STATE.load().reset()
         _raise_if_busy(error)
         raise
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import jax
 
+from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.machine.own_fault import ReleaseLacksError
 from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.record.remarks import NOT_COUNTED
@@ -101,12 +103,9 @@ class _Loops:
 
     def _count_anew(self, computation: Computation) -> Work:
         try:
-            from jax._src.lib import _jax  # type: ignore[attr-defined]  # jax offers no public way to them
-            from jaxlib import _hlo  # type: ignore[attr-defined]
-
-            body = _hlo.hlo_module_from_text(_as_program(self.text, computation.name))
-            return _work(_jax.hlo_module_cost_analysis(jax.devices()[0].client, body))
-        except (ImportError, AttributeError, RuntimeFailure) as error:
+            body = internals.MODULE_FROM_TEXT.load()(_as_program(self.text, computation.name))
+            return _work(internals.MODULE_COST.load()(jax.devices()[0].client, body))
+        except (ReleaseLacksError, RuntimeFailure) as error:
             raise NotCountableError(NO_BODY) from error
 
 

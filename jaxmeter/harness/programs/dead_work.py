@@ -7,8 +7,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from jax.interpreters import partial_eval
-
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.programs.equations import Lines, count_elementwise_flops, count_product_flops, list_inside
 
 _DIFFERENTIATED = re.compile(r"\b(jvp|transpose)\(")
@@ -19,7 +18,7 @@ def measure_dead_work(jaxpr: Any, lines: Lines) -> tuple[float, Counter[str]]:
 
     What differentiation leaves over of a forward pass, since only the derivative is used, is not dead.
     """
-    live, _ = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+    live, _ = internals.DEAD_CODE.load()(jaxpr, [True] * len(jaxpr.outvars))
     before, after = _count_flops(jaxpr, lines), _count_flops(live, lines)
     dead: Counter[str] = Counter()
     for (line, left_over), flops in before.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 
 FROM_OUTSIDE = ("callback", "outside_call", "axis_index", "infeed", "recv")
@@ -33,16 +34,19 @@ def _follow(equation: Any, inputs: list[bool]) -> list[bool]:
     if any(part in name for part in FROM_OUTSIDE):
         return [True] * many
     if name == "scan":
-        fixed, state = params["num_consts"], params["num_carry"]
+        fixed, state = internals.count_scan(params, inputs)
         return _follow_loop(
-            open_jaxpr(params["jaxpr"]), inputs[:fixed], inputs[fixed : fixed + state], inputs[fixed + state :]
+            open_jaxpr(internals.SCAN_BODY.find(params)),
+            inputs[:fixed],
+            inputs[fixed : fixed + state],
+            inputs[fixed + state :],
         )
     if name == "while":
         return _follow_while(params, inputs)
     if name == "cond":
         if inputs[0]:  # which branch is taken
             return [True] * many
-        branches = [find_dependent(open_jaxpr(branch), inputs[1:]) for branch in params["branches"]]
+        branches = [find_dependent(open_jaxpr(branch), inputs[1:]) for branch in internals.BRANCHES.find(params)]
         return [any(outputs) for outputs in zip(*branches, strict=True)]
     inner = list(map(open_jaxpr, list_jaxprs(equation)))
     fits = len(inner) == 1 and (len(inner[0].invars), len(inner[0].outvars)) == (len(inputs), many)
@@ -64,10 +68,10 @@ def _follow_loop(body: Any, fixed: list[bool], state: list[bool], sliced: list[b
 
 def _follow_while(params: Any, inputs: list[bool]) -> list[bool]:
     """Follow a while loop; where its end depends on an input, all that it gives does."""
-    of_end, of_body = params["cond_nconsts"], params["body_nconsts"]
+    of_end, of_body = internals.WHILE_CONDITION_COUNT.find(params), internals.WHILE_BODY_COUNT.find(params)
     end, fixed, state = inputs[:of_end], inputs[of_end : of_end + of_body], inputs[of_end + of_body :]
-    state = _follow_loop(open_jaxpr(params["body_jaxpr"]), fixed, state, [])
-    ends = find_dependent(open_jaxpr(params["cond_jaxpr"]), [*end, *state])
+    state = _follow_loop(open_jaxpr(internals.WHILE_BODY.find(params)), fixed, state, [])
+    ends = find_dependent(open_jaxpr(internals.WHILE_CONDITION.find(params)), [*end, *state])
     return [True] * len(state) if any(ends) else state
 
 

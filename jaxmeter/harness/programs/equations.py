@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 import jax
-from jax.extend import source_info_util
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import make_private
 
 WHILE_STEPS = 10
@@ -75,7 +75,7 @@ def list_inside(equation: Any) -> list[tuple[Any, float]]:
     name = equation.primitive.name
     if name == "cond":
         found = [max(found, key=lambda jaxpr: len(jaxpr.eqns))]
-    rounds = equation.params["length"] if name == "scan" else WHILE_STEPS if name == "while" else 1
+    rounds = internals.SCAN_LENGTH.find(equation.params) if name == "scan" else WHILE_STEPS if name == "while" else 1
     return [(jaxpr, rounds) for jaxpr in found]
 
 
@@ -83,12 +83,12 @@ def count_product_flops(equation: Any) -> float:
     """Return the operations of a product, a convolution or a factorisation; 0 of anything else."""
     name = equation.primitive.name
     if name == "dot_general":
-        (contracted, _), _ = equation.params["dimension_numbers"]
+        (contracted, _), _ = internals.DIMENSIONS.find(equation.params)
         sides = equation.invars[0].aval.shape
         return 2.0 * count_elements(equation.outvars[0]) * float(math.prod(sides[axis] for axis in contracted))
     if name == CONVOLUTION:
         kernel = equation.invars[1].aval.shape
-        outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
+        outputs = kernel[internals.DIMENSIONS.find(equation.params).rhs_spec[0]]
         return 2.0 * count_elements(equation.outvars[0]) * float(math.prod(kernel) / outputs)
     if name in CUBIC:
         shape = equation.invars[0].aval.shape
@@ -122,7 +122,7 @@ class Lines:
         traceback = equation.source_info.traceback
         if id(traceback) not in self._found:
             # The traceback is kept, so that no other takes its id.
-            place = source_info_util.summarize(equation.source_info).rpartition(" ")[0]
+            place = internals.SOURCE_LINE.load()(equation.source_info).rpartition(" ")[0]
             self._found[id(traceback)] = traceback, brief_source(place)
         return self._found[id(traceback)][1]
 

@@ -10,13 +10,11 @@ from typing import Any
 
 import jax
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.programs.older_jax import stop_listening
 
-TRACE = "/jax/core/compile/jaxpr_trace_duration"
-LOWER = "/jax/core/compile/jaxpr_to_mlir_module_duration"
-COMPILE = "/jax/core/compile/backend_compile_duration"
-_HIT = "/jax/compilation_cache/cache_hits"
-_MISS = "/jax/compilation_cache/cache_misses"
+TRACE, LOWER, COMPILE = internals.TRACED.name, internals.LOWERED.name, internals.COMPILED.name
+_HIT, _MISS = internals.CACHE_HIT.name, internals.CACHE_MISS.name
 
 
 @dataclass

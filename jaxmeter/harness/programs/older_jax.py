@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.older_releases import find_jax_release
 
 REFERENCES: tuple[type, ...] = (jax.Ref,) if hasattr(jax, "Ref") else ()
@@ -59,15 +60,6 @@ def is_committed(array: jax.Array) -> bool:
 def stop_listening(*, duration: Callable[..., Any] | None = None, event: Callable[..., Any] | None = None) -> None:
     """Remove listeners of `jax.monitoring`."""
     if duration is not None:
-        _find_remover("event_duration_listener")(duration)
+        internals.FORGET_DURATION.load()(duration)
     if event is not None:
-        _find_remover("event_listener")(event)
-
-
-def _find_remover(kind: str) -> Callable[[Callable[..., Any]], object]:
-    public = getattr(jax.monitoring, f"unregister_{kind}", None)
-    if public is not None:
-        return public  # type: ignore[no-any-return]
-    from jax._src import monitoring
-
-    return getattr(monitoring, f"_unregister_{kind}_by_callback")  # type: ignore[no-any-return]
+        internals.FORGET_EVENT.load()(event)

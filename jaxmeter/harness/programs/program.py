@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.machine.own_fault import ReleaseLacksError
 from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.modes import Stages
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
@@ -125,13 +127,11 @@ def _with_constants(compiled: Any, text: str) -> str:
     if elements > MOST_ELEMENTS:
         raise NoTextError(f"its constants have {elements} elements, too many to read in every process")
     try:
-        from jaxlib import _hlo  # type: ignore[attr-defined]  # jax offers no public way to them
-
-        options = _hlo.HloPrintOptions()
-        options.print_large_constants = True
-        return "\n".join(module.to_string(options) for module in compiled.runtime_executable().hlo_modules())
-    except (ImportError, AttributeError) as error:
+        options = internals.PRINT_OPTIONS.load()()
+    except ReleaseLacksError as error:
         raise NoTextError("this jaxlib does not print the values of large constants") from error
+    options.print_large_constants = True
+    return "\n".join(module.to_string(options) for module in compiled.runtime_executable().hlo_modules())
 
 
 def _operations(operation: Any) -> int:

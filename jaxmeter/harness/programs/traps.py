@@ -14,13 +14,14 @@ import jax
 import numpy
 
 from jaxmeter.harness.machine.environment import describe_error
+from jaxmeter.harness.machine.own_fault import describe_own_fault
 from jaxmeter.harness.programs.callbacks import is_callback
 from jaxmeter.harness.programs.checkify_errors import list_error_leaves
 from jaxmeter.harness.programs.dead_work import has_work, measure_dead_work
 from jaxmeter.harness.programs.dependence import find_dependent
 from jaxmeter.harness.programs.equations import Lines, brief_source, list_inside, list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.modes import Prepared, as_new_function
-from jaxmeter.harness.programs.program import read_hlo, walk_equations
+from jaxmeter.harness.programs.program import NoTextError, read_hlo, walk_equations
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
 from jaxmeter.harness.record import Trap
 from jaxmeter.harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_DEAD, LEAST_FROM_ONE_LINE
@@ -67,8 +68,8 @@ class Program:
         return self.traced.jaxpr.jaxpr
 
 
-def find_traps(prepared: Prepared, wide: Sequence[str] = ()) -> tuple[tuple[Trap, ...], tuple[str, ...]]:
-    """Return the traps of a variant, and a note for each kind that could not be looked for.
+def find_traps(prepared: Prepared, wide: Sequence[str] = ()) -> tuple[tuple[Trap, ...], dict[str, str]]:
+    """Return the traps of a variant, and by kind a note where it could not be looked for.
 
     Eager code does all the work that its source says: only dtypes and callbacks are looked at, where it can be traced.
     Streams, peers and code that is not traced as a whole have no program.
@@ -77,12 +78,12 @@ def find_traps(prepared: Prepared, wide: Sequence[str] = ()) -> tuple[tuple[Trap
     if stages is not None:
         return _find(Program(stages.traced, stages.lowered, stages.compiled, stages.warned, wide), FINDERS)
     if prepared.traceable is None:
-        return (), ()
+        return (), {}
     try:
         with keep_warnings(show=False) as warned:
             traced = jax.jit(as_new_function(prepared.traceable)).trace(*prepared.args)
     except Exception:  # noqa: BLE001  eager code may look at its values, which a trace has not
-        return (), ()
+        return (), {}
     eager = {kind: finder for kind, finder in FINDERS.items() if kind in ("truncated", "callbacks")}
     return _find(Program(traced, warned=warned, wide=wide), eager)
 
@@ -90,16 +91,18 @@ def find_traps(prepared: Prepared, wide: Sequence[str] = ()) -> tuple[tuple[Trap
 Finder = Callable[[Program], Iterable[Trap]]
 
 
-def _find(program: Program, finders: dict[str, Finder]) -> tuple[tuple[Trap, ...], tuple[str, ...]]:
-    """What the finders give; one that fails gives a note, since a program may be of any form."""
+def _find(program: Program, finders: dict[str, Finder]) -> tuple[tuple[Trap, ...], dict[str, str]]:
+    """What the finders give; where one fails, its trap is unknown."""
     traps: list[Trap] = []
-    notes: list[str] = []
+    notes: dict[str, str] = {}
     for kind, find in finders.items():
         try:
             traps += find(program)
-        except Exception as error:  # noqa: BLE001  the numbers are valid without it
-            notes.append(f"cannot look for the trap '{KINDS[kind].title.lower()}': {describe_error(error)}")
-    return tuple(traps), tuple(notes)
+        except NoTextError as error:
+            notes[kind] = f"cannot look for the trap '{KINDS[kind].title.lower()}': {describe_error(error)}"
+        except Exception as error:  # noqa: BLE001  no finder calls the user's code
+            notes[kind] = describe_own_fault(error, f"whether it has the trap '{KINDS[kind].title.lower()}'")
+    return tuple(traps), notes
 
 
 def find_dead_work(program: Program) -> Iterator[Trap]:

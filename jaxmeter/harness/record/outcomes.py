@@ -172,11 +172,13 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
       fingerprints: Of the optimised programs that the processes compiled, each different one once.
       explanation: JAX's own words on why more was compiled than is declared; None where that is not so.
       traps: Why the program does not do the work that its source suggests.
+      unknown_traps: Kinds of traps that could not be looked for; a note of the outcome says why.
     """
 
     fingerprints: tuple[str, ...] = ()
     explanation: str | None = None
     traps: tuple[Trap, ...] = ()
+    unknown_traps: tuple[str, ...] = ()
 
     def join(self, other: Self) -> Self:
         """The programs of both."""
@@ -184,6 +186,7 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
             fingerprints=tuple(dict.fromkeys((*self.fingerprints, *other.fingerprints))),
             explanation=self.explanation or other.explanation,
             traps=tuple(dict.fromkeys((*self.traps, *other.traps))),
+            unknown_traps=tuple(dict.fromkeys((*self.unknown_traps, *other.unknown_traps))),
         )
 
 

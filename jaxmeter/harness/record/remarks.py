@@ -5,10 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from jaxmeter.harness.record.outcomes import Outcome
+
 NOT_COUNTED = "XLA's count is left out"
 """How a note begins that says why there is no `counted_flops`: a remark on a number that few tables show."""
 
+OWN_FAULT = "jaxmeter's own fault"
+"""How a note or a reason begins that says which analysis of jaxmeter's failed, and what is unknown therefore."""
+
 _STAGE = re.compile(r"in stage '([^']*)': ")
+
+
+def list_own_faults(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+    """Return the failures of jaxmeter's own analysis, each once: what is unknown, and why."""
+    texts = (text for outcome in outcomes for text in (*outcome.notes, outcome.reason or ""))
+    return tuple(dict.fromkeys(text for text in texts if text.startswith(OWN_FAULT)))
 
 
 def join_remarks(remarks: Iterable[tuple[str, str]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,9 @@ def _check_version(path: Path, found: int) -> None:
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the commit mark, with every structure that it holds, and of the process files."""
     _, components = msgspec.json.schema_components([RunRecord, ProcessRecord], ref_template="#/$defs/{name}")
+    for component in components.values():
+        # Python strips the indentation of docstrings from 3.13 on.
+        component["description"] = inspect.cleandoc(component["description"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"jaxmeter record, schema version {SCHEMA_VERSION}",

@@ -37,13 +37,16 @@ class TrapKind:
         return f"{PAGE}#{self.title.lower().replace(' ', '-')}"
 
 
+NO_INPUT = "no_input"
+"""The kind without which a speedup means nothing: such a program may do all its work while it is compiled."""
+
 KINDS: Mapping[str, TrapKind] = {
     "dead_work": TrapKind(
         "Dead work",
         "{} do not reach the result; XLA removes that work, and the time is without it",
         "Return what the work computes, or remove the work.",
     ),
-    "no_input": TrapKind(
+    NO_INPUT: TrapKind(
         "Constant results",
         "{} depends on no argument, so XLA can compute it while it compiles",
         "Pass what the result depends on as an argument.",
@@ -101,14 +104,22 @@ def find_traps(outcomes: Mapping[str, Outcome]) -> tuple[Trap, ...]:
 
 
 def find_no_input_objection(outcomes: Mapping[str, Outcome]) -> str:
-    """Return why a variant has no speedup since its whole result depends on no argument; empty where it does.
+    """Return why a variant has no speedup: its whole result depends on no argument, or that is unknown; else nothing.
 
     A declaration does not change that: such a program computes nothing when it is called.
     """
-    whole = any(trap.kind == "no_input" and trap.share == 1.0 for trap in _list_all(outcomes))
-    return "its whole result depends on no argument, so XLA can compute it while it compiles" if whole else ""
+    details = _list_details(outcomes)
+    if any(trap.kind == NO_INPUT and trap.share == 1.0 for each in details for trap in each.traps):
+        return "its whole result depends on no argument, so XLA can compute it while it compiles"
+    if any(NO_INPUT in each.unknown_traps for each in details):
+        return "it is unknown whether its result depends on an argument"
+    return ""
 
 
 def _list_all(outcomes: Mapping[str, Outcome]) -> tuple[Trap, ...]:
+    return tuple(trap for each in _list_details(outcomes) for trap in each.traps)
+
+
+def _list_details(outcomes: Mapping[str, Outcome]) -> list[CompilationDetails]:
     details = (outcome.details for outcome in outcomes.values())
-    return tuple(trap for one in details if isinstance(one, CompilationDetails) for trap in one.traps)
+    return [each for each in details if isinstance(each, CompilationDetails)]

@@ -13,9 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from jaxmeter.harness.machine import jax_internals as internals
+
 DIGITS = 16
 
-ELIDED = "constant({...})"
+ELIDED = internals.ELIDED.name
 """What stands for the values of a large constant."""
 
 STABLEHLO_HOLDERS = ("builtin.module", "func.func")
@@ -73,7 +75,7 @@ _REFERENCE = re.compile(
     rf"{_QUOTED}|(?<![\w.%-])(?P<key>{'|'.join(_CALLING)}|control-predecessors)="
     rf"(?P<value>\{{[^{{}}\"=]*\}}|%?{_NAME})|%(?P<name>{_NAME})"
 )
-_TRIPS = re.compile(r'\\?"known_trip_count\\?"\s*:\s*\{\s*\\?"n\\?"\s*:\s*\\?"?(\d{1,18})(?!\d)')
+_TRIPS = re.compile(rf'\\?"{internals.TRIP_COUNT.name}\\?"\s*:\s*\{{\s*\\?"n\\?"\s*:\s*\\?"?(\d{{1,18}})(?!\d)')
 
 # XLA's hash of the program as it was before scheduling: what of it still matters is in the text itself.
 _HASH_BEFORE = re.compile(rf",?\s*fingerprint_before_lhs={_QUOTED}")

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.costs import UNKNOWN, Cost, count_costs
 from jaxmeter.harness.traces.hlo import COLLECTIVES, HloError, Instruction, Module, list_called
 from jaxmeter.harness.traces.hlo_proto import read_program
 from jaxmeter.harness.traces.xplane import Space
 
-METADATA_PLANE = "/host:metadata"
-HLO_STATISTIC = "Hlo Proto"
+METADATA_PLANE, HLO_STATISTIC = internals.METADATA_PLANE.name, internals.PROGRAM_STATISTIC.name
 
 COMPUTE, CALLBACK, COLLECTIVE, TRANSFER, CONTROL = "compute", "callback", "collective", "transfer", "control flow"
 """Categories of operations."""

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 import numpy
 from numpy.typing import NDArray
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.traces.columns import Collection, Column, append, empty
 from jaxmeter.harness.traces.host_operations import HostColumns
 from jaxmeter.harness.traces.intervals import Intervals, Times
 from jaxmeter.harness.traces.programs import Programs
 from jaxmeter.harness.traces.xplane import PS_PER_NS, CaptureError, Metadata, Plane, Space, Value
 
-HOST_PLANE = "/host:CPU"
+HOST_PLANE = internals.HOST_PLANE.name
 TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiting"
 """Activities of the host, by the names of its events."""
 
@@ -35,8 +36,7 @@ _HOST_EVENTS = (
 )
 """Patterns of names, and what an event of such a name is. Found in captures of jax 0.8 to 0.10."""
 
-_AWAIT = "CommonPjRtBuffer::Await"
-_RUN_END = "ThunkExecutor::Execute (wait for completion)"
+_AWAIT, _RUN_END = internals.AWAIT_EVENT.name, internals.RUN_END_EVENT.name
 _END = "end: "
 _PENDING = "Wait: pending_threads"
 _IGNORED, _PYTHON = "ThreadpoolListener::", "$"
@@ -68,10 +68,10 @@ class Layout:
 
 
 CPU = Layout("cpu", HOST_PLANE, has_runs=True)
-GPU = Layout("gpu", "/device:GPU", lines="Stream", hides=frozenset({"between operations", "waiting"}))
+GPU = Layout("gpu", internals.GPU_PLANE.name, lines="Stream", hides=frozenset({"between operations", "waiting"}))
 TPU = Layout(
     "tpu",
-    "/device:TPU",
+    internals.TPU_PLANE.name,
     lines="XLA Ops",
     has_device_clock=True,
     has_runs=True,

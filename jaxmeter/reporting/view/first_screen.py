@@ -10,6 +10,7 @@ from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE, Status, Trap
 from jaxmeter.harness.record.differences import facts_of, find_differences
+from jaxmeter.harness.record.remarks import list_own_faults
 from jaxmeter.harness.record.traps import describe_trap, find_traps
 
 from ..text import by_numbers, counted, shorten
@@ -179,6 +180,8 @@ def list_warnings(loaded: Iterable[str], machines: Sequence[MachineRuns], cases:
     found = [
         *(("file", text) for text in loaded),
         *(("several runs", _describe_series(machine)) for machine in machines),
+        *(("run", note) for note in dict.fromkeys(note for run in runs for note in run.manifest.settings.notes)),
+        *(("jaxmeter", text) for text in _list_own_faults(variants)),
         *(("data", text) for text in _missing_data(cases)),
         (Status.TOO_LARGE.value, _some(large, "too large for the device's memory, so not run")),
         ("recompiles", _some(again, "compiled again in a second, equal call")),
@@ -199,6 +202,15 @@ def _describe_series(machine: MachineRuns) -> str:
         f"{len(machine.runs)} runs of {shorten(machine.name, LONGEST_NAME)}: each case is shown from its newest "
         "run; do not compare times by eye, since the machine may have changed between runs"
     )
+
+
+def _list_own_faults(variants: Iterable[Variant]) -> Iterator[str]:
+    """Each failure of jaxmeter's own analysis, with the variants of which something is unknown therefore."""
+    affected: dict[str, list[Variant]] = {}
+    for variant in variants:
+        for fault in list_own_faults(variant.outcomes.values()):
+            affected.setdefault(fault, []).append(variant)
+    yield from (_some(alike, f"affected by {fault}") for fault, alike in affected.items())
 
 
 def _missing_data(cases: Sequence[Case]) -> list[str]:

@@ -32,6 +32,15 @@ def test_one_function_is_measured_in_every_mode(measurement):
     assert measurement.record.status is Status.OK
 
 
+def test_a_jax_newer_than_the_newest_tested_is_noted_with_the_numbers(monkeypatch):
+    monkeypatch.setattr("jaxmeter.harness.machine.jax_internals.NEWEST_TESTED", "0.4.31")
+
+    noted = jaxmeter.measure(scaled, jnp.ones(10), factor=3.0)
+
+    assert f"jax {jax.__version__} is newer than 0.4.31" in noted.record.notes[0]
+    assert noted.record.notes[0] in str(noted)
+
+
 @pytest.mark.parametrize("mode", ["eager", "jit", "aot"])
 def test_a_value_is_found_by_mode_and_metric(measurement, mode):
     assert measurement.value(mode, "execution_s") == measurement.value(f"scaled:{mode}", "execution_s") > 0

@@ -19,6 +19,7 @@ from jaxmeter.harness.programs.cost import NO_COUNT
 from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Outcome, Status
 from jaxmeter.harness.record.layout import PROGRAM_TEXTS
+from jaxmeter.harness.record.remarks import list_own_faults
 from tests import samples
 
 STAGES = {"trace_s", "lower_s", "compile_s"}
@@ -65,6 +66,16 @@ def counting(calls: list, mode="jit") -> Prepared:
 
 def files(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def test_without_jaxs_event_of_a_compilation_their_number_is_unknown_and_never_0(monkeypatch):
+    monkeypatch.setattr("jaxmeter.harness.programs.jax_events.COMPILE", "/jax/renamed")
+
+    found = compilation.compile_and_call(VARIANT, prepared(), context(compiles=1))
+
+    assert found.status is Status.OK
+    assert not {"compiles", "recompiles"} & set(found.values)
+    assert [note for note in found.notes if "how many programs were compiled" in note] == list(list_own_faults([found]))
 
 
 def test_the_first_process_counts_keeps_the_texts_and_calls_again(tmp_path):

@@ -11,12 +11,14 @@ import pytest
 from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.metrics.details_text import describe_details
+from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.conditioning import Judge
 from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.record import Replay, Status, Verdict
+from jaxmeter.harness.record.remarks import list_own_faults
 
 NUMBERS = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)), "float32")
 SMALL = NUMBERS * 1e-3
@@ -86,6 +88,41 @@ def iterate(x):
 def iterate_in_float64(x):
     for _ in range(200):
         x = 3.9 * x * (1 - x)
+    return x
+
+
+def logistic(x):
+    return 3.9 * x * (1 - x)
+
+
+def start_from_integers(i):
+    return 0.1 + i / 100.0
+
+
+def logistic_in_scan(i):
+    return jax.lax.scan(lambda x, _: (logistic(x), None), start_from_integers(i), None, length=60)[0]
+
+
+def logistic_in_counted_loop(i):
+    return jax.lax.fori_loop(0, 60, lambda _, x: logistic(x), start_from_integers(i))
+
+
+def logistic_in_nested_scan(i):
+    def ten(x, _):
+        return jax.lax.scan(lambda x, _: (logistic(x), x), x, None, length=10)[0], None
+
+    return jax.lax.scan(ten, start_from_integers(i), None, length=6)[0]
+
+
+def logistic_backwards_with_rows(i):
+    rates = jnp.full((60,), 3.9)
+    return jax.lax.scan(lambda x, rate: (rate * x * (1 - x), x), start_from_integers(i), rates, reverse=True)[0]
+
+
+def logistic_in_python(i):
+    x = start_from_integers(i)
+    for _ in range(60):
+        x = logistic(x)
     return x
 
 
@@ -171,6 +208,11 @@ VERDICTS = {
         (add_and_subtract,),
         {"inputs": (jnp.float32(1e8), SMALL), "reference": lambda large, x: x},
         (UNSURE,),
+    ),
+    "loops of which only what their operations give can move": (
+        (logistic_in_scan, logistic_in_counted_loop, logistic_in_nested_scan, logistic_backwards_with_rows),
+        {"inputs": (jnp.arange(64),), "reference": logistic_in_python},
+        (UNSURE, UNSURE, UNSURE, UNSURE),
     ),
     "a mask of zeros and ones, which does not move": (
         (masked, masked_wrongly),
@@ -354,6 +396,45 @@ def test_draws_that_take_too_long_leave_an_output_unchecked_and_never_wrong():
     assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
     assert outcome.details.conditioning.is_too_slow
     assert "takes too long" in describe_details(outcome.details)[0]
+
+
+# Jaxmeter's own faults
+
+
+def test_a_failure_of_our_own_analysis_is_no_verdict_about_the_program_and_leaves_no_speedup(monkeypatch):
+    def fail(params, inputs):
+        return params["num_consts_of_tomorrow"]
+
+    monkeypatch.setattr("jaxmeter.harness.machine.jax_internals.count_scan", fail)
+
+    outcome = look_at(logistic_in_scan, inputs=(jnp.arange(64),), reference=logistic_in_python)
+
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
+    assert list_own_faults([outcome]) == outcome.notes
+    assert "num_consts_of_tomorrow" in outcome.notes[0]
+    assert "own fault" in find_objection({"numerics": outcome})
+
+
+def test_a_comparison_that_fails_by_our_own_fault_is_no_verdict_either(monkeypatch):
+    monkeypatch.setattr("jaxmeter.harness.probes.comparison.find_formats", lambda jaxpr: {}["of tomorrow"])
+
+    outcome = look_at(cancel)
+
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
+    assert "'of tomorrow'" in list_own_faults([outcome])[0]
+
+
+def test_the_users_code_may_refuse_the_moved_inputs_and_that_is_no_fault_of_ours():
+    def refuse(x):
+        if not np.array_equal(x, SMALL):
+            raise KeyError("another input")
+        return amplify(x)
+
+    outcome = look_at(refuse, modes=("eager",), reference=amplify_in_float64)
+
+    assert list_own_faults([outcome]) == ()
+    assert outcome.status is Status.WRONG
+    assert "the draws failed: 'another input'" in outcome.reason
 
 
 # Which format decides

@@ -11,6 +11,8 @@ from jaxmeter.harness.probes import Context, find_look, look_with
 from jaxmeter.harness.probes.context import Findings
 from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, look_at_each
 from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record.remarks import list_own_faults
+from jaxmeter.harness.traces import hlo
 
 SIDE = 64
 SQUARE_BYTES = SIDE * SIDE * 4
@@ -45,6 +47,18 @@ def test_an_option_that_the_backend_does_not_know_fails_its_variant_by_name():
     for outcome in found["unknown:jit"].values():
         assert outcome.status is Status.FAILED
         assert outcome.reason.startswith("no compiler option 'xla_no_such_option' on backend 'cpu'")
+
+
+def test_a_mistake_in_our_own_code_fails_no_variant_and_is_named():
+    def look_at(variant, prepared, context):
+        return hlo.parse(None)
+
+    outcome = look_at_each("memory", look_at, ("one_more:jit",), context_of(one_more)).outcomes["one_more:jit"]
+
+    assert outcome.status is Status.UNSUPPORTED
+    assert list_own_faults([outcome]) == (outcome.reason,)
+    assert "what stage 'memory' finds" in outcome.reason
+    assert "harness/traces/hlo.py" in outcome.stderr
 
 
 # What does not fit

@@ -11,6 +11,7 @@ from jaxmeter.harness.probes import Context
 from jaxmeter.harness.probes.memory import LONGEST_COMPILE_S, read_plan
 from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
 from jaxmeter.harness.record import MemoryDetails, Outcome, Status
+from jaxmeter.harness.record.remarks import OWN_FAULT
 from tests.harness.probes.made_up import plan
 
 SIDE = 64
@@ -66,7 +67,7 @@ def test_buffers_that_cannot_be_read_cost_no_other_value():
     assert found.status is Status.OK
     assert found.values["argument_bytes"] == (16,)
     assert found.details == MemoryDetails(buffers=())
-    assert any(note.startswith("its largest buffers cannot be read: ") for note in found.notes)
+    assert any(note.startswith(f"{OWN_FAULT}: cannot determine its largest buffers: ") for note in found.notes)
 
 
 def test_the_largest_buffers_are_details_beside_the_values():

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import jax
 import pytest
 
-from jaxmeter.harness.programs import older_jax
 from jaxmeter.harness.programs.older_jax import is_committed, stop_listening
 
 
@@ -23,8 +22,8 @@ def test_an_array_that_was_put_on_a_device_is_bound_to_it():
 
 def test_listeners_are_removed_where_only_the_private_name_exists(monkeypatch):
     removed = []
-    monkeypatch.setattr(older_jax.jax, "monitoring", SimpleNamespace())
     for kind in ("event_duration_listener", "event_listener"):
+        monkeypatch.delattr(f"jax.monitoring.unregister_{kind}")
         monkeypatch.setattr(
             f"jax._src.monitoring._unregister_{kind}_by_callback",
             lambda callback, kind=kind: removed.append((kind, callback)),

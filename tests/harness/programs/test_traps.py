@@ -11,6 +11,7 @@ from jax.experimental import checkify
 
 from jaxmeter.harness.programs import traps
 from jaxmeter.harness.programs.modes import How, prepare_as
+from jaxmeter.harness.record.remarks import OWN_FAULT
 from jaxmeter.harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_FROM_ONE_LINE
 
 N = 64
@@ -25,7 +26,7 @@ def found_in(function, *args, mode="jit", donate=(), wide=()):
         warnings.simplefilter("ignore")  # jax's own, which are evidence here
         prepared = prepare_as(mode, function, args, How(donate=donate), time.perf_counter, lambda stage: None)
     found, notes = traps.find_traps(prepared, wide)
-    assert notes == ()
+    assert notes == {}
     assert len({trap.kind for trap in found}) == len(found)
     return {trap.kind: trap for trap in found}
 
@@ -280,8 +281,10 @@ def test_a_finder_that_fails_leaves_a_note_and_the_others(monkeypatch):
     found, notes = traps.find_traps(prepared)
 
     assert [trap.kind for trap in found] == ["callbacks"]
-    assert len(notes) == 1
-    assert "an unknown form" in notes[0]
+    assert list(notes) == ["dead_work"]
+    assert notes["dead_work"].startswith(
+        f"{OWN_FAULT}: cannot determine whether it has the trap 'dead work': ValueError"
+    )
 
 
 def test_every_kind_has_a_finder_and_a_row():

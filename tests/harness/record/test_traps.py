@@ -5,7 +5,7 @@ import pytest
 from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.record import CompilationDetails, NumericsDetails, Outcome, Status, Trap
 from jaxmeter.harness.record.outcomes import join
-from jaxmeter.harness.record.traps import KINDS, describe_trap, find_no_input_objection, find_traps, name_trap
+from jaxmeter.harness.record.traps import KINDS, NO_INPUT, describe_trap, find_no_input_objection, find_traps, name_trap
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -74,6 +74,16 @@ def test_two_processes_give_each_trap_once():
     first, second = (outcomes(*traps)["compilation"] for traps in ((DEAD,), (DEAD, CALLBACK)))
 
     assert join(first, second).details.traps == (DEAD, CALLBACK)
+
+
+def test_where_the_dependence_on_arguments_is_unknown_there_is_no_speedup():
+    unknown, another = (
+        Outcome(status=Status.OK, details=CompilationDetails(unknown_traps=(kind,))) for kind in (NO_INPUT, "dead_work")
+    )
+
+    assert "unknown whether its result depends on an argument" in find_no_input_objection({"compilation": unknown})
+    assert find_no_input_objection({"compilation": another}) == ""
+    assert join(unknown, another).details.unknown_traps == (NO_INPUT, "dead_work")
 
 
 @pytest.mark.parametrize("declared", [False, True])

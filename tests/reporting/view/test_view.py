@@ -1,8 +1,10 @@
 import msgspec
 import pytest
+from msgspec import structs
 
 from jaxmeter.harness.metrics.aa_text import describe_in_short, describe_self_test
 from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record.remarks import OWN_FAULT
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
 from tests import samples
 from tests.golden_texts import check_golden_scenes
@@ -83,6 +85,27 @@ def test_data_warnings_name_files_contention_versions_and_uncommitted_changes():
     page = page_of(samples.troubled_run(), dirty, warnings=["results/x: damaged"])
 
     assert [item.label for item in page.warnings] == ["file", "contended", "versions", "git"]
+
+
+FAULT = f"{OWN_FAULT}: cannot determine what loops cost: KeyError: 'num_consts'"
+
+
+def test_own_faults_are_warnings_each_once_with_the_variants_and_so_are_notes_of_a_run():
+    usual = samples.compilation(0.01)
+    affected = structs.replace(usual, notes=(*usual.notes, FAULT))
+    probes = {name: {"compilation": affected, "timing": samples.timing(1e-3)} for name in ("f:jit", "g:jit")} | {
+        "h:jit": {"compilation": usual}
+    }
+    run = run_of(probes, settings=samples.settings(notes=("jax 99 is newer than 98",)))
+
+    page = page_of(run)
+
+    found = {item.label: item.text for item in page.warnings}
+    assert found["run"] == "jax 99 is newer than 98"
+    assert found["jaxmeter"].startswith(f"2 variants affected by {FAULT}")
+    assert "f:jit, g:jit" in found["jaxmeter"]
+    assert "h:jit" not in found["jaxmeter"]
+    assert page.summary[2] == f"Checks of the data: {len(page.warnings)} warnings."
 
 
 def run_of(outcomes, *, planned=None, **changes):

@@ -1,0 +1,54 @@
+"""A failure of jaxmeter's own analysis is told apart from the user's errors, and says what it leaves unknown."""
+
+import pytest
+
+from jaxmeter.harness.machine.own_fault import OwnFaultError, analysing, describe_own_fault, is_own_fault
+from jaxmeter.harness.record.remarks import OWN_FAULT
+from jaxmeter.harness.traces import hlo
+
+
+def raise_key_error():
+    return {}["absent"]
+
+
+def find_error(call):
+    with pytest.raises(Exception) as raised:  # noqa: PT011  of any kind: that is what is asked
+        call()
+    return raised.value
+
+
+def test_a_mistake_in_a_line_of_jaxmeter_is_its_own_fault():
+    error = find_error(lambda: hlo.parse(None))
+
+    assert isinstance(error, AttributeError)
+    assert is_own_fault(error)
+    assert "harness/traces/hlo.py:" in describe_own_fault(error, "the program")
+
+
+def test_the_same_mistake_in_the_users_code_is_not():
+    assert not is_own_fault(find_error(raise_key_error))
+
+
+def test_errors_that_jaxmeter_raises_on_purpose_are_not():
+    assert not is_own_fault(find_error(lambda: hlo.parse("no program")))
+
+
+def test_whatever_an_analysis_raises_is_its_own_fault_with_what_is_unknown():
+    def analyse():
+        with analysing("the format of its products"):
+            raise_key_error()
+
+    error = find_error(analyse)
+
+    assert is_own_fault(error)
+    assert describe_own_fault(error, "another thing").startswith(
+        f"{OWN_FAULT}: cannot determine the format of its products: KeyError: 'absent'"
+    )
+
+
+def test_an_inner_analysis_says_best_what_is_unknown():
+    def analyse():
+        with analysing("the whole"):
+            raise OwnFaultError("no body", "what loops cost")
+
+    assert find_error(analyse).unknown == "what loops cost"
