@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jaxmeter.harness.metrics.statistics import Interval
 
 SPACE = "\u202f"
@@ -160,6 +162,24 @@ def amount(value: float | int | None, unit: str) -> str:
 def amount_exactly(value: float, unit: str) -> str:
     """`17 240 064 B`: without a prefix, the median of two counts with its half."""
     return f"{_fixed(value, 0 if value == int(value) else 1)}{SPACE}{unit}"
+
+
+def memory_sides(before: float | None, after: float | None) -> tuple[str, str]:
+    """(`16.3 MiB`, `16.4 MiB`), (`17 203 200 B`, `17 240 064 B`): two sizes, in full if they would read the same."""
+    return distinguish(before, after, memory, lambda value: amount_exactly(value, "B"))
+
+
+def distinguish(
+    before: float | None,
+    after: float | None,
+    write: Callable[[float | None], str],
+    write_exactly: Callable[[float], str],
+) -> tuple[str, str]:
+    """Write two values, exactly where they differ and would read the same."""
+    texts = write(before), write(after)
+    if before is None or after is None or before == after or texts[0] != texts[1] or texts[0] == MISSING:
+        return texts
+    return write_exactly(before), write_exactly(after)
 
 
 def throughput_with_bounds(interval: Interval | None, unit: str, form: str = BOUNDS) -> tuple[str, str]:

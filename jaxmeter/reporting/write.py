@@ -52,12 +52,11 @@ def write(metric: Metric, value: float | None) -> str:
 
 
 def write_sides(metric: Metric, before: float | None, after: float | None) -> tuple[str, str]:
-    """(`16.3 MiB`, `16.4 MiB`), (`17 203 200 B`, `17 240 064 B`): two values, in full if they would read the same."""
-    texts = write(metric, before), write(metric, after)
+    """(`451 µs`, `460 µs`), (`17 203 200 B`, `17 240 064 B`): two values, in full if they would read the same."""
     exact = _EXACT_WRITERS.get(metric.unit)
-    if before is None or after is None or exact is None or before == after:
-        return texts
-    return (exact(before), exact(after)) if texts[0] == texts[1] != numbers.MISSING else texts
+    if exact is None:
+        return write(metric, before), write(metric, after)
+    return numbers.distinguish(before, after, lambda value: write(metric, value), exact)
 
 
 def write_reading(reading: Reading) -> tuple[str, str]:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.hlo import HloError, Module
 
 from .. import numbers
 from ..text import counted
-from ..write import write_sides
 from . import Difference
 from .fusions import Fusion, find_fusions
 from .layouts import find_layout_changes
@@ -75,9 +73,7 @@ class ProgramDiff:
     def verdict(self) -> str:
         """One line: whether it is the same program, else what differs most."""
         peak = [
-            f"planned peak {' → '.join(write_sides(METRICS[name], a, b))}"
-            for name, a, b in self.memory
-            if name == PLANNED[0]
+            f"planned peak {' → '.join(numbers.memory_sides(a, b))}" for name, a, b in self.memory if name == PLANNED[0]
         ]
         return "; ".join([self._judge_program(), *peak])
 

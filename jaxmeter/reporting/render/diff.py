@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.reporting import numbers
 from jaxmeter.reporting.compare import Difference
 from jaxmeter.reporting.compare.fusions import Fusion
@@ -17,7 +16,6 @@ from jaxmeter.reporting.compare.program_diff import CountChanges, MemoryChange, 
 from jaxmeter.reporting.compare.surroundings import find_changed_code
 from jaxmeter.reporting.render.console import WIDEST, print_lines
 from jaxmeter.reporting.text import visible
-from jaxmeter.reporting.write import write_sides
 
 ROWS_AT_MOST = 20
 """Of one table: more are counted, since a program of thousands of fusions would hide what comes after."""
@@ -113,7 +111,7 @@ def _write_memory(changes: Sequence[MemoryChange]) -> Iterator[Grid]:
     rows = []
     for metric, a, b in changes:
         scaling = f"{'+' if b > a else ''}{numbers.memory(b - a)}"
-        rows.append((_MEMORY_NAMES[metric], *write_sides(METRICS[metric], a, b), scaling))
+        rows.append((_MEMORY_NAMES[metric], *numbers.memory_sides(a, b), scaling))
     yield _make_grid("Planned peak memory", rows)
 
 
