@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jaxmeter.harness.metrics.statistics import Interval
 
 SPACE = "\u202f"
@@ -9,6 +11,7 @@ SPACE = "\u202f"
 
 MISSING = "—"
 DIGITS = 3
+EXACT_DIGITS = 6
 WIDE_HALF_WIDTH = 0.5
 """Bounds this far apart get two digits each; the estimate's decimals would make 0.0 of the lower one."""
 
@@ -62,6 +65,12 @@ def time_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str
     if interval is None or interval.estimate < 0:
         return MISSING, MISSING
     return difference_with_bounds(interval, form)
+
+
+def exact_time(seconds: float) -> str:
+    """`1.2341 ms`: a time next to one that three digits do not distinguish from it."""
+    size, unit = _time_unit(abs(seconds), EXACT_DIGITS)
+    return f"{_fixed(seconds / size, _decimals(seconds / size, EXACT_DIGITS))}{SPACE}{unit}"
 
 
 def difference(seconds: float | None) -> str:
@@ -148,6 +157,29 @@ def memory(size_bytes: float | int | None) -> str:
 def amount(value: float | int | None, unit: str) -> str:
     """`12.3 GFLOP`, `12.3 GB/s`, by 1000: of a unit that takes prefixes."""
     return amount_with_bounds(None if value is None else Interval(None, value, None, 1), unit)[0]
+
+
+def amount_exactly(value: float, unit: str) -> str:
+    """`17 240 064 B`: without a prefix, the median of two counts with its half."""
+    return f"{_fixed(value, 0 if value == int(value) else 1)}{SPACE}{unit}"
+
+
+def memory_sides(before: float | None, after: float | None) -> tuple[str, str]:
+    """(`16.3 MiB`, `16.4 MiB`), (`17 203 200 B`, `17 240 064 B`): two sizes, in full if they would read the same."""
+    return distinguish(before, after, memory, lambda value: amount_exactly(value, "B"))
+
+
+def distinguish(
+    before: float | None,
+    after: float | None,
+    write: Callable[[float | None], str],
+    write_exactly: Callable[[float], str],
+) -> tuple[str, str]:
+    """Write two values, exactly where they differ and would read the same."""
+    texts = write(before), write(after)
+    if before is None or after is None or before == after or texts[0] != texts[1] or texts[0] == MISSING:
+        return texts
+    return write_exactly(before), write_exactly(after)
 
 
 def throughput_with_bounds(interval: Interval | None, unit: str, form: str = BOUNDS) -> tuple[str, str]:

@@ -36,12 +36,27 @@ _WRITERS_WITH_BOUNDS: Mapping[Unit, Callable[[Interval | None, str], tuple[str, 
     Unit.BYTES_PER_SECOND: lambda interval, form: numbers.amount_with_bounds(interval, "B/s", form),
 }
 
+_EXACT_WRITERS: Mapping[Unit, Callable[[float], str]] = {
+    Unit.SECONDS: numbers.exact_time,
+    Unit.BYTES: lambda value: numbers.amount_exactly(value, "B"),
+    Unit.FLOP: lambda value: numbers.amount_exactly(value, "FLOP"),
+}
+"""How a number is written that its usual digits do not distinguish from another."""
+
 
 def write(metric: Metric, value: float | None) -> str:
     """`451 µs`, `1.91 MiB`, `8.7×`: a value in the metric's unit; a dash where there is none."""
     if metric.unit is Unit.ITEMS_PER_SECOND:
         return write_interval(metric, None if value is None else Interval(None, value, None, 1))[0]
     return _WRITERS[metric.unit](value)
+
+
+def write_sides(metric: Metric, before: float | None, after: float | None) -> tuple[str, str]:
+    """(`451 µs`, `460 µs`), (`17 203 200 B`, `17 240 064 B`): two values, in full if they would read the same."""
+    exact = _EXACT_WRITERS.get(metric.unit)
+    if exact is None:
+        return write(metric, before), write(metric, after)
+    return numbers.distinguish(before, after, lambda value: write(metric, value), exact)
 
 
 def write_reading(reading: Reading) -> tuple[str, str]:

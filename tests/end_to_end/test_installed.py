@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -90,6 +91,17 @@ def test_a_project_with_folders_of_any_name_measures_and_reports(installed, proj
     assert measured.returncode == 0, measured.stderr
     assert reported.returncode == 0, reported.stderr
     assert (project / "page.html").stat().st_size > 0
+
+
+def test_time_of_jaxmeters_own_suites_has_source_lines_where_jaxmeter_is_installed(installed, project):
+    options = ("--select", "selu", "--quick", "--processes", "1", "--probe", "trace", "--run-id", "own")
+    measured = call(project, installed / "jaxmeter", "run", *options)
+
+    assert measured.returncode == 0, measured.stderr
+    text = (project / "results" / "own" / "run.json").read_text("utf8")
+    lines = re.findall(r'"by_source":\s*\{\s*"([^"]*)"', text)
+    assert lines
+    assert all(line.startswith("jaxmeter/suites/selu.py:") for line in lines)
 
 
 def test_a_module_of_the_project_can_be_a_suite_by_its_name(installed, project):

@@ -6,7 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.reporting import numbers
+from jaxmeter.reporting.write import write_sides
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 ANY = st.one_of(st.none(), st.floats(), st.integers())
@@ -40,6 +42,43 @@ def number_in(text: str) -> float:
 )
 def test_a_time_has_three_digits_and_the_unit_that_fits(seconds, text):
     assert plain(numbers.time(seconds)) == text
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "texts"),
+    [
+        ("planned_peak_bytes", 17_203_200, 17_240_064, ("17 203 200 B", "17 240 064 B")),
+        ("planned_peak_bytes", 17_203_200, 18_264_640, ("16.4 MiB", "17.4 MiB")),
+        ("planned_peak_bytes", 17_203_200, 17_203_200, ("16.4 MiB", "16.4 MiB")),
+        ("planned_peak_bytes", None, 17_203_200, ("—", "16.4 MiB")),
+        ("planned_peak_bytes", math.inf, math.nan, ("—", "—")),
+        ("measured_peak_bytes", 17_203_200, 17_203_200.5, ("17 203 200 B", "17 203 200.5 B")),
+        ("counted_flops", 12_345_678, 12_345_679, ("12 345 678 FLOP", "12 345 679 FLOP")),
+        ("execution_s", 1.2341e-3, 1.2349e-3, ("1.23410 ms", "1.23490 ms")),
+        ("execution_s", 1.23e-3, 1.24e-3, ("1.23 ms", "1.24 ms")),
+        ("donation_saves_bytes", -17_203_200, -17_240_064, ("−17 203 200 B", "−17 240 064 B")),
+        ("compiles", 1, 2, ("1", "2")),
+    ],
+)
+def test_two_numbers_that_differ_are_written_in_full_where_they_would_read_the_same(metric, before, after, texts):
+    assert tuple(map(plain, write_sides(METRICS[metric], before, after))) == texts
+
+
+@given(st.integers(0, 2**50), st.one_of(st.integers(-(2**21), 2**21), st.integers(0, 2**50)))
+@example(2**50, 1)
+@example(1023, 1)
+def test_two_numbers_of_bytes_never_read_the_same(before, more):
+    after = abs(before + more)
+    for metric in ("planned_peak_bytes", "counted_bytes"):
+        was, now_is = write_sides(METRICS[metric], before, after)
+        assert (was == now_is) == (before == after)
+
+
+@given(st.floats(min_value=1e-9, max_value=1e4), st.floats(min_value=1.0001, max_value=1.1))
+def test_two_times_that_differ_by_a_ten_thousandth_never_read_the_same(seconds, ratio):
+    was, now_is = write_sides(METRICS["execution_s"], seconds, seconds * ratio)
+
+    assert was != now_is
 
 
 @given(st.floats(min_value=1e-9, max_value=1e4))

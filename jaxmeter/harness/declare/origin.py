@@ -14,6 +14,9 @@ from typing import Any
 _OWN = str(Path(__file__).parents[1])
 """Of this package, whose frames lie between a suite's."""
 
+_SUITES = str(Path(__file__).parents[2] / "suites")
+"""jaxmeter's own suites: written as a user's, and in a library's folder where jaxmeter is installed."""
+
 _MODULE = "<module>"
 """What Python calls the code of a module's top."""
 
@@ -82,7 +85,7 @@ def find_failing_line(error: BaseException) -> str | None:
 
 
 def is_of_user(path: str | None) -> bool:
-    """Return whether a file is a user's own: of no library, and not of this package."""
+    """Return whether a file is a user's own, or a suite of jaxmeter: of no library, and not of the harness."""
     return path is not None and not _is_hidden(path) and not _is_library(path)
 
 
@@ -95,4 +98,6 @@ def _is_own(path: str) -> bool:
 
 
 def _is_library(path: str) -> bool:
+    if path.startswith(f"{_SUITES}/"):
+        return False
     return any(path.startswith(f"{sysconfig.get_path(name)}/") for name in ("stdlib", "purelib", "platlib"))

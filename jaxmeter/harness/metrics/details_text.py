@@ -19,6 +19,9 @@ from jaxmeter.harness.record.wording import counted
 IN_FULL = "float32"
 """The format in which float32 products lose nothing, which is nothing to say."""
 
+NO_LINE = "no operation has a line of your code: all source lines are of installed packages, or the program has none"
+"""Why a capture has no time by source line."""
+
 
 def describe_details(details: Details | None, *, raises: str | None = None) -> tuple[str, ...]:
     """Return what a reader must know in addition to the numbers, a sentence each, unless a section of its own shows it.

@@ -411,7 +411,29 @@ _MEASURED = (
         definition=(
             "The most memory that the program needs at once on a device, by the compiler's plan: "
             "`peak_memory_in_bytes`. If that leaves out temporaries (CPU) or is not reported: arguments + outputs + "
-            "temporaries - aliased."
+            "temporaries - aliased. On a CPU, the plan leaves out the working memory of matrix products and "
+            "convolutions, which measured_peak_bytes includes."
+        ),
+    ),
+    _planned(
+        name="allocated_bytes",
+        title="planned allocations",
+        column="Allocated",
+        detail="with constants",
+        definition=(
+            "All memory that the compiler allocates in the device's main memory for one call: arguments, outputs, "
+            "temporaries and constants (`total_allocation_bytes`). planned_peak_bytes leaves out constants on a CPU, "
+            "and can include on-chip memory on a TPU. jaxlib 0.11.2 or newer; otherwise no value."
+        ),
+    ),
+    _planned(
+        name="padding_bytes",
+        title="padding of the planned peak",
+        column="Padding",
+        detail="of the peak",
+        definition=(
+            "`peak_memory_in_bytes` minus `peak_unpadded_heap_bytes`: what the padding of arrays to the device's tiles "
+            "adds to the planned peak. jaxlib 0.11.2 or newer, and not on a CPU; otherwise no value."
         ),
     ),
     _planned(

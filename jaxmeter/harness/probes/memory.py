@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.fit import planned_peak_bytes
 from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
-from jaxmeter.harness.programs import buffers
+from jaxmeter.harness.programs import buffers, program
 from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.record import MemoryDetails, Number, Outcome, Status
+from jaxmeter.harness.traces import hlo
+
+UNPLANNED = "the plan leaves out the working memory of matrix products and convolutions"
 
 LONGEST_COMPILE_S = 2.0
 """A program that took longer is not compiled again to see what donating its arguments would save."""
@@ -41,6 +45,7 @@ def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:
         "code_bytes": (analysis.generated_code_size_in_bytes,),
         "planned_peak_bytes": (planned_peak_bytes(compiled, context.platform),),
     }
+    values |= _read_newer(analysis, context)
     saved, notes = _try_donation(prepared.stages, context)
     if saved is not None:
         values["donation_saves_bytes"] = (saved,)
@@ -48,7 +53,33 @@ def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:
         largest = buffers.find_largest(compiled)
     except Exception as error:  # noqa: BLE001  backends describe their programs in many ways, or not
         largest, notes = (), (*notes, describe_unread("its largest buffers", error))
-    return Outcome(status=Status.OK, values=values, notes=notes, details=MemoryDetails(buffers=largest))
+    unplanned, more = _find_unplanned(compiled, context)
+    details = MemoryDetails(buffers=largest, unplanned=unplanned)
+    return Outcome(status=Status.OK, values=values, notes=(*notes, *more), details=details)
+
+
+def _read_newer(analysis: Any, context: Context) -> dict[str, tuple[Number | None, ...]]:
+    """What jaxlib reports from 0.11.2 on; a program always has some memory, so 0 stands for no report."""
+    names = ("total_allocation_bytes", "peak_memory_in_bytes", "peak_unpadded_heap_bytes")
+    total, padded, unpadded = (getattr(analysis, name, None) or None for name in names)
+    if padded is None or unpadded is None or not context.platform.peak_counts_temporaries:
+        return {"allocated_bytes": (total,), "padding_bytes": (None,)}
+    return {"allocated_bytes": (total,), "padding_bytes": (padded - unpadded,)}
+
+
+def _find_unplanned(compiled: Any, context: Context) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Kinds of operations whose working memory the plan leaves out, and a note on them."""
+    if context.platform.plans_products:
+        return (), ()
+    try:
+        unplanned = buffers.find_unplanned(hlo.parse(program.read_hlo(compiled)))
+    except Exception as error:  # noqa: BLE001  as above
+        return None, (describe_unread("which products the plan leaves out", error),)
+    if not unplanned.kinds:
+        return (), ()
+    note = f"{UNPLANNED} ({', '.join(unplanned.kinds)}): rely on measured peak memory"
+    inside = f"results inside its fused products hold up to {unplanned.inside_bytes / 2**20:,.0f} MiB, in no plan"
+    return unplanned.kinds, (note, inside) if unplanned.inside_bytes >= buffers.SMALLEST_UNPLANNED_BYTES else (note,)
 
 
 def _try_donation(stages: Stages, context: Context) -> tuple[int | None, tuple[str, ...]]:

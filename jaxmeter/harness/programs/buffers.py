@@ -1,13 +1,15 @@
-"""The largest buffers of a compiled program: their values, and the source lines that made these.
+"""The largest buffers of a compiled program, with the source lines that made their values, and what has no buffer.
 
-Read from the compiler's buffer assignment, a protocol buffer (`xla/service/hlo.proto`, messages BufferAssignmentProto,
-LogicalBufferProto, BufferAllocationProto, HloModuleProto). Backends without a buffer assignment have no buffers here.
+Buffers are read from the compiler's buffer assignment, a protocol buffer (`xla/service/hlo.proto`, messages
+BufferAssignmentProto, LogicalBufferProto, BufferAllocationProto, HloModuleProto). Backends without a buffer assignment
+have no buffers here.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +19,28 @@ from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.equations import brief_source
 from jaxmeter.harness.record import Buffer
 from jaxmeter.harness.traces import hlo
-from jaxmeter.harness.traces.hlo import Instruction
+from jaxmeter.harness.traces.costs import count_bytes
+from jaxmeter.harness.traces.hlo import Instruction, Module
 from jaxmeter.harness.traces.wire import Field, read_fields
 
 MOST = 8
 SMALLEST_BYTES = 1024
 """Smallest buffer that is listed."""
+
+PRODUCTS = frozenset({"dot", "convolution"})
+
+# Attributes of HLO, as XLA:CPU writes them from jaxlib 0.10 on: the kind of a fusion that another library runs (YNN),
+# the library's name, and the target of a call to a library (oneDNN).
+_CUSTOM_FUSION = "kind=kCustom"
+_FUSION_KIND = re.compile(r'"fusion_config":\s*\{"kind":\s*"_*(\w+)"')
+_PRODUCT_TARGET = re.compile(r'custom_call_target="([^"]*(?:matmul|gemm|conv)[^"]*)"', re.IGNORECASE)
+
+SMALLEST_UNPLANNED_BYTES = 2**20
+"""Operands, results and what lies between of a product: working memory is in proportion to these, and of smaller
+products too little to be measured."""
+
+MATRIX = 2
+"""Dimensions that a product's result has at least where a library computes it."""
 
 LONGEST_SHAPE = 80
 """A tuple of a thousand results has a shape of a thousand parts."""
@@ -47,6 +65,58 @@ def find_largest(compiled: Any) -> tuple[Buffer, ...]:
     return tuple(
         _buffer(place, [known[names[key]] for key in place.writers if names.get(key) in known]) for place in kept
     )
+
+
+@dataclass(frozen=True)
+class Unplanned:
+    """What uses memory that the plan does not hold.
+
+    Args:
+      kinds: Of operations: `ynn_fusion`, `__onednn$matmul`; `dot` and `convolution` are Eigen's.
+      inside_bytes: All intermediate results inside fusions of these kinds; the library may hold fewer at a time.
+    """
+
+    kinds: tuple[str, ...] = ()
+    inside_bytes: int = 0
+
+
+def find_unplanned(module: Module) -> Unplanned:
+    """Return the products and convolutions of a CPU's program that libraries compute in memory of their own.
+
+    A chain of products can be one fusion. Its intermediate results are then in no buffer of the plan.
+    """
+    fusions = (each for each in module.instructions() if each.opcode == "fusion")
+    fused = {name for fusion in fusions for name in hlo.list_called(fusion)}
+    kinds, total = set(), 0.0
+    for computation in module.computations:
+        shapes = {each.name: each.shape for each in computation.instructions}
+        for instruction in computation.instructions if computation.name not in fused else ():
+            kind, inside = _read_product(instruction, module)
+            inside_bytes = sum(count_bytes(inner.shape) for inner in inside)
+            around = [instruction.shape, *(shapes.get(name, "") for name in instruction.operands)]
+            if kind and inside_bytes + sum(map(count_bytes, around)) >= SMALLEST_UNPLANNED_BYTES:
+                kinds.add(kind)
+                total += inside_bytes
+    return Unplanned(tuple(sorted(kinds)), int(total))
+
+
+def _read_product(instruction: Instruction, module: Module) -> tuple[str, Iterable[Instruction]]:
+    """The kind of a product that a library computes, and what a fusion computes on the way; empty of anything else."""
+    opcode, attributes = instruction.opcode, instruction.attributes
+    if opcode in PRODUCTS:
+        sides = re.findall(r"\d+", hlo.without_layout(instruction.shape).partition("[")[2])
+        # XLA's own code computes a product with a vector.
+        return (opcode if sum(side != "1" for side in sides) >= MATRIX else ""), ()
+    if opcode == "custom-call" and (target := _PRODUCT_TARGET.search(attributes)):
+        return target[1], ()
+    if opcode != "fusion" or _CUSTOM_FUSION not in attributes:
+        return "", ()
+    inner = [each for name in hlo.list_called(instruction) for each in module.computation(name).instructions]
+    if not any(each.opcode in PRODUCTS for each in inner):
+        return "", ()
+    kind = _FUSION_KIND.search(attributes)
+    inside = [each for each in inner if not each.is_root and each.opcode not in ("parameter", "constant")]
+    return kind[1] if kind else "custom fusion", inside
 
 
 @dataclass(frozen=True)

@@ -160,9 +160,15 @@ class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
 
 
 class MemoryDetails(_Details, frozen=True, kw_only=True, tag="memory"):
-    """What the program holds: its largest buffers, by size."""
+    """What the program holds.
+
+    Args:
+      buffers: The largest, by size.
+      unplanned: Kinds of operations whose working memory the plan leaves out, such as `ynn_fusion`; None if unknown.
+    """
 
     buffers: tuple[Buffer, ...] = ()
+    unplanned: tuple[str, ...] | None = None
 
 
 class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation"):

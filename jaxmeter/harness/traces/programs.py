@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.traces import hlo
@@ -23,7 +24,10 @@ COMPUTE, CALLBACK, COLLECTIVE, TRANSFER, CONTROL = "compute", "callback", "colle
 HOLDERS = frozenset({"while", "call", "conditional"})
 """Opcodes of operations that run others, each of which a capture has by itself."""
 
-_LIBRARY = re.compile(r"^<|/(site|dist)-packages/|/python3\.\d+/|/jaxmeter/(harness|cli)/")
+_OWN = re.compile(r"/jaxmeter/(harness|cli)/")
+_PACKAGES = re.compile(r"/(site|dist)-packages/")
+_LIBRARY = re.compile(rf"^<|{_PACKAGES.pattern}|/python3\.\d+/|{_OWN.pattern}")
+_SUITES = re.compile(r"/jaxmeter/suites/[^/]+$")
 _CALLBACK = re.compile(
     r"(pure_|io_|debug_)?callback|xla_ffi_(partitioned_)?python_\w+_callback|xla_python_\w+_callback"
 )
@@ -194,8 +198,24 @@ def _strip_numbers(name: str) -> str:
 
 
 def pick_line(stack: Sequence[str]) -> str:
-    """Return the innermost line of the user's own code; empty where the whole stack is a library's."""
-    return next((line for line in stack if not _LIBRARY.search(line)), "")
+    """Return the innermost line of the user's own code; empty where the whole stack is a library's.
+
+    Suites may be installed as packages. So a file in which jaxmeter calls a function counts as the user's own.
+    """
+    called = {
+        _find_file(line)
+        for line, caller in pairwise(stack)
+        if _PACKAGES.search(line) and _OWN.search(caller) and not _OWN.search(line)
+    }
+    return next((line for line in stack if _find_file(line) in called or not _is_of_library(line)), "")
+
+
+def _find_file(line: str) -> str:
+    return line.rpartition(":")[0]
+
+
+def _is_of_library(line: str) -> bool:
+    return _LIBRARY.search(line) is not None and _SUITES.search(line) is None
 
 
 def _find_heaviest(module: Module, instruction: Instruction) -> Instruction:

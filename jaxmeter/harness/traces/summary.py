@@ -35,6 +35,7 @@ _HALVED = "AMD"
 
 _MODULE = re.compile(r"\s*HloModule ([^\s,]+)")
 _HIDDEN = re.compile(r"^/?~+/")
+_INSTALLED = re.compile(r"^(.*/)?(site|dist)-packages/")
 
 NEGLIGIBLE = 0.01
 """Share of the busy time that operations without a known cost may have where a step still has one."""
@@ -190,8 +191,8 @@ def shorten_summary(summary: TraceSummary) -> TraceSummary:
 
 
 def _without_folder(source: str) -> str:
-    """A line without what `privacy.py` has overwritten of its path."""
-    return _HIDDEN.sub("", source)
+    """A line without what `privacy.py` has overwritten of its path; of an installed suite, from its package on."""
+    return _INSTALLED.sub("", _HIDDEN.sub("", source))
 
 
 def _round(value: Any) -> Any:

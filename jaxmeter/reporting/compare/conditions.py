@@ -32,6 +32,9 @@ OF_JAX = (
 )
 """Beginnings of facts on which JAX's code hangs, and no other library's. CUDA's packages are not among them."""
 
+RELEASED = ("packages.jax", "packages.jaxlib")
+"""Packages whose releases plan the same program differently."""
+
 MOST_NAMED = 4
 LONGEST_FACT = 120
 LONGEST_VARIABLE = 60
@@ -50,6 +53,7 @@ class Conditions:
       hardware: Of `steering` what the earlier run's environment does not bring with it.
       beside_jax: What has changed that code of other libraries hangs on too.
       other_runtime: That the runs are of two runtimes, in a sentence; empty where they are not.
+      releases: Of `steering`, the releases of jax and jaxlib.
     """
 
     incomparable: str = ""
@@ -59,6 +63,7 @@ class Conditions:
     hardware: tuple[str, ...] = ()
     beside_jax: tuple[str, ...] = ()
     other_runtime: str = ""
+    releases: tuple[str, ...] = ()
 
     @property
     def weak(self) -> str:
@@ -106,6 +111,7 @@ def compare_conditions(before: Manifest, after: Manifest, platform: str | None =
         tuple(_write(name, *sides) for name in changed if name in HARDWARE),
         tuple(_write(name, *sides) for name in changed if not name.startswith(OF_JAX)),
         shorten(describe_other_runtime(read_runtime(before), read_runtime(after), after.backend), LONGEST_RUNTIMES),
+        tuple(_write(name, *sides) for name in changed if name in RELEASED),
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from jaxmeter.harness.metrics.statistics import CONFIDENCE
 from jaxmeter.harness.record.suspects import Suspect, Suspects
 
-from .budgets import Budgets
+from .budgets import Budgets, describe_between_releases
 from .chance import reject_by_holm
 from .effort import plan_processes
 from .findings import DECIDED, PROGRAM, TIME, Change, Changes, Finding
@@ -35,11 +35,13 @@ class Judgement:
       regressions: Confirmed, beyond their budget.
       unconfirmed: Suspects that nothing has confirmed or refuted.
       obstacles: Why there is no answer that can be relied on, a sentence each.
+      allowed: What passes only because both runs have different releases of jax or jaxlib; the reason says so.
     """
 
     regressions: tuple[Change, ...]
     unconfirmed: tuple[Change, ...]
     obstacles: tuple[str, ...]
+    allowed: tuple[Change, ...] = ()
 
     @property
     def code(self) -> int:
@@ -86,11 +88,12 @@ def judge(
       exact: Whether only what follows from programs counts, and no time.
       also_changed: As the suspects were listed. Of these nothing stands in the way of an answer.
     """
+    budgets, allowed = _relax(changes, budgets)
     regressions = [one for one in changes.found if one.metric != TIME and exceeds(one, budgets)]
     looked = {} if confirmed_by is None else {one.key: one for one in confirmed_by.times}
     obstacles = list(_list_obstacles(changes, looked, exact=exact))
     if exact:
-        return Judgement(tuple(regressions), (), tuple(obstacles))
+        return Judgement(tuple(regressions), (), tuple(obstacles), allowed)
     suspects = {one.key: one for one in changes.times if _is_suspect(one, budgets)}
     watched = (_find_changed(changes) if also_changed else {}) | suspects
     chances = {
@@ -106,7 +109,7 @@ def judge(
             regressions.append(again)
         elif key in suspects and (again is None or not _is_refuted(again, budgets)):
             unconfirmed.append(again or one)
-    return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles))
+    return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles), allowed)
 
 
 def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = False) -> Judgement:
@@ -115,12 +118,28 @@ def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = F
     Args:
       count_suspected: Whether what is suspected to be slower counts, too.
     """
+    budgets, allowed = _relax(changes, budgets)
     found = (
         one
         for one in changes.found
         if exceeds(one, budgets) or (count_suspected and one.finding is Finding.SUSPECTED_SLOWER)
     )
-    return Judgement(tuple(found), (), tuple(_list_missing(changes)))
+    return Judgement(tuple(found), (), tuple(_list_missing(changes)), allowed)
+
+
+def _relax(changes: Changes, budgets: Budgets) -> tuple[Budgets, tuple[Change, ...]]:
+    """The budgets that hold between the releases of two runs, and what exceeds only those of equal releases."""
+    if not changes.conditions.releases:
+        return budgets, ()
+    relaxed, names = budgets.relax(), ", ".join(changes.conditions.releases)
+    allowed = tuple(
+        replace(
+            change, reason=f"within the {describe_between_releases(change.metric)} allowed between releases ({names})"
+        )
+        for change in changes.found
+        if change.metric != TIME and exceeds(change, budgets) and not exceeds(change, relaxed)
+    )
+    return relaxed, allowed
 
 
 def _count_family(changes: Changes) -> int:

@@ -73,9 +73,7 @@ class ProgramDiff:
     def verdict(self) -> str:
         """One line: whether it is the same program, else what differs most."""
         peak = [
-            f"planned peak {numbers.memory(a)} → {numbers.memory(b)}"
-            for name, a, b in self.memory
-            if name == PLANNED[0]
+            f"planned peak {' → '.join(numbers.memory_sides(a, b))}" for name, a, b in self.memory if name == PLANNED[0]
         ]
         return "; ".join([self._judge_program(), *peak])
 

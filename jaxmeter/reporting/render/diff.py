@@ -111,7 +111,7 @@ def _write_memory(changes: Sequence[MemoryChange]) -> Iterator[Grid]:
     rows = []
     for metric, a, b in changes:
         scaling = f"{'+' if b > a else ''}{numbers.memory(b - a)}"
-        rows.append((_MEMORY_NAMES[metric], numbers.memory(a), numbers.memory(b), scaling))
+        rows.append((_MEMORY_NAMES[metric], *numbers.memory_sides(a, b), scaling))
     yield _make_grid("Planned peak memory", rows)
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from jaxmeter.harness.metrics.details_text import NO_LINE
 from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TraceSummary
 from jaxmeter.harness.traces.analysis import MODULE_RUNS
 from jaxmeter.harness.traces.bound import Bound, describe_bound
@@ -331,6 +332,9 @@ def _write_operations(summary: TraceSummary, width: int) -> Iterator[Text | Grid
 def _write_sources(summary: TraceSummary, width: int) -> Iterator[Text | Grid]:
     named = {source: share for source, share in summary.by_source.items() if source}
     if not named:
+        if summary.by_source:
+            yield Text()
+            yield _make_text(f"Lines of code: {NO_LINE}", "dim")
         return
     shown = dict(list(named.items())[: max(len(summary.operations), 1)])
     rows = [(numbers.percent(share), _shorten_source(source)) for source, share in shown.items()]

@@ -15,7 +15,7 @@ from ..history.change_points import NOTHING_KNOWN, ChangePoint, find_change_poin
 from ..history.known import KnownChangePoint
 from ..history.series import Series, gather_series
 from ..text import counted, shorten
-from ..write import write
+from ..write import write_sides
 from .changes import TONES
 from .keys import make_fragment
 from .machines import MachineRuns
@@ -122,7 +122,7 @@ def write_levels(one: ChangePoint) -> str:
     metric = METRICS[one.metric]
     title = "time" if one.metric == TIME else metric.title
     return ", ".join(
-        filter(None, (f"{title} {write(metric, one.before)} → {write(metric, one.after)}", write_effect(one)))
+        filter(None, (f"{title} {' → '.join(write_sides(metric, one.before, one.after))}", write_effect(one)))
     )
 
 

@@ -13,7 +13,7 @@ from .. import numbers
 from ..compare.exact import COUNTED
 from ..compare.findings import PROGRAM, TIME, WHOLE, Change, Changes, Finding
 from ..text import counted, shorten
-from ..write import write
+from ..write import write_sides
 from .keys import make_fragment
 from .names import LONGEST_NAME
 from .page_model import Cell, Column, Group, Item, Row, Table
@@ -179,7 +179,7 @@ def write_numbers(one: Change, of: str = "") -> str:
     """
     if one.before is None or one.after is None:
         return "program" if one.metric == PROGRAM else ""
-    was, now_is = write_sides(one)
+    was, now_is = write_both(one)
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
     how = f", {counted(one.processes, 'process', 'processes')} {one.condition}" if one.condition else ""
@@ -187,12 +187,11 @@ def write_numbers(one: Change, of: str = "") -> str:
     return f"{what} {was} → {now_is}{f', {told}' if told else ''}{how}"
 
 
-def write_sides(one: Change) -> tuple[str, str]:
+def write_both(one: Change) -> tuple[str, str]:
     """Both numbers in the metric's unit."""
     if one.before is None or one.after is None:
         return numbers.MISSING, numbers.MISSING
-    metric = METRICS[one.metric]
-    return write(metric, one.before), write(metric, one.after)
+    return write_sides(METRICS[one.metric], one.before, one.after)
 
 
 def write_effect(one: Change) -> tuple[str, str]:
@@ -228,7 +227,7 @@ def make_change_table(found: Sequence[Change]) -> Table:
 
 
 def _row(one: Change) -> Row:
-    was, now_is = write_sides(one)
+    was, now_is = write_both(one)
     effect, bounds = write_effect(one)
     told = "" if one.smallest is None else numbers.percent(one.smallest)
     target = make_fragment("case", one.suite, one.case)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Variant
-from jaxmeter.harness.record import Status
+from jaxmeter.harness.record import MemoryDetails, Status
 
 from .. import numbers
 from ..write import write, write_reading
@@ -32,7 +32,7 @@ def make_result(variant: Variant) -> Result:
         speedup=_speedup(variant),
         first=_value(variant.read(FIRST)),
         memory=_memory(variant),
-        memory_of=_name_memory(variant),
+        memory_of=_choose_memory(variant),
         doubt=_name_doubts(variant),
     )
 
@@ -80,21 +80,28 @@ def _value(reading: Reading) -> Value:
     return _tell(reading, text, bounds, wide=is_vague(reading.interval))
 
 
+def list_unplanned(variant: Variant) -> tuple[str, ...]:
+    """Return the kinds of operations whose working memory the plan leaves out; empty also where that is unknown."""
+    details = variant.details(MemoryDetails)
+    return () if details is None else details.unplanned or ()
+
+
 def _memory(variant: Variant) -> Value:
-    """The compiler's plan; without one measured peak memory."""
-    planned = variant.read(PLANNED)
-    if planned.estimate is not None:
-        return Value(write(planned.metric, planned.estimate), planned.estimate)
-    called = variant.read(CALLED)
-    if called.estimate is None:
+    """The compiler's plan; measured peak memory without a plan, or where the plan leaves out working memory."""
+    leading = _choose_memory(variant)
+    reading = variant.read(CALLED if leading == "call" else PLANNED)
+    if reading.estimate is None:
         return Value(numbers.MISSING, tone=Tone.MUTED)
-    return Value(f"{write(called.metric, called.estimate)} in a call", called.estimate)
+    text = write(reading.metric, reading.estimate)
+    return Value(f"{text} in a call" if leading == "call" else text, reading.estimate)
 
 
-def _name_memory(variant: Variant) -> str:
-    if variant.read(PLANNED).estimate is not None:
-        return "plan"
-    return "" if variant.read(CALLED).estimate is None else "call"
+def _choose_memory(variant: Variant) -> str:
+    """Return `plan`, `call`, or nothing where neither is known."""
+    has_plan, has_call = (variant.read(name).estimate is not None for name in (PLANNED, CALLED))
+    if has_call and (not has_plan or list_unplanned(variant)):
+        return "call"
+    return "plan" if has_plan else ""
 
 
 def _tell(

@@ -34,7 +34,14 @@ def list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
     """What else changed: neither a regression nor a suspect that was not confirmed."""
     said = () if judgement is None else (*judgement.regressions, *judgement.unconfirmed)
     named = {(*one.key, one.metric) for one in said}
-    return [one for one in order_changes(changes.without_runtimes) if (*one.key, one.metric) not in named]
+    others = [one for one in order_changes(changes.without_runtimes) if (*one.key, one.metric) not in named]
+    return _explain(others, judgement)
+
+
+def _explain(changes: Iterable[Change], judgement: Judgement | None) -> list[Change]:
+    """The same findings; those that only the releases allow have the reason."""
+    allowed = {} if judgement is None else {(*change.key, change.metric): change for change in judgement.allowed}
+    return [allowed.get((*change.key, change.metric), change) for change in changes]
 
 
 def describe_runtimes(changes: Changes, judgement: Judgement | None) -> str:
@@ -53,7 +60,7 @@ def make_verdict(
     changes: Changes, judgement: Judgement | None, findings: Iterable[Finding] = tuple(Finding)
 ) -> dict[str, Any]:
     """Findings of some kinds, with the exit code and why."""
-    kept = changes.having(*findings)
+    kept = _explain(changes.having(*findings), judgement)
     return {
         "baseline": changes.before,
         "candidate": changes.after,

@@ -2,10 +2,14 @@ import importlib
 import re
 import statistics
 import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 
+import jaxmeter
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, SuiteError, find_suites
+from jaxmeter.harness.declare.origin import is_of_user
 
 WORKLOAD = '''"""{title}"""
 
@@ -376,3 +380,14 @@ def test_a_suite_of_a_package_that_an_older_jax_lacks_something_for_is_left_out(
     assert [workload.name for workload in found["whole"].workloads] == ["whole"]
     assert (found["lacking"].workloads, found["lacking"].is_left_out) == ((), True)
     assert found["lacking"].warnings[0].endswith("has no importlib.name_of_another_release")
+
+
+@pytest.mark.parametrize(
+    ("file", "is_user"),
+    [("jaxmeter/suites/selu.py", True), ("jaxmeter/harness/results.py", False), ("jaxmeter/cli/run.py", False)],
+)
+def test_of_an_installed_jaxmeter_suites_alone_are_files_of_a_user(file, is_user, monkeypatch):
+    root = Path(jaxmeter.__file__).parents[1]
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(root))
+
+    assert is_of_user(str(root / file)) is is_user

@@ -9,4 +9,4 @@ def plan(**sizes: Any) -> SimpleNamespace:
     names = ("argument", "output", "temp", "alias", "generated_code")
     rest = {f"{name}_size_in_bytes": sizes.pop(name, 0) for name in names}
     analysis = SimpleNamespace(**rest, **sizes)
-    return SimpleNamespace(memory_analysis=lambda: analysis)
+    return SimpleNamespace(memory_analysis=lambda: analysis, as_text=lambda: "")

@@ -4,11 +4,12 @@ from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
+import numpy
 import pytest
 
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context
-from jaxmeter.harness.probes.memory import LONGEST_COMPILE_S, read_plan
+from jaxmeter.harness.probes.memory import LONGEST_COMPILE_S, UNPLANNED, read_plan
 from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
 from jaxmeter.harness.record import MemoryDetails, Outcome, Status
 from jaxmeter.harness.record.remarks import OWN_FAULT
@@ -76,6 +77,72 @@ def test_the_largest_buffers_are_details_beside_the_values():
     kinds = {(one.kind, one.size_bytes) for one in found.details.buffers}
     assert {("argument", SQUARE_BYTES), ("output", SQUARE_BYTES)} <= kinds
     assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("reported", "backend", "values"),
+    [
+        ({}, "cpu", (None, None)),
+        ({"total_allocation_bytes": 0, "peak_memory_in_bytes": 0, "peak_unpadded_heap_bytes": 0}, "gpu", (None, None)),
+        ({"total_allocation_bytes": 9, "peak_memory_in_bytes": 8, "peak_unpadded_heap_bytes": 8}, "cpu", (9, None)),
+        ({"total_allocation_bytes": 9, "peak_memory_in_bytes": 8, "peak_unpadded_heap_bytes": 8}, "gpu", (9, 0)),
+        ({"total_allocation_bytes": 9, "peak_memory_in_bytes": 8, "peak_unpadded_heap_bytes": 3}, "tpu", (9, 5)),
+    ],
+    ids=["an older jaxlib", "a backend that reports nothing", "a CPU", "no padding", "padding"],
+)
+def test_what_a_newer_jaxlib_reports_is_missing_and_never_0_where_it_is_not_reported(reported, backend, values):
+    variant = prepared(jnp.sin, SQUARE, compiled=plan(argument=16, **reported))
+    where = Context(None, {}, BACKENDS[backend], (), time.perf_counter, None)
+
+    found = read_plan("a", variant, where).values
+
+    assert (found["allocated_bytes"], found["padding_bytes"]) == tuple((value,) for value in values)
+
+
+def test_all_allocations_hold_constants_which_the_planned_peak_leaves_out():
+    weights = numpy.ones((SIDE, SIDE), numpy.float32) + numpy.arange(SIDE, dtype=numpy.float32)
+
+    found = measured(lambda x: x + weights, SQUARE).values
+
+    ((allocated,), (planned,)) = found["allocated_bytes"], found["planned_peak_bytes"]
+    assert allocated is None or allocated >= planned + SQUARE_BYTES
+
+
+# What no plan holds
+
+LARGE = jnp.ones((512, 512))
+
+
+def test_a_plan_of_large_products_on_a_cpu_says_that_it_leaves_out_working_memory():
+    found = measured(lambda x, y: ((jnp.sin(x @ y) @ y) @ y).sum(), LARGE, LARGE)
+
+    assert found.details.unplanned
+    assert found.notes[0] == f"{UNPLANNED} ({', '.join(found.details.unplanned)}): rely on measured peak memory"
+
+
+@pytest.mark.parametrize(
+    ("function", "square"),
+    [(lambda x: jnp.sin(x) + x, LARGE), (lambda x: x @ x, jnp.ones((8, 8))), (lambda x: x @ x[0], LARGE)],
+    ids=["no product", "a small product", "a product with a vector"],
+)
+def test_a_plan_that_leaves_out_nothing_measurable_has_no_note(function, square):
+    found = measured(function, square)
+
+    assert (found.details.unplanned, found.notes) == ((), ())
+
+
+def test_a_device_whose_plan_holds_products_has_no_note():
+    found = read_plan(
+        "a", prepared(lambda x: x @ x, LARGE), Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None)
+    )
+
+    assert (found.details.unplanned, found.notes) == ((), ())
+
+
+def test_of_a_program_without_text_it_is_unknown_what_the_plan_leaves_out():
+    found = measured(jnp.sin, SQUARE, compiled=plan(argument=16))
+
+    assert found.details.unplanned is None
 
 
 # What donation saves

@@ -11,6 +11,7 @@ import pytest
 from jaxmeter.harness.programs import buffers, cost, program
 from jaxmeter.harness.programs.modes import How, prepare_as
 from jaxmeter.harness.record.layout import PROGRAM_TEXTS
+from jaxmeter.harness.traces import hlo
 
 SIDE = 64
 PRODUCT_FLOPS = 2 * SIDE**3
@@ -393,3 +394,93 @@ def test_a_backend_that_tells_no_assignment_has_no_buffers():
     silent = SimpleNamespace(memory_analysis=lambda: SimpleNamespace(serialized_buffer_assignment_proto=b""))
 
     assert buffers.find_largest(silent) == ()
+
+
+# What no buffer is planned for: texts as XLA:CPU writes them, shortened
+
+CHAIN = """HloModule jit_chain
+
+%add (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %sum = f32[] add(%a, %b)
+}
+
+%fused (w: f32[512,512], x: f32[512,512]) -> f32[] {
+  %w.1 = f32[512,512]{1,0} parameter(0)
+  %x.1 = f32[512,512]{1,0} parameter(1)
+  %dot.1 = f32[512,512]{1,0} dot(%x.1, %w.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %sine = f32[512,512]{1,0} sine(%dot.1)
+  %zero = f32[] constant(0)
+  ROOT %reduce = f32[] reduce(%sine, %zero), dimensions={0,1}, to_apply=%add
+}
+
+ENTRY %main (x: f32[512,512], w: f32[512,512]) -> f32[] {
+  %x = f32[512,512]{1,0} parameter(0)
+  %w = f32[512,512]{1,0} parameter(1)
+  ROOT %ynn_fusion = f32[] fusion(%w, %x), kind=kCustom, calls=%fused, backend_config={BACKEND}
+}
+"""
+YNN = '{"fusion_config":{"kind":"__ynn_fusion"},"outer_dimension_partitions":[]}'
+
+PLAIN = """HloModule jit_plain
+
+ENTRY %main (x: f32[SIDE,512], w: f32[512,512]) -> f32[SIDE,512] {
+  %x = f32[SIDE,512]{1,0} parameter(0)
+  %w = f32[512,512]{1,0} parameter(1)
+  ROOT %product = f32[SIDE,512]{1,0} PRODUCT
+}
+"""
+DOT = "dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+
+
+def find_unplanned(text):
+    return buffers.find_unplanned(hlo.parse(text))
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind"),
+    [(YNN, "ynn_fusion"), (YNN.replace("ynn", "xnn"), "xnn_fusion"), ("{}", "custom fusion")],
+    ids=["today's library", "another library", "one without a name"],
+)
+def test_results_inside_a_fusion_that_a_library_runs_are_in_no_plan(backend, kind):
+    found = find_unplanned(CHAIN.replace("{BACKEND}", backend))
+
+    assert found == buffers.Unplanned((kind,), inside_bytes=2 * 512 * 512 * 4)
+
+
+def test_a_fusion_of_the_compilers_own_code_is_planned():
+    assert find_unplanned(CHAIN.replace("kCustom", "kLoop").replace("{BACKEND}", "{}")) == buffers.Unplanned()
+
+
+def test_a_fusion_without_a_product_needs_no_working_memory():
+    text = CHAIN.replace("dot(%x.1, %w.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "multiply(%x.1, %w.1)")
+
+    assert find_unplanned(text.replace("{BACKEND}", YNN)) == buffers.Unplanned()
+
+
+@pytest.mark.parametrize(
+    ("product", "side", "kinds"),
+    [
+        (DOT, 512, ("dot",)),
+        ("convolution(%x, %w), dim_labels=bf_io->bf", 512, ("convolution",)),
+        ('custom-call(%x, %w), custom_call_target="__onednn$matmul"', 512, ("__onednn$matmul",)),
+        ('custom-call(%x, %w), custom_call_target="TopK"', 512, ()),
+        (DOT, 1, ()),
+        (DOT, 16, ("dot",)),
+    ],
+    ids=[
+        *("Eigen's product", "Eigen's convolution", "oneDNN's product", "another call", "a product with a vector"),
+        "a small result of large operands",
+    ],
+)
+def test_a_product_that_a_library_computes_has_working_memory_of_its_own(product, side, kinds):
+    text = PLAIN.replace("SIDE", str(side)).replace("PRODUCT", product)
+
+    assert find_unplanned(text) == buffers.Unplanned(kinds)
+
+
+def test_a_small_product_has_too_little_working_memory_to_be_measured():
+    small = PLAIN.replace("PRODUCT", DOT).replace("SIDE", "256").replace("512", "256")
+
+    assert find_unplanned(small) == buffers.Unplanned()

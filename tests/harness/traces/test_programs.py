@@ -135,6 +135,9 @@ def test_a_text_next_to_a_capture_says_what_the_captures_own_program_says(name):
     assert all(one.cost.bytes for one in found.values())
 
 
+CALLING = ("jaxmeter/harness/programs/modes.py:5", "jaxmeter/harness/child/main.py:1")
+
+
 @pytest.mark.parametrize(
     ("stack", "line"),
     [
@@ -146,6 +149,19 @@ def test_a_text_next_to_a_capture_says_what_the_captures_own_program_says(name):
         (["/usr/lib/python3.11/contextlib.py:81", "/usr/lib/python3.12/x.py:1"], ""),
         (["/src/jaxmeter/harness/child/main.py:1", "/src/jaxmeter/cli/run.py:1"], ""),
         (["/src/jaxmeter/suites/selu.py:94"], "/src/jaxmeter/suites/selu.py:94"),
+        (
+            [
+                "/v/lib/python3.13/site-packages/flax/nn.py:1",
+                "/v/lib/python3.13/site-packages/jaxmeter/suites/cnn.py:9",
+            ],
+            "/v/lib/python3.13/site-packages/jaxmeter/suites/cnn.py:9",
+        ),
+        (["/v/lib/python3.13/site-packages/jaxmeter/notebook.py:9"], ""),
+        (
+            [f"/usr/lib/python3/dist-packages/{line}" for line in ("ours/net.py:3", "ours/suite.py:7", *CALLING)],
+            "/usr/lib/python3/dist-packages/ours/suite.py:7",
+        ),
+        (["/usr/lib/python3.11/contextlib.py:81", "/src/jaxmeter/harness/child/main.py:1"], ""),
         (["/home/me/python3_tricks/a.py:2"], "/home/me/python3_tricks/a.py:2"),
         ([], ""),
     ],

@@ -5,7 +5,7 @@ import pytest
 
 from jaxmeter.harness.record.trace_summary import TraceSummary
 from jaxmeter.harness.traces.programs import METADATA_PLANE
-from jaxmeter.harness.traces.summary import MOST_SOURCES, summarise, summarise_capture
+from jaxmeter.harness.traces.summary import MOST_SOURCES, shorten_summary, summarise, summarise_capture
 from jaxmeter.harness.traces.xplane import read_capture
 from tests.harness.traces.captured import NAMES, find_capture, read_texts
 from tests.harness.traces.made_up import (
@@ -83,6 +83,22 @@ def test_it_adds_up_categories_and_lines():
     assert len(summary.by_source) == MOST_SOURCES + 1  # and all others
     assert summary.by_source[""] > summary.by_category["collective"]
     assert sum(summary.by_source.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        ("/~~~~~/code/train.py:9", "code/train.py:9"),
+        ("/~~~~~/python3.13/site-packages/jaxmeter/suites/selu.py:94", "jaxmeter/suites/selu.py:94"),
+        ("/usr/lib/python3/dist-packages/ours/suite.py:7", "ours/suite.py:7"),
+        ("", ""),
+    ],
+    ids=["a hidden folder", "an installed suite of jaxmeter", "an installed suite of a user", "no line"],
+)
+def test_a_record_has_a_line_without_the_folder_that_says_where_it_is_installed(source, kept):
+    summary = TraceSummary(platform="cpu", steps_from="annotations", by_source={source: 1.0})
+
+    assert list(shorten_summary(summary).by_source) == [kept]
 
 
 def test_the_cost_of_a_step_is_of_all_that_ran_in_it():

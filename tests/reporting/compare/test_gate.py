@@ -10,7 +10,7 @@ from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMI
 from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.chance import reject_by_holm
 from jaxmeter.reporting.compare.findings import Finding
-from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, list_suspects
+from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, judge_alone, list_suspects
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed
@@ -97,6 +97,63 @@ def test_more_planned_memory_is_a_regression_by_itself(after, code):
 
     assert judge(compare(*runs), USUAL).code == code
     assert judge(compare(*runs), USUAL, exact=True).code == code
+
+
+NEWER = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.2", "numpy": "2.0.0"})
+OTHER_NUMPY = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0"})
+MIB, KIB = 2**20, 2**10
+
+
+def planning(name, planned, **more):
+    values = {metric: (value,) for metric, value in planned.items()}
+    probe = "memory" if "planned_peak_bytes" in planned else "compilation"
+    return plain(name, probes={probe: Outcome(status=Status.OK, values=values)}, **more)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "environment", "code"),
+    [
+        (100 * MIB, 101 * MIB + 64 * KIB, NEWER, FINE),
+        (100 * MIB, 101 * MIB + 64 * KIB + 1, NEWER, REGRESSED),
+        (1 * KIB, 64 * KIB, NEWER, FINE),
+        (100 * MIB, 100 * MIB + 1, OTHER_NUMPY, REGRESSED),
+        (100 * MIB, 99 * MIB, NEWER, FINE),
+    ],
+    ids=["the most", "a byte more", "a small program", "another numpy", "less"],
+)
+def test_another_release_may_plan_one_percent_and_64_kib_more(before, after, environment, code):
+    changes = compare(
+        planning(BEFORE, {"planned_peak_bytes": before}),
+        planning(AFTER, {"planned_peak_bytes": after}, environment=environment),
+    )
+
+    for judgement in (judge(changes, USUAL, exact=True), judge_alone(changes, USUAL)):
+        assert judgement.code == code
+        is_used = before < after and code == FINE
+        assert [one.reason.replace("\u202f", " ") for one in judgement.allowed] == (
+            ["within the 1 % + 64 KiB allowed between releases (jaxlib 0.10.0 → 0.10.2)"] if is_used else []
+        )
+
+
+def test_another_release_may_not_compile_more_programs():
+    sides = planning(BEFORE, {"compiles": 1}), planning(AFTER, {"compiles": 2}, environment=NEWER)
+
+    judgement = judge(compare(*sides), USUAL, exact=True)
+
+    assert (judgement.code, judgement.allowed) == (REGRESSED, ())
+
+
+@pytest.mark.parametrize(("more", "code"), [(0, REGRESSED), (KIB, FINE)])
+def test_a_budget_of_ones_own_decides_between_releases_too(more, code):
+    sides = (
+        planning(BEFORE, {"planned_peak_bytes": MIB}),
+        planning(AFTER, {"planned_peak_bytes": MIB + KIB}, environment=NEWER),
+    )
+    budgets = Budgets((("*", {"planned_peak_bytes": Allowance(more=more)}),))
+
+    judgement = judge(compare(*sides), budgets, exact=True)
+
+    assert (judgement.code, judgement.allowed) == (code, ())
 
 
 def test_counts_of_a_program_are_no_regression_unless_a_budget_says_so():

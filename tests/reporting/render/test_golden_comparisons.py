@@ -71,6 +71,15 @@ def of_two_runtimes():
     return compare(plain(BEFORE, environment=image), plain(AFTER, source="1"))
 
 
+def of_two_releases():
+    """A program whose planned memory differs by less than three digits show."""
+    newer = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.2", "numpy": "2.0.0"})
+    return compare(
+        plain(BEFORE, probes={"memory": samples.memory(0, 0, 17_203_200)}),
+        plain(AFTER, probes={"memory": samples.memory(0, 0, 17_240_064)}, environment=newer),
+    )
+
+
 def comparisons():
     """What each rule is of: the changes, and what is judged of them."""
     first, again = (
@@ -80,6 +89,7 @@ def comparisons():
     counts = counted(BEFORE, "aa", hlo_fusions=1, counted_flops=100, compiles=1)
     more = compare(counts, counted(AFTER, "bb", hlo_fusions=3, counted_flops=150, compiles=2))
     few = Budgets((("*", {"hlo_fusions": Allowance(more=1)}),), defaults=make_defaults(0.03))
+    planned = of_two_releases()
     alike = compare(plain(BEFORE), plain(AFTER))
     other_format = compare(plain(BEFORE), plain(AFTER, environment=samples.environment(x64=True)))
     machines = compare(*(plain(name, machine=name) for name in (BEFORE, AFTER)))
@@ -95,6 +105,7 @@ def comparisons():
         "a suspicion that counts is a regression": (suspected, judge_alone(suspected, USUAL, count_suspected=True)),
         "a suspect that nothing has confirmed": (first, judge(first, USUAL)),
         "a suspect that is confirmed": (first, judge(first, USUAL, confirmed_by=again)),
+        "memory within what another release may plan": (planned, judge(planned, USUAL)),
         "counts beyond their budget": (more, judge(more, few, exact=True)),
         "numbers of another format": (other_format, judge(other_format, USUAL)),
         "another machine": (machines, judge(machines, USUAL)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.plausibility import usable_size
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.table import METRICS
@@ -16,14 +17,23 @@ from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make
 from ..names import name_variant
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..reasons import LONGEST_REASON, list_notes_of_section
+from ..results import list_unplanned
 from ..tone import Tone
 
 QUESTION = "How much memory does it need, and does it fit?"
 PLANNED, CALLED, SHARE, SAVED = "planned_peak_bytes", "measured_peak_bytes", "capacity_share", "donation_saves_bytes"
+NEWER = ("allocated_bytes", "padding_bytes")
+"""What the plan has from jaxlib 0.11.2 on."""
+
 FIELDS = ("argument_bytes", "output_bytes", "temp_bytes", "alias_bytes", "code_bytes")
 
 SMALLEST_SHARE = 1e-3
 """Of the device: below it, how much less says nothing to who plans memory."""
+
+INCOMPLETE = "without products"
+"""Next to a plan that leaves out the working memory of matrix products and convolutions."""
+
+UNPLANNED = "the plan leaves out the working memory of products"
 
 _NOTHING = Cell(numbers.MISSING, tone=Tone.MUTED)
 
@@ -41,7 +51,7 @@ def make_memory_section(cases: Sequence[Case]) -> Section:
     called = any(variant.read(CALLED).interval for variant in listed)
     columns = (
         Column("Variant"),
-        *map(make_column, (*FIELDS, PLANNED, CALLED, SHARE, SAVED)),
+        *map(make_column, (*FIELDS, PLANNED, *NEWER, CALLED, SHARE, SAVED)),
     )
     caption = (
         "From memory_analysis of the compiled program: the plan, no measurement of a run. Its peak is the compiler's, "
@@ -65,15 +75,18 @@ def _find_listed(cases: Sequence[Case]) -> list[Variant]:
 def _row(variant: Variant) -> Row:
     cells = (
         make_name_cell(variant),
-        *(
-            make_cell(reading) if reading.interval is not None else _NOTHING
-            for reading in map(variant.read, (*FIELDS, PLANNED))
-        ),
+        *map(_make_cell, map(variant.read, FIELDS)),
+        _make_cell(variant.read(PLANNED), INCOMPLETE if list_unplanned(variant) else ""),
+        *map(_make_cell, map(variant.read, NEWER)),
         _called(variant),
         _share(variant),
         _donation(variant),
     )
     return Row(cells)
+
+
+def _make_cell(reading: Reading, detail: str = "") -> Cell:
+    return make_cell(reading, detail) if reading.interval is not None else _NOTHING
 
 
 def _called(variant: Variant) -> Cell:
@@ -124,6 +137,9 @@ def describe_memory(cases: Sequence[Case]) -> str:
     of = ""
     if share.estimate is not None and share.estimate >= SMALLEST_SHARE:
         of = f", {write(share.metric, share.estimate)} of the device"
+    called = largest.read(CALLED)
+    if called.estimate is not None and list_unplanned(largest):
+        of += f" (measured {write(called.metric, called.estimate)}, as {UNPLANNED})"
     return f"{beyond}Largest plan: {write(METRICS[PLANNED], plans[largest])}{of}, {name_variant(largest)}."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from jaxmeter.harness.metrics.details_text import describe_finding
+from jaxmeter.harness.metrics.details_text import NO_LINE, describe_finding
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.traced import (
     describe_bound_of,
@@ -191,6 +191,8 @@ def _list_notes(cases: Sequence[Case]) -> Iterator[str]:
     alike: dict[str, list[str]] = {}
     for case in cases:
         for variant in case.shown:
+            if (traced := find_trace(variant)) is not None and list(traced.by_source) == [""]:
+                alike.setdefault(NO_LINE, []).append(variant.planned.name)
             outcome = variant.outcomes.get("trace")
             details = None if outcome is None else outcome.details
             summary = details.summary if isinstance(details, TraceDetails) else None

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from jaxmeter.harness.record import Status
+from jaxmeter.harness.record import MemoryDetails, Status
 from jaxmeter.reporting.view.figure_model import Fill
 from jaxmeter.reporting.view.figures.memory import NEAR_FULL
 from jaxmeter.reporting.view.reasons import MOST_NOTES
@@ -54,6 +54,18 @@ def test_an_output_in_the_memory_of_an_argument_is_drawn_once():
     row, _ = drawn(page_with(samples.memory(4 * MIB, 4 * MIB, 0, more={"alias_bytes": 4 * MIB})))
 
     assert [part.name for part in row.parts] == ["arguments"]
+
+
+def test_a_plan_that_leaves_out_products_says_so_next_to_its_number():
+    plan = samples.memory(4 * MIB, 3 * MIB, 0)
+    plan = msgspec.structs.replace(plan, details=MemoryDetails(unplanned=("ynn_fusion",)))
+    page = page_with(plan, held=256 * MIB)
+
+    row = by_variant(page, "memory")["f:jit"]
+    answer = section(page, "memory").answer.replace("\u202f", " ")
+
+    assert row["Planned"].replace("\u202f", " ") == "7.00 MiB without products"
+    assert "Largest plan: 7.00 MiB (measured 256 MiB, as the plan leaves out the working memory of products)" in answer
 
 
 def page_of_three():

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.details_text import NO_LINE
 from jaxmeter.harness.record import Answer
 from jaxmeter.harness.record.trace_summary import Finding, Problem
 from jaxmeter.harness.traces.ledger import GROUPS
@@ -138,6 +139,17 @@ def test_lines_of_the_code_have_their_shares_and_the_rest_is_one_row():
     assert rows[0] == ["train.py:0", "15 %"]
     assert [row[0] for row in rows[4:]] == ["train.py:4", "other lines, and operations without one"]
     assert rows[-1][1] == "25 %"
+
+
+@pytest.mark.parametrize(
+    ("by_source", "is_explained"),
+    [({"": 1.0}, True), ({"train.py:1": 0.1, "": 0.9}, False), ({}, False)],
+    ids=["lines of libraries alone", "a line of the user", "no operation at all"],
+)
+def test_a_capture_without_any_line_of_the_users_code_says_why(by_source, is_explained):
+    (part,) = section(page_with(f=samples.traced(1e-3, by_source=by_source)), "traces").parts
+
+    assert (f"f:jit: {NO_LINE}" in part.notes) is is_explained
 
 
 def test_a_step_that_tracing_slows_down_has_no_device_time_and_no_bound():
