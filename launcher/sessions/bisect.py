@@ -20,8 +20,18 @@ from launcher.options import UsageError, read_options
 from launcher.predicates import Target, find_target, judge_by_code, judge_by_target, tells
 from launcher.releases import list_releases
 from launcher.runs import DEFAULT_OUT, EXACT, new_run_id
+from launcher.selections import check_names
 from launcher.sessions.neighbours import CompareRuns, Make, Neighbours, Run, check_measured, compare_runs
-from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_environment, run_elsewhere, run_jaxmeter, say_disk
+from launcher.sessions.shell import (
+    FINE,
+    NO_ANSWER,
+    Shell,
+    check_selection,
+    prepare_environment,
+    run_elsewhere,
+    run_jaxmeter,
+    say_disk,
+)
 from launcher.sessions.upgrade import read_variables
 from launcher.walk import TIME, Change, Step, UnusableError, Walk, compare_pair, describe, describe_trial, walk
 
@@ -124,12 +134,16 @@ def bisect_releases(shell: Shell, arguments: Sequence[str]) -> int:
     asked = read_bisect_request(arguments)
     backend, measuring = read_backend(asked.measuring)
     measuring = check_packages(measuring, "a bisection", REFUSED)
+    selected = (*measuring, "--select", asked.case) if asked.case else tuple(measuring)
+    check_names(shell.checkout, selected, "--case")
     releases = list_releases(asked.good, asked.bad)
     say(f"{len(releases)} releases: {', '.join(releases)}")
     shell.install(SMALLEST_LOCK)
     variables = [word for name, value in asked.variables.items() for word in (TRY, f"{name}={value}")]
     if code := run_jaxmeter(shell, "limits", "--metric", asked.metric, *variables):
         return code
+    if "--suites" not in read_options(measuring, "--suites"):  # suites of users may need packages of their own
+        check_selection(shell, "python", backend, selected)
     if asked.is_walk:
         return _walk(shell, asked, releases, backend, measuring)
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from launcher.environments import Wanted, describe_disk, is_made, list_needed, make_environment, make_locked_environment
 from launcher.execution import say
 from launcher.locks import STORES_LOCK, locate_lock
+from launcher.options import read_options
 
 FINE, USAGE_ERROR, INTERRUPTED = 0, 2, 130
 NO_ANSWER = 3
@@ -74,6 +75,19 @@ def run_elsewhere(shell: Shell, python: Path, *arguments: str, variables: Mappin
     """
     setting = (ENV, *(f"{name}={value}" for name, value in variables.items())) if variables else ()
     return shell.run(*setting, str(python), "-m", "jaxmeter", *arguments)
+
+
+def check_selection(shell: Shell, python: str, backend: str, measuring: Sequence[str]) -> None:
+    """Check in an environment that the suites have what is selected; it measures nothing.
+
+    Raises:
+      ProgramError: They have not; that program has named the nearest case.
+    """
+    given = read_options(measuring, "--select", "--suites", flags=("--quick", "--full"))
+    if "--select" in given or "--suites" in given:
+        words = [word for name, values in given.values.items() for value in values for word in (name, value)]
+        levels = [name for name in ("--quick", "--full") if name in given]
+        shell.ask(python, "-m", "jaxmeter", "run", "--dry-run", "--json", "--backend", backend, *words, *levels)
 
 
 def prepare_stores(shell: Shell) -> Path:
