@@ -39,7 +39,9 @@ def check_names(checkout: Path, words: Sequence[str], option: str = "--select") 
         if not any(_may_match(pattern, name) for name in names):
             like = difflib.get_close_matches(pattern.strip("*?"), names, n=1, cutoff=0.4)
             hint = f"; nearest: '{like[0]}'" if like else ""
-            raise UsageError(f"no case of this level matches {option} '{pattern}'{hint}; list all: jaxmeter list --full")
+            raise UsageError(
+                f"no case of this level matches {option} '{pattern}'{hint}; list all: jaxmeter list --full"
+            )
 
 
 def list_own_names(checkout: Path) -> list[str]:

@@ -99,16 +99,24 @@ def prepare_stores(shell: Shell) -> Path:
     return make_locked_environment(shell.checkout / locate_lock(STORES_LOCK), shell.checkout / ENVIRONMENTS)
 
 
+def has_environment(shell: Shell, wanted: Wanted) -> bool:
+    """Return whether an environment of these packages is there.
+
+    Raises:
+      UsageError: Its interpreter cannot be started.
+    """
+    return is_made(wanted, shell.checkout / ENVIRONMENTS, list_needed(shell.checkout / "pyproject.toml"))
+
+
 def prepare_environment(shell: Shell, wanted: Wanted) -> Path:
     """The python of an environment with these packages.
 
     Raises:
       UsageError: pip cannot install them.
     """
-    needed = list_needed(shell.checkout / "pyproject.toml")
-    if not is_made(wanted, shell.checkout / ENVIRONMENTS, needed):
+    if not has_environment(shell, wanted):
         say(f"installing {wanted.words}; this takes a minute or two, once")
-    return make_environment(wanted, shell.checkout / ENVIRONMENTS, needed)
+    return make_environment(wanted, shell.checkout / ENVIRONMENTS, list_needed(shell.checkout / "pyproject.toml"))
 
 
 def say_disk(shell: Shell) -> None:

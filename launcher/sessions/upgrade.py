@@ -13,6 +13,7 @@ from launcher.environments import Wanted, ask_version, read_wanted
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK
 from launcher.options import UsageError, read_options
+from launcher.releases import check_environment
 from launcher.request import Request
 from launcher.runs import DEFAULT_OUT, PROGRAMS, Run, new_run_id, plan_run
 from launcher.selections import check_names
@@ -24,6 +25,7 @@ from launcher.sessions.shell import (
     USAGE_ERROR,
     Shell,
     check_selection,
+    has_environment,
     prepare_environment,
     run_elsewhere,
     run_jaxmeter,
@@ -186,6 +188,9 @@ def _measure_packages(
       UsageError: pip cannot install them.
       ProgramError: The old environment has no case that is selected.
     """
+    for arm, option in zip(arms, PYTHONS, strict=True):
+        if not has_environment(shell, arm):
+            check_environment(arm, option)
     old = prepare_environment(shell, arms[0])
     check_selection(shell, str(old), backend, measuring)
     new = prepare_environment(shell, arms[1])
