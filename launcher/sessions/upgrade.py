@@ -122,6 +122,9 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
         request = read_request(backend, ("--image", str(asked.old), *measuring), shell.variables)
         check_measuring(request.arguments, "an upgrade", ["--machine"], REFUSED)
     check_names(shell.checkout, measuring)
+    for arm, option in zip((asked.old, asked.new), PYTHONS, strict=True):
+        if isinstance(arm, Wanted) and not has_environment(shell, arm):
+            check_environment(arm, option)
     shell.install(SMALLEST_LOCK)
     judging = read_options(asked.judging, "--budgets", "--min-effect")
     limits = judging.list_words("--budgets", "--min-effect")
@@ -188,9 +191,6 @@ def _measure_packages(
       UsageError: pip cannot install them.
       ProgramError: The old environment has no case that is selected.
     """
-    for arm, option in zip(arms, PYTHONS, strict=True):
-        if not has_environment(shell, arm):
-            check_environment(arm, option)
     old = prepare_environment(shell, arms[0])
     check_selection(shell, str(old), backend, measuring)
     new = prepare_environment(shell, arms[1])
