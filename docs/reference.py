@@ -59,13 +59,13 @@ EXIT_CODES_OF_COMMANDS = (
     (
         "[`nox -s upgrade`](../upgrading.md)",
         "A regression.",
-        "An environment cannot be made.",
+        "An environment cannot be made, such as of a release that this Python cannot have.",
         "Something was not measured or not compared.",
     ),
     (
         "[`nox -s bisect`](../upgrading.md#which-release)",
         "–",
-        "A release does not exist, or the good one cannot be measured.",
+        "A release does not exist for this Python, or the good one cannot be measured.",
         "No change point is confirmed, or the bad release does not differ from the good one.",
     ),
     (

@@ -1,18 +1,27 @@
-"""The releases of a package between two, as the package index offers them for this Python."""
+"""The releases of a package, as the package index offers them for a version of Python."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
-from launcher.environments import PIP
+from launcher.environments import PIP, Wanted, ask_version
 from launcher.options import UsageError
 from launcher.pip_messages import explain, find_nearest_version, list_versions, order_version
 
 NO_VERSION = "0.0.0.dev0"
 """A version that does not exist: when asked for it, pip lists every version."""
+
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+"""Versions of Python that pip is asked about where this one lacks a release."""
+
+JAX, JAXLIB = "jax", "jaxlib"
 
 _PINNED = re.compile(r"([A-Za-z0-9._-]+(?:\[[^\]]*\])?)==([0-9][A-Za-z0-9.]*)")
 _RELEASE = re.compile(r"\d+(\.\d+)*(\.post\d+)?")
@@ -30,9 +39,11 @@ def read_pin(words: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
-def list_releases(good: str, bad: str) -> tuple[str, ...]:
+def list_releases(good: str, bad: str, python: str = sys.executable) -> tuple[str, ...]:
     """`jax==0.9.0`, … from the good release to the bad one, which may be older.
 
+    Args:
+      python: The interpreter that they are for.
     Raises:
       UsageError: They are of two packages, the same, or not to be had for this Python.
     """
@@ -42,25 +53,101 @@ def list_releases(good: str, bad: str) -> tuple[str, ...]:
         raise UsageError(f"--good is a release of {package}, --bad one of {other}; give two of one package")
     if first == last:
         raise UsageError(f"--good and --bad are both {good}; give two releases")
-    return choose_between(package, first, last, ask_versions(package))
+    known = _check_offered(package, (first, last), python, "--python")
+    return choose_between(package, first, last, known)
+
+
+def check_environment(wanted: Wanted, option: str) -> None:
+    """Check that the interpreter of an environment has the releases of jax that are named, before pip begins.
+
+    Args:
+      option: The option that gives this environment another interpreter.
+    Raises:
+      UsageError: It has not; the message names a Python that has.
+    """
+    pins = map(_PINNED.fullmatch, (*wanted.arguments, *wanted.contents.splitlines()))
+    for match in filter(None, pins):
+        if _name(match[1]) == JAX:
+            _check_offered(match[1], (match[2],), wanted.python, option)
 
 
 def choose_between(package: str, first: str, last: str, known: Sequence[str]) -> tuple[str, ...]:
-    """The releases among those that are known; without release candidates, unless they are one of the two.
-
-    Raises:
-      UsageError: One of the two is unknown.
-    """
+    """The releases among those that are known; without release candidates, unless they are one of the two."""
     first, last = (_find_as_named(version, known) for version in (first, last))
-    for version in (first, last):
-        if version not in known:
-            nearest = find_nearest_version(f"{package}=={version}", known)
-            hint = f"; nearest: {nearest}" if nearest else ""
-            raise UsageError(f"there is no {package}=={version} for this Python{hint}")
     releases = sorted((one for one in known if _RELEASE.fullmatch(one) or one in (first, last)), key=order_version)
     one, two = releases.index(first), releases.index(last)
     between = releases[one : two + 1] if one < two else releases[two : one + 1][::-1]
     return tuple(f"{package}=={version}" for version in between)
+
+
+def _check_offered(package: str, versions: Sequence[str], python: str, option: str) -> tuple[str, ...]:
+    """Return every version of a package for an interpreter.
+
+    Raises:
+      UsageError: Some are not among them; the message names the Pythons that have all of them.
+    """
+    version = _shorten(ask_version(python))
+    known = list_offered(package, version)
+    for missing in (one for one in versions if _find_as_named(one, known) not in known):
+        nearest = find_nearest_version(f"{package}=={missing}", known)
+        hint = f"; nearest: {nearest}" if nearest else ""
+        advice = _advise(package, versions, version, option)
+        raise UsageError(f"there is no {package}=={missing} for Python {version}{hint}{advice}")
+    return known
+
+
+def _advise(package: str, versions: Sequence[str], python: str, option: str) -> str:
+    """Name the Pythons that have all of these versions, the option, and an interpreter that this machine has."""
+
+    def has_all(other: str) -> bool:
+        try:
+            known = list_offered(package, other)
+        except UsageError:
+            return False
+        return all(_find_as_named(one, known) in known for one in versions)
+
+    others = [other for other in PYTHONS if other != python]
+    with ThreadPoolExecutor() as pool:  # pip takes seconds to answer
+        having = [other for other, has in zip(others, pool.map(has_all, others), strict=True) if has]
+    if not having:
+        return ""
+    names = " and ".join(filter(None, (", ".join(having[:-1]), having[-1])))
+    what = " and ".join(versions)
+    path = next(filter(None, map(find_interpreter, having)), "")
+    example = f", such as {path}" if path else ""
+    return f"; Python {names} {'has' if len(having) == 1 else 'have'} {what}: add {option} PATH{example}"
+
+
+def find_interpreter(version: str) -> str:
+    """Return the path of a Python of this machine, by PATH, pyenv or uv; empty where there is none.
+
+    Args:
+      version: `3.12`.
+    """
+    named = shutil.which(f"python{version}")
+    versions = Path.home() / ".pyenv" / "versions", Path.home() / ".local" / "share" / "uv" / "python"
+    kept = sorted(path for folder in versions for path in folder.glob(f"*{version}.*/bin/python"))
+    for path in (*filter(None, [named]), *map(str, kept)):
+        with suppress(UsageError):  # a shim of pyenv may name a version that is not chosen
+            if _shorten(ask_version(path)) == version:
+                return path
+    return ""
+
+
+def list_offered(package: str, python: str) -> tuple[str, ...]:
+    """Return every version of a package that can be installed; of jax those that jaxlib has wheels for.
+
+    Args:
+      python: `3.12`.
+    Raises:
+      UsageError: There is none, or pip cannot look.
+    """
+    versions = ask_versions(package, python)
+    if _name(package) != JAX:
+        return versions
+    # A release of jax needs a jaxlib that is no newer than itself; jax itself names the oldest Python of new releases.
+    oldest = min(ask_versions(JAXLIB, python), key=order_version)
+    return tuple(one for one in versions if order_version(one) >= order_version(oldest))
 
 
 def _find_as_named(version: str, known: Sequence[str]) -> str:
@@ -68,16 +155,29 @@ def _find_as_named(version: str, known: Sequence[str]) -> str:
     return next((one for one in known if order_version(one) == order_version(version)), version)
 
 
-def ask_versions(package: str) -> tuple[str, ...]:
-    """Every version that pip finds.
+def ask_versions(package: str, python: str) -> tuple[str, ...]:
+    """Every version that pip finds for a Python.
 
     Raises:
       UsageError: It finds none, or cannot look.
     """
     name = package.partition("[")[0]
-    asked = [sys.executable, *PIP, "download", "--no-deps", "--dest", "/dev/null", f"{name}=={NO_VERSION}"]
-    ended = subprocess.run(asked, capture_output=True, text=True, errors="replace", check=False)
+    asked = [sys.executable, *PIP, "download", "--no-deps", "--dest", "/dev/null", "--python-version", python]
+    ended = subprocess.run(
+        [*asked, f"{name}=={NO_VERSION}"], capture_output=True, text=True, errors="replace", check=False
+    )
     versions = list_versions(ended.stderr)
     if not versions:
-        raise UsageError(f"no release of {name} can be found: {explain(ended.stderr).replace(f'=={NO_VERSION}', '')}")
+        why = explain(ended.stderr).replace(f"=={NO_VERSION}", "").replace("this Python", f"Python {python}")
+        raise UsageError(f"no release of {name} can be found: {why}")
     return versions
+
+
+def _name(package: str) -> str:
+    """Return the name of a package without its extras."""
+    return package.partition("[")[0].lower()
+
+
+def _shorten(version: str) -> str:
+    """Return `3.12` of `3.12.1 (main, …)`."""
+    return ".".join(version.split(maxsplit=1)[0].split(".")[:2])

@@ -5,27 +5,38 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from launcher import bisection
 from launcher.bisection import Answer, Judged
 from launcher.command_line import REASONS, check_packages, read_backend
-from launcher.environments import read_wanted
+from launcher.environments import ask_version, read_wanted
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK
 from launcher.options import UsageError, read_options
 from launcher.predicates import Target, find_target, judge_by_code, judge_by_target, tells
 from launcher.releases import list_releases
 from launcher.runs import DEFAULT_OUT, EXACT, new_run_id
+from launcher.selections import check_names
 from launcher.sessions.neighbours import CompareRuns, Make, Neighbours, Run, check_measured, compare_runs
-from launcher.sessions.shell import FINE, NO_ANSWER, Shell, prepare_environment, run_elsewhere, run_jaxmeter, say_disk
+from launcher.sessions.shell import (
+    FINE,
+    NO_ANSWER,
+    Shell,
+    check_selection,
+    prepare_environment,
+    run_elsewhere,
+    run_jaxmeter,
+    say_disk,
+)
 from launcher.sessions.upgrade import read_variables
 from launcher.walk import TIME, Change, Step, UnusableError, Walk, compare_pair, describe, describe_trial, walk
 
-OWN = ("--good", "--bad", "--case", "--variant", "--metric", "--command", "--processes", "--resume")
+OWN = ("--good", "--bad", "--case", "--variant", "--metric", "--command", "--processes", "--resume", "--python")
 
 TRY = "--try-env"
 
@@ -54,6 +65,7 @@ class BisectRequest:
       metric: `time`, `program`, or the name of a metric in budgets.
       command: A shell command that decides; empty if a case decides.
       resumed: The name of an interrupted walk; empty for a new one.
+      python: The interpreter that all environments are made with.
       variables: Environment variables that may undo the first step that is slower.
       measuring: Arguments of every measurement.
       out: Where runs are kept.
@@ -67,6 +79,7 @@ class BisectRequest:
     command: str
     processes: int
     resumed: str
+    python: str
     variables: Mapping[str, str]
     measuring: tuple[str, ...]
     out: Path
@@ -84,7 +97,7 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
       UsageError: Something is missing, contradicts itself, or is what a bisection does not take.
     """
     given = read_options(arguments, *OWN, TRY, "--out", refused=REFUSED)
-    good, bad, case, variant, metric, command, processes, resumed = (given.get(name) or "" for name in OWN)
+    good, bad, case, variant, metric, command, processes, resumed, python = (given.get(name) or "" for name in OWN)
     example = 'nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case "mlp_step[…]"'
     if not good or not bad:
         raise UsageError(f"name a good and a bad release: {example}")
@@ -100,6 +113,8 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
     out = Path(given.get("--out") or DEFAULT_OUT)
     if resumed and (resumed != Path(resumed).name or not any(_list_runs(out, resumed))):
         raise UsageError(f"--resume {resumed}: no run in {out} has a name that begins with it")
+    if python:
+        ask_version(python)
     return BisectRequest(
         good=good,
         bad=bad,
@@ -109,6 +124,7 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
         command=command,
         processes=_read_processes(processes),
         resumed=resumed,
+        python=python or sys.executable,
         variables=read_variables(TRY, given.values.get(TRY, ())),
         measuring=(*given.rest, *given.list_words("--out")),
         out=out,
@@ -124,12 +140,16 @@ def bisect_releases(shell: Shell, arguments: Sequence[str]) -> int:
     asked = read_bisect_request(arguments)
     backend, measuring = read_backend(asked.measuring)
     measuring = check_packages(measuring, "a bisection", REFUSED)
-    releases = list_releases(asked.good, asked.bad)
+    selected = (*measuring, "--select", asked.case) if asked.case else tuple(measuring)
+    check_names(shell.checkout, selected, "--case")
+    releases = list_releases(asked.good, asked.bad, asked.python)
     say(f"{len(releases)} releases: {', '.join(releases)}")
     shell.install(SMALLEST_LOCK)
     variables = [word for name, value in asked.variables.items() for word in (TRY, f"{name}={value}")]
     if code := run_jaxmeter(shell, "limits", "--metric", asked.metric, *variables):
         return code
+    if "--suites" not in read_options(measuring, "--suites"):  # suites of users may need packages of their own
+        check_selection(shell, "python", backend, selected)
     if asked.is_walk:
         return _walk(shell, asked, releases, backend, measuring)
     try:
@@ -156,7 +176,7 @@ def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: 
         asked.out / name,
         ("--backend", backend, *measuring, "--select", asked.case),
         asked.processes,
-        make=lambda packages: _make_environment(shell, packages),
+        make=lambda packages: _make_environment(shell, packages, asked.python),
         run=lambda python, words, variables: run_elsewhere(shell, python, *words, variables=variables),
         compare=lambda words: run_jaxmeter(shell, "compare", *words),
         variant=asked.variant,
@@ -204,15 +224,15 @@ def _try_variables(result: Walk, neighbours: Neighbours, variables: Mapping[str,
     return tuple(describe_trial(step, trial, setting))
 
 
-def _make_environment(shell: Shell, packages: str) -> Path:
-    return prepare_environment(shell, read_wanted(packages))
+def _make_environment(shell: Shell, packages: str, python: str) -> Path:
+    return prepare_environment(shell, replace(read_wanted(packages), python=python))
 
 
 def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Sequence[str]) -> bisection.Judge:
     """Return the criterion of a bad release; if it is a case, measure the good release now."""
 
     def make(packages: str) -> Path:
-        return _make_environment(shell, packages)
+        return _make_environment(shell, packages, asked.python)
 
     if asked.command:
         return JudgeByCommand(asked.command, make)

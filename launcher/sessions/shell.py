@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from launcher.environments import Wanted, describe_disk, is_made, list_needed, make_environment, make_locked_environment
 from launcher.execution import say
 from launcher.locks import STORES_LOCK, locate_lock
+from launcher.options import read_options
 
 FINE, USAGE_ERROR, INTERRUPTED = 0, 2, 130
 NO_ANSWER = 3
@@ -76,6 +77,19 @@ def run_elsewhere(shell: Shell, python: Path, *arguments: str, variables: Mappin
     return shell.run(*setting, str(python), "-m", "jaxmeter", *arguments)
 
 
+def check_selection(shell: Shell, python: str, backend: str, measuring: Sequence[str]) -> None:
+    """Check in an environment that the suites have what is selected; it measures nothing.
+
+    Raises:
+      ProgramError: They have not; that program has named the nearest case.
+    """
+    given = read_options(measuring, "--select", "--suites", flags=("--quick", "--full"))
+    if "--select" in given or "--suites" in given:
+        words = [word for name, values in given.values.items() for value in values for word in (name, value)]
+        levels = [name for name in ("--quick", "--full") if name in given]
+        shell.ask(python, "-m", "jaxmeter", "run", "--dry-run", "--json", "--backend", backend, *words, *levels)
+
+
 def prepare_stores(shell: Shell) -> Path:
     """The python that reads and writes stores: of an environment of its own, apart from what measures.
 
@@ -85,16 +99,24 @@ def prepare_stores(shell: Shell) -> Path:
     return make_locked_environment(shell.checkout / locate_lock(STORES_LOCK), shell.checkout / ENVIRONMENTS)
 
 
+def has_environment(shell: Shell, wanted: Wanted) -> bool:
+    """Return whether an environment of these packages is there.
+
+    Raises:
+      UsageError: Its interpreter cannot be started.
+    """
+    return is_made(wanted, shell.checkout / ENVIRONMENTS, list_needed(shell.checkout / "pyproject.toml"))
+
+
 def prepare_environment(shell: Shell, wanted: Wanted) -> Path:
     """The python of an environment with these packages.
 
     Raises:
       UsageError: pip cannot install them.
     """
-    needed = list_needed(shell.checkout / "pyproject.toml")
-    if not is_made(wanted, shell.checkout / ENVIRONMENTS, needed):
+    if not has_environment(shell, wanted):
         say(f"installing {wanted.words}; this takes a minute or two, once")
-    return make_environment(wanted, shell.checkout / ENVIRONMENTS, needed)
+    return make_environment(wanted, shell.checkout / ENVIRONMENTS, list_needed(shell.checkout / "pyproject.toml"))
 
 
 def say_disk(shell: Shell) -> None:

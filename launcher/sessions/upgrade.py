@@ -13,8 +13,10 @@ from launcher.environments import Wanted, ask_version, read_wanted
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK
 from launcher.options import UsageError, read_options
+from launcher.releases import check_environment
 from launcher.request import Request
 from launcher.runs import DEFAULT_OUT, PROGRAMS, Run, new_run_id, plan_run
+from launcher.selections import check_names
 from launcher.sessions.measuring import plan_job, run_harness
 from launcher.sessions.shell import (
     FINE,
@@ -22,6 +24,8 @@ from launcher.sessions.shell import (
     NO_ANSWER,
     USAGE_ERROR,
     Shell,
+    check_selection,
+    has_environment,
     prepare_environment,
     run_elsewhere,
     run_jaxmeter,
@@ -117,6 +121,10 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     else:
         request = read_request(backend, ("--image", str(asked.old), *measuring), shell.variables)
         check_measuring(request.arguments, "an upgrade", ["--machine"], REFUSED)
+    check_names(shell.checkout, measuring)
+    for arm, option in zip((asked.old, asked.new), PYTHONS, strict=True):
+        if isinstance(arm, Wanted) and not has_environment(shell, arm):
+            check_environment(arm, option)
     shell.install(SMALLEST_LOCK)
     judging = read_options(asked.judging, "--budgets", "--min-effect")
     limits = judging.list_words("--budgets", "--min-effect")
@@ -124,6 +132,8 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
         limits += [word for name, value in own.items() for word in (option, f"{name}={value}")]
     if code := run_jaxmeter(shell, "limits", *limits):  # before anything is measured
         return code
+    if "--suites" not in read_options(measuring, "--suites"):  # suites of users may need packages of their own
+        check_selection(shell, "python", backend, measuring)
     if any(asked.variables):
         say(f"old: {describe_side(asked.old, asked.variables[0])}")
         say(f"new: {describe_side(asked.new, asked.variables[1])}")
@@ -179,8 +189,11 @@ def _measure_packages(
 
     Raises:
       UsageError: pip cannot install them.
+      ProgramError: The old environment has no case that is selected.
     """
-    old, new = (prepare_environment(shell, one) for one in arms)
+    old = prepare_environment(shell, arms[0])
+    check_selection(shell, str(old), backend, measuring)
+    new = prepare_environment(shell, arms[1])
     measured = ("run", "--backend", backend, *measuring)
     codes = [run_elsewhere(shell, old, *measured, *BEFORE, "--run-id", runs[0].name, variables=variables[0])]
     if codes[0] in (FINE, NO_ANSWER):

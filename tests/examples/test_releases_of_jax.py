@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from examples.releases_of_jax import PROGRAMS, measure, write_command
+from examples.releases_of_jax import PROGRAMS, find_suffix, measure, write_command
 
 RELEASES = ("0.4.31", "0.5.0", "0.6.0")
 PYTHONS = {release: Path("/environments", release, "bin", "python") for release in RELEASES}
@@ -48,6 +49,33 @@ def test_each_release_is_measured_against_the_one_before_and_the_last_against_th
         ("0.4.31-to-0.6.0", "0.4.31"),
     ]
     assert [run.name for run in runs] == ["0.4.31", "0.5.0", "0.6.0", "0.4.31-to-0.6.0"]
+
+
+def test_the_last_is_compared_with_another_first_release_which_is_measured_by_itself(tmp_path: Path) -> None:
+    machine = Machine()
+
+    runs = measure(RELEASES[1:], tmp_path, PYTHONS, machine, first="0.4.31", suffix="-python-3.12")
+
+    assert machine.pairs() == [
+        ("0.5.0-python-3.12", ""),
+        ("0.6.0-python-3.12", "0.5.0-python-3.12"),
+        ("0.4.31-python-3.12", ""),
+        ("0.4.31-to-0.6.0-python-3.12", "0.4.31-python-3.12"),
+    ]
+    assert [words[0] for words in machine.commands] == [
+        str(PYTHONS[one]) for one in ("0.5.0", "0.6.0", "0.4.31", "0.6.0")
+    ]
+    assert len(runs) == 4
+
+
+def test_without_the_first_release_there_is_no_total(tmp_path: Path) -> None:
+    machine = Machine(broken=["0.4.31"])
+
+    assert [run.name for run in measure(RELEASES[1:], tmp_path, PYTHONS, machine, first="0.4.31")] == ["0.5.0", "0.6.0"]
+
+
+def test_the_names_of_runs_end_with_the_version_of_python() -> None:
+    assert find_suffix(sys.executable) == f"-python-{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def test_a_release_that_cannot_be_measured_is_left_out(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,14 @@ def test_by_default_times_decide_and_all_releases_are_walked():
     assert (asked.is_walk, asked.processes, asked.resumed, asked.out) == (True, PROCESSES, "", Path("results"))
     assert read_bisect_request([*BOTH, "--case", "selu", "--metric", "time", "--processes", "12"]).processes == 12
     assert not read_bisect_request([*BOTH, "--command", "python check.py"]).is_walk
+
+
+def test_all_environments_may_be_made_with_another_python():
+    assert read_bisect_request([*BOTH, "--case", "selu"]).python == sys.executable
+    python = os.path.realpath(sys.executable)
+    assert read_bisect_request([*BOTH, "--command", "b", "--python", python]).python == python
+    with pytest.raises(UsageError, match="no-python: no Python that can be started"):
+        read_bisect_request([*BOTH, "--case", "selu", "--python", "no-python"])
 
 
 def test_a_walk_is_resumed_by_its_name(tmp_path):

@@ -285,8 +285,10 @@ class NotedShell:
 @pytest.fixture
 def bisected(tmp_path, monkeypatch, capsys):
     """Bisects three releases by time on a machine, with options; (exit code, the shell, what it said)."""
-    monkeypatch.setattr(bisect, "list_releases", lambda good, bad: ("jax==0.9.0", "jax==0.9.1", "jax==0.9.2"))
+    monkeypatch.setattr(bisect, "list_releases", lambda good, bad, python: ("jax==0.9.0", "jax==0.9.1", "jax==0.9.2"))
     monkeypatch.setattr(bisect, "new_run_id", lambda backend: "it")
+    monkeypatch.setattr(bisect, "check_names", lambda *_: None)
+    monkeypatch.setattr(bisect, "check_selection", lambda *_: None)
 
     def call(machine, *options):
         monkeypatch.setattr(bisect, "prepare_environment", lambda shell, wanted: machine.make(wanted.words))

@@ -73,6 +73,22 @@ def test_each_side_may_have_variables_of_its_own():
     assert asked.measuring == ("--quick",)
 
 
+def test_a_release_that_this_python_lacks_is_refused_before_any_environment_is_made(tmp_path, monkeypatch):
+    made, checked = [], []
+    monkeypatch.setattr(upgrade, "prepare_environment", lambda shell, wanted: made.append(wanted))
+    monkeypatch.setattr(upgrade, "has_environment", lambda shell, wanted: wanted.words == "jax==0.10.0")
+
+    def refuse(wanted, option):
+        checked.append((wanted.words, option))
+        raise UsageError("there is no jax==0.10.2 for Python 3.14")
+
+    monkeypatch.setattr(upgrade, "check_environment", refuse)
+
+    with pytest.raises(UsageError, match="there is no"):
+        compare_environments(NotedShell(tmp_path), BOTH)
+    assert (made, checked) == ([], [("jax==0.10.2", "--new-python")])
+
+
 @pytest.mark.parametrize("option", ["--old-env", "--new-env"])
 @pytest.mark.parametrize("word", ["XLA_FLAGS", "--xla_a=1", "=1", "A B=1", "1A=2"])
 def test_what_is_no_variable_is_refused_with_an_example(option, word):
@@ -105,6 +121,7 @@ class NotedShell:
 def same_release(tmp_path, monkeypatch):
     """Compares one release with itself, with options; (exit code, the shell)."""
     monkeypatch.setattr(upgrade, "prepare_environment", lambda shell, wanted: tmp_path / "python")
+    monkeypatch.setattr(upgrade, "has_environment", lambda shell, wanted: True)
 
     def compare(*options, codes=None):
         shell = NotedShell(tmp_path, codes)

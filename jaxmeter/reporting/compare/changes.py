@@ -7,24 +7,27 @@ raise a suspicion, since two runs do not share the state of the machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from jaxmeter.harness.metrics.reading import Case, Run, Variant, compare_at_one_speed
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
-from jaxmeter.harness.record import INCOMPLETE, Status
+from jaxmeter.harness.record import INCOMPLETE, Outcome, Status
 from jaxmeter.harness.record.cases import is_same_problem
 
 from ..gc_pause import without_collecting
 from ..text import visible_record
 from .conditions import compare_conditions, name_variables
 from .exact import compare_exact, count_exact
-from .findings import TIME, WHOLE, Change, Changes, Finding, make_change
+from .findings import TIME, WHOLE, Change, Changes, Finding, LoneNote, make_change
 from .reports import judge_reports
 from .times import compare_cold, compare_times
 from .variant_pair import Comparison, VariantPair, find_status
 
 ANOTHER_CASE = "its inputs, reference, cost, devices or settings of jax have changed: another case of the same name"
+
+_NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
@@ -49,6 +52,7 @@ def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFF
         exact=sum(map(count_exact, pairs)),
         names=tuple(f"{case.suite}/{case.name}" for case in after.manifest.cases),
         variables=name_variables(before.environment, after.environment),
+        notes=tuple(_list_lone_notes(pairs)),
     )
 
 
@@ -77,6 +81,25 @@ def _list_pairs(runs: Comparison) -> Iterator[VariantPair]:
         for variant in () if old.is_lost or new.is_lost else new.variants:
             if (earlier := old.find(variant.name)) is not None:
                 yield VariantPair(at, new, earlier, variant)
+
+
+def _list_lone_notes(pairs: Iterable[VariantPair]) -> Iterator[LoneNote]:
+    """Yield each note that only one run has, with its variants. Notes that differ in numbers alone are one note."""
+    found: dict[tuple[str, bool], tuple[str, list[str]]] = {}
+    for pair in pairs:
+        for probe in filter(pair.new.outcomes.__contains__, pair.old.outcomes):
+            old, new = (_read_notes(one.outcomes[probe]) for one in (pair.old, pair.new))
+            for own, other, is_later in ((old, new, False), (new, old, True)):
+                for key in own.keys() - other.keys():
+                    _, variants = found.setdefault((key, is_later), (own[key], []))
+                    variants.append(f"{pair.case.planned.name} {pair.name}")
+    for (_, is_later), (text, variants) in sorted(found.items()):
+        yield LoneNote(text, is_later, tuple(dict.fromkeys(variants)))
+
+
+def _read_notes(outcome: Outcome) -> dict[str, str]:
+    """Return the notes of a probe, by their words without the numbers."""
+    return {_NUMBER.sub("#", note): note for note in outcome.notes}
 
 
 def _list_earlier(runs: Comparison) -> Iterator[Variant]:

@@ -133,6 +133,20 @@ class JudgedReport:
 
 
 @dataclass(frozen=True)
+class LoneNote:
+    """A note of a probe that only one of two runs has, such as a check that could not be made.
+
+    Args:
+      is_later: Whether the later run has it.
+      variants: Which have it, each with the name of its case.
+    """
+
+    text: str
+    is_later: bool
+    variants: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Changes:
     """All findings about two runs.
 
@@ -144,6 +158,7 @@ class Changes:
       names: Of all cases of the later run, `suite/case`.
       variables: Of each run, the environment variables by which they differ; empty words where they have the same.
       reports: Reports of changes between the releases of both runs, and what these say of them.
+      notes: Notes that only one of both runs has of a probe that both ran.
     """
 
     before: str
@@ -157,6 +172,7 @@ class Changes:
     names: tuple[str, ...] = ()
     variables: tuple[str, ...] = ("", "")
     reports: tuple[JudgedReport, ...] = ()
+    notes: tuple[LoneNote, ...] = ()
 
     @property
     def sides(self) -> tuple[str, str]:

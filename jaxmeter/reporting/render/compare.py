@@ -15,13 +15,15 @@ from jaxmeter.reporting.render import terminal
 from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, write_table
 from jaxmeter.reporting.view import reports
-from jaxmeter.reporting.view.changes import TONES, make_change_table, write_change
+from jaxmeter.reporting.view.changes import TONES, make_change_table, write_change, write_lone_notes
 from jaxmeter.reporting.view.reports import describe_reports, make_report_table, write_report
 from jaxmeter.reporting.view.tone import Tone
 from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, write_heading
 
 MOST_LINES = 24
 """Of single changes in a terminal; files hold all."""
+
+LONE_NOTES = "Notes that only one run has:"
 
 
 def show(changes: Changes, console: Console, judgement: Judgement | None = None) -> None:
@@ -54,6 +56,10 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
     for report in changes.reports:
         style = terminal.STYLES[reports.TONES.get(report.here, Tone.PLAIN)]
         yield Text(f"  {report.here.value}  ", style).append(write_report(report), "default")
+    notes = write_lone_notes(changes)
+    if notes:
+        yield Text(LONE_NOTES, "bold")
+    yield from (Text(f"  {note}") for note in notes)
 
 
 def write_markdown(changes: Changes, judgement: Judgement | None) -> str:
@@ -94,4 +100,6 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
             f"**{describe_reports(changes.reports)}**",
             write_table(make_report_table(changes.reports), room // 4),
         ]
+    if notes := write_lone_notes(changes):
+        parts += [f"**{LONE_NOTES}**", "\n".join(f"- {escape(note)}" for note in notes)]
     return "\n\n".join(parts) + "\n"

@@ -21,6 +21,9 @@ from .tone import Tone
 
 LONGEST_REASON = 300
 
+MOST_NOTES, MOST_VARIANTS, LONGEST_NOTE = 8, 3, 200
+"""Of the notes that only one run has, the variants of each, and letters. The report has all of them."""
+
 TOLD = (
     Finding.SLOWER,
     Finding.MORE,
@@ -247,3 +250,14 @@ def _row(one: Change) -> Row:
             ),
         )
     )
+
+
+def write_lone_notes(changes: Changes) -> list[str]:
+    """Write each note that only one of two runs has, with its variants: a check may not have been made there."""
+    lines = []
+    for note in changes.notes[:MOST_NOTES]:
+        more = f" and {len(note.variants) - MOST_VARIANTS} more" if len(note.variants) > MOST_VARIANTS else ""
+        variants = f"{', '.join(note.variants[:MOST_VARIANTS])}{more}"
+        lines.append(f"{'later' if note.is_later else 'earlier'} run: {shorten(note.text, LONGEST_NOTE)} ({variants})")
+    left = len(changes.notes) - MOST_NOTES
+    return [*lines, *([f"{counted(left, 'more note')}, in the report"] if left > 0 else [])]

@@ -227,6 +227,7 @@ class ReleasesView:
       answer: How many changes are confirmed.
       how_to_read: The table.
       table: A row for each variant that changed, a column for each run.
+      conditions: A row for each column of `table`: the machine and the Python that measured it.
       cards: The time in each run of the cases that changed most.
     """
 
@@ -235,6 +236,7 @@ class ReleasesView:
     answer: str
     how_to_read: str
     table: Table
+    conditions: Table
     note: str
     cards: tuple[Card, ...]
 

@@ -1,9 +1,15 @@
+import io
+from dataclasses import replace
+
 import msgspec
 import pytest
+from rich.console import Console
 
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.reporting.compare.findings import TIME, WHOLE, Finding, merge
+from jaxmeter.reporting.compare.findings import TIME, WHOLE, Finding, LoneNote, merge
+from jaxmeter.reporting.render import compare as render
+from jaxmeter.reporting.view.changes import write_lone_notes
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed, run, tell, time_of
@@ -520,3 +526,47 @@ def test_a_time_counts_where_only_a_capture_failed():
 
     assert time_of(changes).finding is not Finding.FAILED
     assert not any(one.finding is Finding.FAILED for one in changes.found)
+
+
+def noted(run_id, *notes, probe="numerics", of=changed.checked):
+    return plain(run_id, probes={probe: msgspec.structs.replace(of(), notes=notes)})
+
+
+LONE = "cannot look"
+
+
+@pytest.mark.parametrize(("before", "after"), [(("same",), ("same", LONE)), (("same", LONE), ("same",))])
+def test_a_note_that_only_one_run_has_is_listed_with_its_side_and_variants(before, after):
+    found = compare(noted(BEFORE, *before), noted(AFTER, *after))
+
+    assert found.notes == (LoneNote(LONE, LONE in after, ("selu[dtype=float32,n=10000] selu:jit",)),)
+
+
+def test_notes_that_differ_in_numbers_alone_are_the_same_note():
+    assert compare(noted(BEFORE, "takes 1.5 s"), noted(AFTER, "takes 21,000 s")).notes == ()
+
+
+def test_notes_of_a_probe_that_only_one_run_has_say_nothing_of_the_other():
+    memory = {"probe": "memory", "of": lambda: Outcome(status=Status.OK)}
+
+    assert compare(plain(BEFORE), noted(AFTER, "a note", **memory)).notes == ()
+    assert len(compare(noted(BEFORE, **memory), noted(AFTER, "a note", **memory)).notes) == 1
+
+
+def test_lone_notes_are_written_a_line_each_with_a_few_variants():
+    variants = tuple(f"selu[n={n}] selu:jit" for n in range(5))
+    notes = tuple(LoneNote(f"note {number}", True, variants) for number in range(10))
+    lines = write_lone_notes(replace(compare(plain(BEFORE), plain(AFTER)), notes=notes))
+
+    first = "later run: note 0 (selu[n=0] selu:jit, selu[n=1] selu:jit, selu[n=2] selu:jit and 2 more)"
+    assert (lines[0], lines[-1], len(lines)) == (first, "2 more notes, in the report", 9)
+
+
+def test_the_terminal_and_the_pull_request_show_a_note_of_one_run():
+    found = compare(noted(BEFORE), noted(AFTER, LONE))
+
+    console = Console(width=200, record=True, file=io.StringIO())
+    render.show(found, console)
+    line = f"later run: {LONE} (selu"
+    assert f"{render.LONE_NOTES}\n  {line}" in console.export_text()
+    assert f"- {line}" in render.write_markdown(found, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from jaxmeter.harness.metrics.reading import Case, Run
 
@@ -20,6 +19,7 @@ from ..machines import History, MachineRuns
 from ..names import LONGEST_NAME, Key, name_rows, name_starts
 from ..overview_model import Card
 from ..page_model import Cell, Column, Group, ReleasesView, Row, Table
+from ..runs import describe_cores, name_device
 from ..tone import Tone
 from .chains import explain_contradiction
 
@@ -58,6 +58,16 @@ class Pair:
     names: tuple[str, str] = ("", "")
     is_span: bool = False
 
+    @property
+    def machine(self) -> str:
+        """`AMD EPYC, 2 cores, each timing process on one`."""
+        return f"{shorten(name_device(self.after), LONGEST_NAME)}, {describe_cores(self.after)}"
+
+    @property
+    def python(self) -> str:
+        """`3.12.1`, or `3.11.7 → 3.12.1` where the environments of both runs differ in it."""
+        return " → ".join(dict.fromkeys(run.environment.python for run in (self.before, self.after)))
+
 
 def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView | None:
     """Return the view; None of fewer than two pairs.
@@ -75,7 +85,7 @@ def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView 
     answer = (
         f"{counted(confirmed, 'confirmed change')} in {counted(len(times), 'comparison')}{f', {how}' if how else ''}."
     )
-    answer += _describe_most_changed(steps)
+    answer += _describe_most_changed(steps) + _describe_conditions(steps)
     names = _name_steps(steps)
     columns = (Column("Case"), *(Column(name, detail, numeric=True) for name, detail in names))
     short, question = OF_RUNS if _are_of_one_release(pairs) else OF_RELEASES
@@ -86,7 +96,10 @@ def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView 
     of_spans = OF_SPANS if any(step.is_span for step in steps) else ""
     how_to_read = " ".join(filter(None, (HOW_TO_READ, since, of_spans)))
     note = f"{counted(left, 'more row')} in the list of changes." if left else ""
-    return ReleasesView(short, question, answer, how_to_read, table, note, tuple(_list_histories(steps, history)))
+    conditions = _list_conditions(steps)
+    return ReleasesView(
+        short, question, answer, how_to_read, table, conditions, note, tuple(_list_histories(steps, history))
+    )
 
 
 def find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Iterator[Pair]:
@@ -184,6 +197,38 @@ def _find_common_start(steps: Sequence[Pair]) -> str:
     return next(iter(starts)) if len(starts) == 1 else ""
 
 
+def _list_conditions(steps: Sequence[Pair]) -> Table:
+    """Return the machine and the Python of each column of the heat map."""
+    rows = [
+        Row(
+            tuple(
+                map(Cell, (step.names[1], step.names[0], step.python, step.machine, step.after.manifest.started[:10]))
+            )
+        )
+        for step in steps
+    ]
+    columns = ("Run", "compared with", "Python", "machine", "day")
+    caption = "Where each column was measured."
+    return Table(caption, tuple(map(Column, columns)), (Group(tuple(rows)),), fold="Machine and Python of each column")
+
+
+def _describe_conditions(steps: Sequence[Pair]) -> str:
+    """Return ` 0.9.2 to 0.10.2: Python 3.11.7, AMD EPYC, 2 cores.`; empty where all have one machine and one Python."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for step in steps:
+        places.setdefault((step.python, step.machine), [])
+        if not step.is_span:
+            places[step.python, step.machine].append(step.names[1])
+    if len(places) < 2:
+        return ""
+    of_place = (
+        (f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0], place)
+        for place, names in places.items()
+        if names
+    )
+    return "".join(f" {names}: Python {python}, {machine}." for names, (python, machine) in of_place)
+
+
 def _describe_most_changed(steps: Sequence[Pair]) -> str:
     """Return ` Most changes: 0.4.33, 20 slower, 0 faster.`; empty where nothing changed."""
     counts = []
@@ -227,22 +272,31 @@ def _make_rows(steps: Sequence[Pair]) -> tuple[list[Row], int]:
 
 def _make_cells(steps: Sequence[Pair], changes: Sequence[Change | None]) -> Iterator[Cell]:
     """Yield the cells of a row. A total that its steps contradict is a warning: one of the two is wrong."""
-    of_steps = [one for step, one in zip(steps, changes, strict=True) if not step.is_span]
     for step, one in zip(steps, changes, strict=True):
         cell = _make_cell(one, is_span=step.is_span)
         why = ""
-        if step.is_span and one is not None and _is_whole(step, steps):
+        if step.is_span and one is not None:
+            of_steps = [changes[number] for number in _find_chain(step, steps)]
             why = explain_contradiction(of_steps, one)
         yield (
             replace(cell, text=f"! {cell.text}", tone=Tone.WARN, shade="", hint=f"{cell.hint}; {why}") if why else cell
         )
 
 
-def _is_whole(span: Pair, steps: Sequence[Pair]) -> bool:
-    """Return whether the steps lead, one after the other, from the earlier run of a span to its later one."""
-    names = [step.names for step in steps if not step.is_span]
-    is_chain = all(one[1] == other[0] for one, other in pairwise(names))
-    return is_chain and bool(names) and (names[0][0], names[-1][1]) == span.names
+def _find_chain(span: Pair, steps: Sequence[Pair]) -> list[int]:
+    """Return the places of the steps that lead, one after the other, from the earlier run of a span to its later one.
+
+    It is empty where one is missing, or was measured on another machine or with another Python than the span: then the
+    product of the steps need not be the span's.
+    """
+    chain: list[int] = []
+    name = span.names[0]
+    for number, step in enumerate(steps):
+        is_alike = (step.machine, step.python) == (span.machine, span.python)
+        if not step.is_span and is_alike and step.names[0] == name != span.names[1]:
+            chain.append(number)
+            name = step.names[1]
+    return chain if name == span.names[1] else []
 
 
 def _make_cell(one: Change | None, *, is_span: bool) -> Cell:

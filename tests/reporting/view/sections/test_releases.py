@@ -20,8 +20,8 @@ from tests.reporting.views import kept
 SLOWER, FASTER, SAME = Finding.SLOWER, Finding.FASTER, Finding.SAME
 
 
-def make_run(name: str, jax: str, started: str) -> Run:
-    environment = samples.environment(packages={"jax": jax, "jaxlib": jax, "numpy": "2.0.0"})
+def make_run(name: str, jax: str, started: str, **changes: str) -> Run:
+    environment = samples.environment(packages={"jax": jax, "jaxlib": jax, "numpy": "2.0.0"}, **changes)
     record = samples.run(run_id=name, started=f"{started}Z", environment=environment)
     (run,) = label_runs(kept(record))
     return run
@@ -148,3 +148,62 @@ def test_a_total_over_other_releases_than_the_steps_is_not_held_against_them(rel
     )
 
     assert "!" not in view.table.rows[0].cells[-1].text
+
+
+@pytest.fixture
+def two_pythons() -> list[Pair]:
+    """Three steps, of which the last was measured later and elsewhere, and the total of both beginnings."""
+    old, new = {"python": "3.11.7", "device_name": "A"}, {"python": "3.12.1", "device_name": "B"}
+    one, two, three, *_ = (
+        make_run(jax, jax, f"2026-01-0{day}T03:00:00", **old)
+        for day, jax in enumerate(("0.9.2", "0.10.0", "0.10.1"), 1)
+    )
+    again, first, four = (
+        make_run(f"{jax}-again", jax, f"2026-02-0{day}T03:00:00", **new)
+        for day, jax in enumerate(("0.10.1", "0.9.2", "0.11.0"), 1)
+    )
+    return [
+        pair(one, two, {"f": (SLOWER, 2.0)}),
+        pair(two, three, {"f": (SAME, 1.0)}),
+        pair(one, three, {"f": (SAME, 1.0)}),
+        pair(again, four, {"f": (SLOWER, 2.0)}),
+        pair(first, four, {"f": (SAME, 1.0)}),
+    ]
+
+
+def test_runs_of_several_pythons_and_machines_are_one_series_that_names_both(two_pythons: list[Pair]) -> None:
+    view = show(*two_pythons)
+
+    cores = f"{samples.environment().allowed_cores} cores"
+    assert [column.title for column in view.table.columns[1:]] == ["0.10.0", "0.10.1", "0.11.0", "0.10.1", "0.11.0"]
+    assert [[cell.text for cell in row.cells] for row in view.conditions.rows] == [
+        ["0.10.0", "0.9.2", "3.11.7", f"A, {cores}", "2026-01-02"],
+        ["0.10.1", "0.10.0", "3.11.7", f"A, {cores}", "2026-01-03"],
+        ["0.11.0", "0.10.1", "3.12.1", f"B, {cores}", "2026-02-03"],
+        ["0.10.1", "0.9.2", "3.11.7", f"A, {cores}", "2026-01-03"],
+        ["0.11.0", "0.9.2", "3.12.1", f"B, {cores}", "2026-02-03"],
+    ]
+    assert view.answer.endswith(f" 0.10.0 to 0.10.1: Python 3.11.7, A, {cores}. 0.11.0: Python 3.12.1, B, {cores}.")
+
+
+def test_a_total_is_held_against_the_steps_that_were_measured_as_it_was(two_pythons: list[Pair]) -> None:
+    *_, of_old, of_both = show(*two_pythons).table.rows[0].cells
+
+    assert (of_old.text, of_old.tone) == ("! (0.0\u202f%)", Tone.WARN)
+    assert (of_both.text, of_both.tone) == ("(0.0\u202f%)", Tone.MUTED)
+
+
+def test_one_machine_and_one_python_are_named_behind_the_table_alone(releases: list[Run]) -> None:
+    one, two, three = releases
+
+    view = show(pair(one, two, {"f": (SLOWER, 2.0)}), pair(two, three, {"f": (SAME, 1.0)}))
+
+    assert "Python" not in view.answer
+    assert len(view.conditions.rows) == 2
+
+
+def test_both_pythons_of_a_pair_are_named_where_they_differ() -> None:
+    before = make_run("0.9.2", "0.9.2", "2026-01-01T03:00:00", python="3.11.7")
+    after = make_run("0.12.0", "0.12.0", "2026-01-02T03:00:00", python="3.12.1")
+
+    assert pair(before, after, {}).python == "3.11.7 → 3.12.1"
