@@ -1,0 +1,3 @@
+"""What jaxmeter reads of JAX's internals, by release. No jax."""
+
+NEWEST_TESTED = "0.12.0.1"
