@@ -34,7 +34,8 @@ class Change:
 
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
-        return f"{self.name} {self.old or 'new'} → {self.new or 'gone'}{where}"
+        is_older = self.old and self.new and order_version(self.new) < order_version(self.old)
+        return f"{self.name} {self.old or 'new'} → {self.new or 'gone'}{', older' if is_older else ''}{where}"
 
 
 def read_locked(lock: str) -> Locked:

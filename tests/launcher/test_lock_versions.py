@@ -80,6 +80,13 @@ def test_a_package_that_is_split_by_python_changed_differently_for_each():
     ]
 
 
+def test_a_version_that_an_upgrade_takes_back_is_marked():
+    old, new = read_locked("cublas==13.10.0\n"), read_locked("cublas==13.4.1\n")
+
+    assert [str(change) for change in list_changes(old, new)] == ["cublas 13.10.0 → 13.4.1, older"]
+    assert [str(change) for change in list_changes(new, old)] == ["cublas 13.4.1 → 13.10.0"]
+
+
 @pytest.mark.parametrize("name", [name for name, _ in list_exports()])
 def test_every_version_and_every_marker_of_python_in_our_locks_is_read(name):
     text = (CHECKOUT / locate_lock(name)).read_text(encoding="utf8")
