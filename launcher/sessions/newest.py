@@ -15,7 +15,7 @@ from launcher.lock_versions import Change, Locked, choose_version, list_changes,
 from launcher.locks import INSTALLERS, canonical, list_exports, locate_lock
 from launcher.options import read_options
 from launcher.pip_messages import order_version
-from launcher.sessions.marked_tests import BREAK_FIRST, SIDE_BY_SIDE, choose_paths
+from launcher.sessions.marked_tests import ANY_PROCESS, BREAK_FIRST, choose_paths
 from launcher.sessions.shell import FINE, Shell
 
 DEVELOPMENT_LOCK = "dev"
@@ -51,7 +51,8 @@ def run_newest_tests(shell: Shell, requirements: Sequence[str], arguments: Seque
         say(line)
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder, "results.xml")
-        options = (*SIDE_BY_SIDE, f"--junitxml={results}", "-o", "junit_family=xunit1")
+        # By test: pytest-xdist never ends if files are kept together and a new jaxlib aborts a process.
+        options = (*ANY_PROCESS, f"--junitxml={results}", "-o", "junit_family=xunit1")
         code = shell.run("python", "-m", "pytest", *options, *choose_paths(BREAK_FIRST, given.rest, shell.checkout))
         count, failed = read_results(results)
     tested = read_newest_tested((shell.checkout / INTERNALS).read_text(encoding="utf8"))
