@@ -27,6 +27,7 @@ BREAK_FIRST = (
     "tests/harness/traces",  # captures
     "tests/harness/probes",  # stages and events of monitoring, conditioning, evaluation, formats
     "tests/harness/notebook/test_measure.py",
+    "tests/reporting/test_reproduce.py",  # a script of today's JAX, for users of the next one
     "tests/reporting/view",
     "tests/reporting/render",  # pandas, jinja
 )
