@@ -41,6 +41,7 @@ from launcher.sessions.bisect import bisect_releases
 from launcher.sessions.gate import pass_gate
 from launcher.sessions.marked_tests import ANY_PROCESS, SIDE_BY_SIDE, select_tests
 from launcher.sessions.measuring import measure
+from launcher.sessions.newest import describe_new_locks, run_newest_tests
 from launcher.sessions.nightly import pass_night
 from launcher.sessions.schedule import look_here, write_asked_schedule
 from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_jaxmeter
@@ -174,6 +175,14 @@ def tests(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", *SIDE_BY_SIDE, *session.posargs)
 
 
+@nox.session(reuse_venv=False)  # the newest of today, without what an earlier --pre installed
+def newest(session: nox.Session) -> None:
+    """Tests that a new JAX breaks first, with the newest packages that pip finds, unlocked: nox -s newest -- --pre."""
+    project = nox.project.load_toml(CHECKOUT / "pyproject.toml")
+    needed = (*project["project"]["dependencies"], *nox.project.dependency_groups(project, "test"))
+    answer(lambda: run_newest_tests(NoxShell(session), needed, session.posargs))
+
+
 @nox.session
 def container(session: nox.Session) -> None:
     """Real images, really run. Needs an engine and up to 25 GB of disk."""
@@ -257,11 +266,13 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def lock(session: nox.Session) -> None:
-    """Write uv.lock and docker/locks/ anew; versions stay unless they must change: nox -s lock -- --upgrade."""
+    """Write uv.lock and docker/locks/ anew, and say what is new; versions stay where they can: -- --upgrade."""
     NoxShell(session).install("dev")
     session.run("uv", "lock", *session.posargs)
     for _, command in list_exports():
         session.run(*command)
+    for line in describe_new_locks(CHECKOUT):
+        say(line)
 
 
 def run_tests(session: nox.Session, *marks: str, options: Sequence[str] = ()) -> None:
@@ -290,6 +301,12 @@ class NoxShell:
             if unlocked := find_unlocked(locks, self.ask("python", "-m", "pip", "list", "--format=freeze")):
                 session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", *unlocked, silent=True)
         self.installed = lock_names
+
+    def install_newest(self, requirements: Sequence[str], *, pre: bool) -> None:
+        """Install the newest versions that pip finds, in wheels as those of the locks."""
+        options = ("--upgrade", "--upgrade-strategy", "eager", "--only-binary=:all:", *(("--pre",) if pre else ()))
+        self.session.install(*options, *requirements)
+        self.installed = None
 
     def set_variable(self, name: str, value: str) -> None:
         """Set a variable of the programs that follow."""

@@ -136,10 +136,10 @@ def image_size_bytes(engine: Engine, name: str) -> int | None:
 
 def revision_of(folder: Path) -> str:
     """The git revision of a folder, `-dirty` where tracked files differ from it; `unknown` outside a repository."""
-    said = _git(folder, "rev-parse", "HEAD")
+    said = ask_git(folder, "rev-parse", "HEAD")
     if said is None or not re.fullmatch(r"[0-9a-f]{40,64}", said):
         return UNKNOWN
-    return f"{said}-dirty" if _git(folder, "status", "--porcelain", "--untracked-files=no") else said
+    return f"{said}-dirty" if ask_git(folder, "status", "--porcelain", "--untracked-files=no") else said
 
 
 def version_of(checkout: Path) -> str:
@@ -167,7 +167,8 @@ def _inspect(engine: Engine, name: str, wanted: str) -> Answer:
     return ask_client([engine.client, "image", "inspect", "--format", wanted, name])
 
 
-def _git(folder: Path, *words: str) -> str | None:
+def ask_git(folder: Path, *words: str) -> str | None:
+    """Return what git prints about a folder; None where there is no git, or it fails."""
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10

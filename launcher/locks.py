@@ -77,12 +77,12 @@ def find_unlocked(lock: str, installed: str) -> list[str]:
       installed: What `pip list --format=freeze` prints.
     """
     names = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
-    locked = {_canonical(name) for name in names.findall(lock)}
-    return [name for name in names.findall(installed) if _canonical(name) not in locked | INSTALLERS]
+    locked = {canonical(name) for name in names.findall(lock)}
+    return [name for name in names.findall(installed) if canonical(name) not in locked | INSTALLERS]
 
 
-def _canonical(name: str) -> str:
-    """A package's name as PEP 503 compares it."""
+def canonical(name: str) -> str:
+    """Return a package's name as PEP 503 compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

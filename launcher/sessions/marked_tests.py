@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 SIDE_BY_SIDE = ("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile")
@@ -22,16 +22,33 @@ FOLDERS: Mapping[str, Sequence[str]] = {
 }
 """Where all tests with a mark are."""
 
+BREAK_FIRST = (
+    "tests/harness/programs",  # jaxprs: dependence, traps, dead work, callbacks; export and replay
+    "tests/harness/traces",  # captures
+    "tests/harness/probes",  # stages and events of monitoring, conditioning, evaluation, formats
+    "tests/harness/notebook/test_measure.py",
+    "tests/reporting/test_reproduce.py",  # a script of today's JAX, for users of the next one
+    "tests/reporting/view",
+    "tests/reporting/render",  # pandas, jinja
+)
+"""What a new release breaks first: tests of code that reads JAX's internals or makes pages. 4 minutes on 2 cores."""
+
 
 def select_tests(marks: Sequence[str], arguments: Sequence[str], checkout: Path) -> list[str]:
     """Return pytest's arguments for the tests with one of some marks.
-
-    Only their folders are collected, since collecting all tests takes half a minute, unless the arguments name files.
 
     Args:
       marks: Keys of FOLDERS.
       arguments: The user's.
     """
-    names_files = any((checkout / one.split("::")[0]).exists() for one in arguments)
     folders = dict.fromkeys(folder for mark in marks for folder in FOLDERS[mark])
-    return ["-m", " or ".join(marks), *arguments, *(() if names_files else folders)]
+    return ["-m", " or ".join(marks), *choose_paths(folders, arguments, checkout)]
+
+
+def choose_paths(paths: Iterable[str], arguments: Sequence[str], checkout: Path) -> list[str]:
+    """Return the user's arguments for pytest, with some paths unless the arguments name files.
+
+    Only these paths are collected, since collecting all tests takes half a minute.
+    """
+    names_files = any((checkout / one.split("::")[0]).exists() for one in arguments)
+    return [*arguments, *(() if names_files else paths)]

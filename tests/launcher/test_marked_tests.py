@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from launcher.sessions.marked_tests import FOLDERS, select_tests
+from launcher.sessions.marked_tests import BREAK_FIRST, FOLDERS, select_tests
 
 CHECKOUT = Path(__file__).parents[2]
 MARK = re.compile(r"\bmark\.(\w+)")
@@ -21,6 +21,13 @@ def test_all_tests_with_a_mark_are_in_its_folders(mark):
 
     assert marked
     assert not [path for path in marked if not path.startswith(tuple(f"{folder}/" for folder in FOLDERS[mark]))]
+
+
+@pytest.mark.parametrize("path", BREAK_FIRST)
+def test_what_a_new_release_breaks_first_has_tests(path):
+    place = CHECKOUT / path
+
+    assert place.is_file() or list(place.rglob("test_*.py"))
 
 
 @pytest.mark.parametrize(

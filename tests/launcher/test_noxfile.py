@@ -63,6 +63,16 @@ pathlib.Path("server-arguments").write_text(" ".join([*sys.argv[1:], *names]))
 sys.exit(2)
 """
 
+NEW_AND_OLD = """
+import warnings
+
+def test_new():
+    pass
+
+def test_old():
+    warnings.warn("gone soon", DeprecationWarning)
+"""
+
 PROGRAM = """
 import runpy, sys
 part = "harness" if sys.argv[1] in ("run", "self-test") else "reporting"
@@ -244,6 +254,20 @@ def test_captures_are_served_to_this_machine_only_by_the_jaxmeter_of_the_environ
         checkout / "results" / "it" / "manifest.json",
         capture,
     ]
+
+
+@pytest.mark.end_to_end
+def test_tests_that_fail_with_the_newest_packages_are_named_with_their_versions(checkout):
+    for path in ("pyproject.toml", "docker/locks/dev.txt", "jaxmeter/harness/machine/jax_internals.py"):
+        (checkout / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CHECKOUT / path, checkout / path)
+    (checkout / "test_it.py").write_text(NEW_AND_OLD)
+
+    returned, output = run_nox(checkout, "newest", "--", "--pre", "test_it.py")
+
+    assert returned == 1, output
+    (at,) = (at for at, line in enumerate(output.splitlines()) if line.startswith("error: 1 of 2 tests failed"))
+    assert output.splitlines()[at + 1] == "  test_it.py::test_old"
 
 
 @pytest.mark.end_to_end
