@@ -60,6 +60,8 @@ VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["repro
 """What `nox -s report` passes on as it is."""
 OLDEST_PYTHON = "3.11"
 """The first that pyproject.toml allows; a test compares them."""
+PYTHON_OF_RELEASES = "3.12"
+"""The only one for which PyPI has all releases of jax from 0.4.31 on."""
 HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""
 
@@ -221,7 +223,7 @@ def suites(session: nox.Session) -> None:
     run_tests(session, "suites", options=ANY_PROCESS)
 
 
-@nox.session
+@nox.session(python=PYTHON_OF_RELEASES)
 def releases(session: nox.Session) -> None:
     """Compare older releases of jax with today's. Installs five, 2.5 GB, which stay in .nox/environments."""
     NoxShell(session).install("dev")

@@ -36,12 +36,17 @@ def write_python(path, version):
     )
 
 
-def find_python(folder):
+def find_python(folder, *version):
     """Return exit code, stdout and stderr where only `folder/bin` is on the path."""
     (folder / "bin").mkdir(exist_ok=True)
-    (folder / "bin" / "sort").symlink_to(shutil.which("sort"))
+    if not (folder / "bin" / "sort").exists():
+        (folder / "bin" / "sort").symlink_to(shutil.which("sort"))
     done = subprocess.run(
-        [BASH, CI / "find-python"], env={"PATH": f"{folder / 'bin'}"}, capture_output=True, text=True, check=False
+        [BASH, CI / "find-python", *version],
+        env={"PATH": f"{folder / 'bin'}"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stdout.strip(), done.stderr
 
@@ -70,6 +75,16 @@ def test_a_python_that_gets_the_newest_jax_is_found(tmp_path, pythons, expected)
 
     assert (code, path) == (0, f"{tmp_path / expected}")
     assert said == f"Python {pythons[expected]}: {tmp_path / expected}\n"
+
+
+def test_a_version_that_is_asked_for_is_the_only_one_that_will_do(tmp_path):
+    for version in ("3.12", "3.13"):
+        write_python(tmp_path / "bin" / f"python{version}", version)
+
+    assert find_python(tmp_path, "3.12")[:2] == (0, f"{tmp_path}/bin/python3.12")
+    code, path, said = find_python(tmp_path, "3.11")
+    assert (code, path) == (1, "")
+    assert "found no Python 3.11 " in said
 
 
 def test_without_such_a_python_the_message_says_how_to_get_one(tmp_path):
