@@ -15,6 +15,7 @@ nox -s traces -- results/RUN           open a run's profiler captures in xprof
 nox -s schedule -- ENGINE --store URL --machine NAME  a schedule for kubernetes, slurm, github, systemd …
 nox -s docs                            build the documentation site in docs/_build/html
 nox                                    lint, types, tests
+nox -s everything                      all sessions that check jaxmeter, for hours; -- --dry-run lists them
 """
 
 import os
@@ -38,6 +39,7 @@ from launcher.options import UsageError
 from launcher.prefetch import build_asked_images, download_asked_wheels
 from launcher.runs import new_run_id, plan_run, plan_self_test
 from launcher.sessions.bisect import bisect_releases
+from launcher.sessions.everything import EVERYTHING, REQUIRED
 from launcher.sessions.gate import pass_gate
 from launcher.sessions.marked_tests import ANY_PROCESS, SIDE_BY_SIDE, select_tests
 from launcher.sessions.measuring import measure
@@ -57,6 +59,10 @@ nox.options.sessions = ["lint", "types", "tests"]
 CHECKOUT = Path(__file__).parent
 VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["reproduce"], ["trace"])
 """What `nox -s report` passes on as it is."""
+OLDEST_PYTHON = "3.11"
+"""The first that pyproject.toml allows; a test compares them."""
+PYTHON_OF_RELEASES = "3.12"
+"""The only one for which PyPI has all releases of jax from 0.4.31 on."""
 HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""
 
@@ -183,6 +189,19 @@ def newest(session: nox.Session) -> None:
     answer(lambda: run_newest_tests(NoxShell(session), needed, session.posargs))
 
 
+@nox.session(python=OLDEST_PYTHON)
+def oldest(session: nox.Session) -> None:
+    """The oldest Python, with the last jax for it: quick tests of the harness, and a run with its report."""
+    NoxShell(session).install("dev")
+    options = ("-m", "not end_to_end and not slow", *SIDE_BY_SIDE)
+    session.run("python", "-m", "pytest", *options, "tests/harness", *session.posargs)
+    folder = Path(session.create_tmp())
+    session.run(
+        "python", "-m", "jaxmeter", "run", "--quick", "--select", "selu", "--out", f"{folder}", "--run-id", "it"
+    )
+    session.run("python", "-m", "jaxmeter", "report", f"{folder / 'it'}", "--out", f"{folder / 'it.html'}")
+
+
 @nox.session
 def container(session: nox.Session) -> None:
     """Real images, really run. Needs an engine and up to 25 GB of disk."""
@@ -213,7 +232,7 @@ def suites(session: nox.Session) -> None:
     run_tests(session, "suites", options=ANY_PROCESS)
 
 
-@nox.session
+@nox.session(python=PYTHON_OF_RELEASES)
 def releases(session: nox.Session) -> None:
     """Compare older releases of jax with today's. Installs five, 2.5 GB, which stay in .nox/environments."""
     NoxShell(session).install("dev")
@@ -232,6 +251,19 @@ def torch(session: nox.Session) -> None:
     """Tests of suites that compare JAX with PyTorch. Downloads 3.3 GB; needs a C++ compiler."""
     NoxShell(session).install("dev", "cpu-torch")
     run_tests(session, "torch")
+
+
+@nox.session(venv_backend="none")
+def everything(session: nox.Session) -> None:
+    """All sessions that check jaxmeter, one after the other, where nothing may be skipped; -- --dry-run lists them."""
+    if session.posargs not in ([], ["--dry-run"]):
+        session.error(f"everything takes --dry-run only, not {' '.join(session.posargs)}")
+    os.environ.update(dict.fromkeys(REQUIRED, "1"))
+    for name in EVERYTHING:
+        if session.posargs:
+            print(name)
+        else:
+            session.notify(name, ())
 
 
 @nox.session

@@ -54,7 +54,7 @@ RUN_BY = {
     "nox -s report": FIRST_RUN,
     "nox -s compare": FIRST_RUN,
     "nox -s gate": FIRST_RUN,
-    "nox -s tests": f"{OF_README}the_line_for_tests_is_what_continuous_integration_runs",
+    "nox -s tests": f"{OF_README}the_lines_of_the_set_up_are_what_continuous_integration_runs",
     "nox -s upgrade": f"{OF_LOCK_STEP}nox_makes_both_environments_and_says_what_the_upgrade_changed",
     "nox -s bisect": f"{OF_LOCK_STEP}nox_walks_from_one_release_to_the_next",
     "nox -s nightly": "cloud/test_nights.py::test_"

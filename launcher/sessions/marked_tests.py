@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-SIDE_BY_SIDE = ("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile")
+SIDE_BY_SIDE = (
+    *("--numprocesses", "logical", "--maxprocesses", "4", "--dist", "loadfile"),
+    *("--max-worker-restart", "0"),  # with another worker in place of a crashed one, xdist 3.8 may wait for ever
+)
 """Tests on up to four cores; those of a file share what they made, so they stay together."""
 
 ANY_PROCESS = (*SIDE_BY_SIDE, "--dist", "load")

@@ -35,6 +35,13 @@ SOMEBODY = 12345
 BuiltImage = Callable[[Engine, str], str]
 
 
+def pytest_itemcollected(item: pytest.Function) -> None:
+    """Mark what needs the second engine."""
+    params = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    if "podman" in [*item.fixturenames, *params]:
+        item.add_marker("podman")
+
+
 @pytest.fixture(scope="session")
 def engine() -> Engine:
     """The engine that a run would use."""
