@@ -9,8 +9,8 @@ nox -s report -- diff A B --case NAME  what changed between the programs of two 
 nox -s compare -- results/A results/B  what changed between two runs
 nox -s gate -- results/RUN             measure interleaved with a run: 0 passed, 1 slower, 3 no answer
 nox -s nightly -- --store s3://bucket/team  measure, push, compare with earlier runs, report: for a schedule
-nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick  what an upgrade changes
-nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME  which releases changed it
+nox -s upgrade -- --old "jax==0.11.2" --new "jax==0.12.0.1" --quick  what an upgrade changes
+nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.12.0.1" --case NAME  which releases changed it
 nox -s traces -- results/RUN           open a run's profiler captures in xprof
 nox -s schedule -- ENGINE --store URL --machine NAME  a schedule for kubernetes, slurm, github, systemd …
 nox -s docs                            build the documentation site in docs/_build/html
@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from launcher.backends import BACKENDS, BackendNeeds
 from launcher.command_line import read_backend
 from launcher.doctor import examination
+from launcher.environments import OLDEST_PYTHON
 from launcher.execution import say
 from launcher.locks import SMALLEST_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
 from launcher.options import UsageError
@@ -59,8 +60,6 @@ nox.options.sessions = ["lint", "types", "tests"]
 CHECKOUT = Path(__file__).parent
 VERBS = (["diff"], ["export"], ["gc"], ["history"], ["night"], ["push"], ["reproduce"], ["trace"])
 """What `nox -s report` passes on as it is."""
-OLDEST_PYTHON = "3.11"
-"""The first that pyproject.toml allows; a test compares them."""
 PYTHON_OF_RELEASES = "3.12"
 """The only one for which PyPI has all releases of jax from 0.4.31 on."""
 HTML_VALIDATE = "tests/reporting/html_validate"
@@ -124,13 +123,13 @@ def nightly(session: nox.Session) -> None:
 
 @nox.session
 def upgrade(session: nox.Session) -> None:
-    """Compare two environments in lock-step: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2" --quick."""
+    """Compare two environments in lock-step: nox -s upgrade -- --old "jax==0.11.2" --new "jax==0.12.0.1" --quick."""
     answer(lambda: compare_environments(NoxShell(session), session.posargs))
 
 
 @nox.session
 def bisect(session: nox.Session) -> None:
-    """Find the releases that changed a case: nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case NAME."""
+    """Find the releases that changed a case: nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.12.0.1" --case NAME."""
     answer(lambda: bisect_releases(NoxShell(session), session.posargs))
 
 
@@ -183,7 +182,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=False)  # the newest of today, without what an earlier --pre installed
 def newest(session: nox.Session) -> None:
-    """Tests that a new JAX breaks first, with the newest packages that pip finds, unlocked: nox -s newest -- --pre."""
+    """Run the tests that a new JAX breaks first, with the newest packages, unlocked: nox -s newest -- --pre."""
     project = nox.project.load_toml(CHECKOUT / "pyproject.toml")
     needed = (*project["project"]["dependencies"], *nox.project.dependency_groups(project, "test"))
     answer(lambda: run_newest_tests(NoxShell(session), needed, session.posargs))
@@ -191,15 +190,15 @@ def newest(session: nox.Session) -> None:
 
 @nox.session(python=OLDEST_PYTHON)
 def oldest(session: nox.Session) -> None:
-    """The oldest Python, with the last jax for it: quick tests of the harness, and a run with its report."""
+    """Check the oldest Python, with the last jax for it: quick tests of the harness, and a run with its report."""
     NoxShell(session).install("dev")
     options = ("-m", "not end_to_end and not slow", *SIDE_BY_SIDE)
     session.run("python", "-m", "pytest", *options, "tests/harness", *session.posargs)
-    folder = Path(session.create_tmp())
-    session.run(
-        "python", "-m", "jaxmeter", "run", "--quick", "--select", "selu", "--out", f"{folder}", "--run-id", "it"
-    )
-    session.run("python", "-m", "jaxmeter", "report", f"{folder / 'it'}", "--out", f"{folder / 'it.html'}")
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder, "oldest")
+        words = ("run", "--quick", "--select", "selu", "--out", folder, "--run-id", run.name)
+        session.run("python", "-m", "jaxmeter", *words)
+        session.run("python", "-m", "jaxmeter", "report", f"{run}", "--out", f"{run}.html")
 
 
 @nox.session
@@ -255,7 +254,7 @@ def torch(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def everything(session: nox.Session) -> None:
-    """All sessions that check jaxmeter, one after the other, where nothing may be skipped; -- --dry-run lists them."""
+    """Run all sessions that check jaxmeter, one after the other; nothing may be skipped; -- --dry-run lists them."""
     if session.posargs not in ([], ["--dry-run"]):
         session.error(f"everything takes --dry-run only, not {' '.join(session.posargs)}")
     os.environ.update(dict.fromkeys(REQUIRED, "1"))
@@ -298,7 +297,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def lock(session: nox.Session) -> None:
-    """Write uv.lock and docker/locks/ anew, and say what is new; versions stay where they can: -- --upgrade."""
+    """Write uv.lock and docker/locks/ again, and say what is new; versions stay where they can: -- --upgrade."""
     NoxShell(session).install("dev")
     session.run("uv", "lock", *session.posargs)
     for _, command in list_exports():

@@ -33,6 +33,7 @@ LONGEST_KEPT_S = 24 * 3600
 """After which one of an earlier day goes, whose requirements may mean other versions today."""
 
 OLDEST_PYTHON = "3.11"
+"""The first that pyproject.toml allows; a test compares them."""
 
 OLDEST_JAX = "0.4.31"
 """The oldest release whose programs can be measured."""
@@ -65,13 +66,13 @@ class Wanted:
 
 
 def read_wanted(words: str) -> Wanted:
-    """`jax==0.10.0`, `jax==0.10.0 flax==0.12.0`, a requirements file, or the folder of a package.
+    """Read `jax==0.12.0`, `jax==0.12.0 flax==0.12.0`, a requirements file, or the folder of a package.
 
     Raises:
       UsageError: Nothing, what looks like a file and is none, or a release of jax that is too old.
     """
     if not words.strip():
-        raise UsageError("an environment without packages; give some (jax==0.10.0), a requirements file or a folder")
+        raise UsageError("an environment without packages; give some (jax==0.12.0), a requirements file or a folder")
     path = Path(words).expanduser()
     if path.is_dir():
         project = next((path / name for name in ("pyproject.toml", "setup.py") if (path / name).is_file()), None)
@@ -85,13 +86,13 @@ def read_wanted(words: str) -> Wanted:
         is_pinned = all(_PIN.fullmatch(line) or _INCLUDED.fullmatch(line) for line in lines)
         return Wanted(words, ("--requirement", str(path.absolute())), "\n".join(files.values()), is_pinned)
     if path.suffix in (".txt", ".in", ".toml", ".lock"):
-        raise UsageError(f"{words}: no such file; give packages (jax==0.10.0), a requirements file or a folder")
+        raise UsageError(f"{words}: no such file; give packages (jax==0.12.0), a requirements file or a folder")
     try:
         arguments = tuple(shlex.split(words))
     except ValueError as error:
         raise UsageError(f"{words!r}: {error}") from error
     if any(one.startswith("-") for one in arguments):
-        raise UsageError(f"{words!r}: give packages (jax==0.10.0), a requirements file or a folder")
+        raise UsageError(f"{words!r}: give packages (jax==0.12.0), a requirements file or a folder")
     _refuse_old(arguments)
     return Wanted(words, arguments, is_pinned=all(map(_PIN.fullmatch, arguments)))
 

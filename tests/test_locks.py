@@ -13,11 +13,11 @@ from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
 from launcher.locks import find_unlocked, list_exports
+from launcher.releases import PYTHONS
 
 CHECKOUT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
 LOCKS = ("cpu", "cpu-torch", "gpu", "gpu-cuda12", "tpu", "dev", "docs")
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def text_of(lock):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from launcher.images import ask_git
 
 EVERYTHING = (
     *("lint", "types", "docs"),
@@ -25,15 +26,16 @@ ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
         *(f"tests/suites/{name}.py" for name in ("checked", "test_cnn", "test_every_suite", "test_mlp")),
     ),
     "podman": (
-        *("docker/Dockerfile", "docker/locks/*", "tests/container/*"),
-        *(f"launcher/{name}.py" for name in ("arm_containers", "containers", "engines", "execution", "images", "jobs")),
-        *(f"launcher/{name}.py" for name in ("mounts", "nvidia", "preflight", "runtime", "tpu")),
+        *(".ci/run", ".dockerignore", "docker/Dockerfile", "docker/locks/*", "tests/container/*"),
+        *(f"launcher/{name}.py" for name in ("arm_containers", "containers", "devices", "diagnosis", "engines")),
+        *(f"launcher/{name}.py" for name in ("execution", "images", "index", "jobs", "mounts", "nvidia", "preflight")),
+        *(f"launcher/{name}.py" for name in ("runtime", "tpu", "doctor/examination", "sessions/same_runtime")),
     ),
 }
 """By the mark of its tests: the files whose change calls for them, as fnmatch reads a path (`*` matches slashes)."""
 
 DAY_S = 24 * 60 * 60
-MAIN = "origin/main"
+MAIN = "main"
 
 
 def select_changed(changed: Collection[str] | None) -> list[str]:
@@ -50,14 +52,16 @@ def select_changed(changed: Collection[str] | None) -> list[str]:
 
 
 def find_base(checkout: Path) -> str | None:
-    """Return the commit since which changes count, or None if the history lacks it, as in a shallow clone.
+    """Return the commit since which changes count; None if it is unknown, as in a shallow clone.
 
-    The commit where HEAD left origin/main. Where HEAD has not left it, as on main itself, the newest ancestor that is
-    a day older than HEAD: nothing records which commit passed last, and a day is longer than one change takes.
+    The commit where HEAD left main of the remote. Where HEAD has not left it, as on main itself, the newest ancestor
+    that is a day older than HEAD: nothing records which commit passed last, and a day is longer than one change takes.
     """
     head = ask_git(checkout, "rev-parse", "HEAD")
-    parting = ask_git(checkout, "merge-base", "HEAD", MAIN)
-    if parting and parting != head:
+    parting = ask_git(checkout, "merge-base", "HEAD", f"origin/{MAIN}")
+    if parting is None and ask_git(checkout, "branch", "--show-current") != MAIN:
+        return None
+    if parting not in (None, head):
         return parting
     if not (written_s := ask_git(checkout, "show", "--no-patch", "--format=%ct", "HEAD")):
         return None
@@ -69,15 +73,6 @@ def list_changed(checkout: Path, base: str) -> list[str] | None:
     """Return the files that differ from a commit, those not committed yet among them; None if git cannot say."""
     listed = ask_git(checkout, "diff", "--name-only", "--no-renames", base)
     return None if listed is None else listed.splitlines()
-
-
-def ask_git(checkout: Path, *words: str) -> str | None:
-    """Return what git prints; None if it fails or is not installed."""
-    try:
-        done = subprocess.run(["git", *words], cwd=checkout, capture_output=True, text=True, check=False)
-    except OSError:
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def choose(checkout: Path) -> tuple[list[str], str]:

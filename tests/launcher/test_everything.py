@@ -37,7 +37,7 @@ def commit(folder, path, time_s):
 @pytest.fixture
 def history(tmp_path):
     """Commits of three days; the newest is of noon, and the commit before it an hour older."""
-    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main")
     for path, hours in (("launcher/engines.py", 48), ("docker/Dockerfile", 25), ("README.md", 1), ("LICENSE", 0)):
         commit(tmp_path, path, NOON - hours * HOUR_S)
     return tmp_path
@@ -76,10 +76,11 @@ def test_what_everything_runs_is_listed_without_running_it(arguments, code, prin
         (["jaxmeter/suites/mlp_in_torch.py"], ["torch"]),
         (["docker/locks/cpu-torch.txt"], ["torch", "podman"]),
         (["launcher/engines.py"], ["podman"]),
+        ([".ci/run"], ["podman"]),
         (["tests/container/deeper/test_a.py", "README.md"], ["podman"]),
         (None, ["torch", "podman"]),
     ],
-    ids=["nothing", "other files", "a peer", "a lock", "engines", "tests of containers", "unknown"],
+    ids=["nothing", "other files", "a peer", "a lock", "engines", "their set-up", "tests of containers", "unknown"],
 )
 def test_a_change_of_their_files_calls_for_tests(changed, selected):
     assert select_changed(changed) == selected
@@ -89,11 +90,11 @@ def test_a_change_of_their_files_calls_for_tests(changed, selected):
     ("mark", "folders", "word"),
     [
         ("torch", ("jaxmeter/suites", "tests/suites"), r"import torch|needs_torch|_in_torch|mark\.torch"),
-        ("podman", ("launcher", "tests/container"), r'kind [!=]= "podman"|: Engine\b'),
+        ("podman", ("launcher", "tests/container"), r'kind [!=]= "podman"|\bEngine\b'),
     ],
 )
 def test_files_that_use_what_is_left_out_call_for_its_tests(mark, folders, word):
-    files = [path for folder in folders for path in (CHECKOUT / folder).glob("*.py")]
+    files = [path for folder in folders for path in (CHECKOUT / folder).rglob("*.py")]
     using = [path.relative_to(CHECKOUT).as_posix() for path in files if re.search(word, path.read_text("utf8"))]
 
     assert len(using) > 5
@@ -123,6 +124,13 @@ def test_on_a_branch_changes_count_since_it_left_main(history):
     git(history, "update-ref", "refs/remotes/origin/main", "HEAD")
 
     assert find_base(history) == git(history, "rev-parse", "HEAD~2")
+
+
+@pytest.mark.parametrize("switch", [("--create", "change"), ("--detach",)], ids=["a branch", "no branch"])
+def test_off_main_everything_is_called_for_where_main_of_the_remote_is_unknown(history, switch):
+    git(history, "switch", "--quiet", *switch)
+
+    assert choose(history) == (["torch", "podman"], "the history does not show what changed")
 
 
 def test_a_change_that_is_not_committed_counts(history):
