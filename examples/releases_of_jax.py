@@ -168,7 +168,7 @@ def main() -> None:
     given = parser.parse_args()
     asked = dict.fromkeys((*given.releases, *filter(None, [given.first])))
     try:
-        pythons = {one: find_python(one, given.environments, given.python or sys.executable) for one in asked}
+        pythons = {each: find_python(each, given.environments, given.python or sys.executable) for each in asked}
     except UsageError as error:
         parser.error(str(error))
     suffix = find_suffix(given.python) if given.python else ""

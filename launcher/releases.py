@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -21,6 +22,9 @@ NO_VERSION = "0.0.0.dev0"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """Versions of Python that pip is asked about where this one lacks a release."""
 
+OTHER_INDEX = ("-i", "--index-url", "--extra-index-url", "--no-index", "-f", "--find-links")
+"""Options of a requirements file by which pip installs from elsewhere than `ask_versions` looks."""
+
 JAX, JAXLIB = "jax", "jaxlib"
 
 _PINNED = re.compile(r"([A-Za-z0-9._-]+(?:\[[^\]]*\])?)==([0-9][A-Za-z0-9.]*)")
@@ -28,19 +32,19 @@ _RELEASE = re.compile(r"\d+(\.\d+)*(\.post\d+)?")
 
 
 def read_pin(words: str) -> tuple[str, str]:
-    """Package and version of `jax==0.10.0`.
+    """Return the package and the version of `jax==0.12.0`.
 
     Raises:
       UsageError: It is anything else.
     """
     match = _PINNED.fullmatch(words.strip())
     if match is None:
-        raise UsageError(f'{words!r} is no release; write one package with its version, such as "jax==0.10.0"')
+        raise UsageError(f'{words!r} is no release; write one package with its version, such as "jax==0.12.0"')
     return match[1], match[2]
 
 
 def list_releases(good: str, bad: str, python: str = sys.executable) -> tuple[str, ...]:
-    """`jax==0.9.0`, … from the good release to the bad one, which may be older.
+    """Return `jax==0.9.0`, … from the good release to the bad one, which may be older.
 
     Args:
       python: The interpreter that they are for.
@@ -60,23 +64,28 @@ def list_releases(good: str, bad: str, python: str = sys.executable) -> tuple[st
 def check_environment(wanted: Wanted, option: str) -> None:
     """Check that the interpreter of an environment has the releases of jax that are named, before pip begins.
 
+    A requirements file that names its own index, as for nightly releases, is left to pip.
+
     Args:
       option: The option that gives this environment another interpreter.
     Raises:
       UsageError: It has not; the message names a Python that has.
     """
-    pins = map(_PINNED.fullmatch, (*wanted.arguments, *wanted.contents.splitlines()))
+    lines = [line.strip() for line in wanted.contents.splitlines()]
+    if any(line.startswith(OTHER_INDEX) for line in lines):
+        return
+    pins = map(_PINNED.fullmatch, (*wanted.arguments, *lines))
     for match in filter(None, pins):
         if _name(match[1]) == JAX:
             _check_offered(match[1], (match[2],), wanted.python, option)
 
 
 def choose_between(package: str, first: str, last: str, known: Sequence[str]) -> tuple[str, ...]:
-    """The releases among those that are known; without release candidates, unless they are one of the two."""
+    """Return the known releases between two; release candidates only if they are one of the two."""
     first, last = (_find_as_named(version, known) for version in (first, last))
-    releases = sorted((one for one in known if _RELEASE.fullmatch(one) or one in (first, last)), key=order_version)
-    one, two = releases.index(first), releases.index(last)
-    between = releases[one : two + 1] if one < two else releases[two : one + 1][::-1]
+    releases = sorted((name for name in known if _RELEASE.fullmatch(name) or name in (first, last)), key=order_version)
+    start, end = releases.index(first), releases.index(last)
+    between = releases[start : end + 1] if start < end else releases[end : start + 1][::-1]
     return tuple(f"{package}=={version}" for version in between)
 
 
@@ -88,7 +97,7 @@ def _check_offered(package: str, versions: Sequence[str], python: str, option: s
     """
     version = _shorten(ask_version(python))
     known = list_offered(package, version)
-    for missing in (one for one in versions if _find_as_named(one, known) not in known):
+    for missing in (name for name in versions if _find_as_named(name, known) not in known):
         nearest = find_nearest_version(f"{package}=={missing}", known)
         hint = f"; nearest: {nearest}" if nearest else ""
         advice = _advise(package, versions, version, option)
@@ -104,7 +113,7 @@ def _advise(package: str, versions: Sequence[str], python: str, option: str) -> 
             known = list_offered(package, other)
         except UsageError:
             return False
-        return all(_find_as_named(one, known) in known for one in versions)
+        return all(_find_as_named(name, known) in known for name in versions)
 
     others = [other for other in PYTHONS if other != python]
     with ThreadPoolExecutor() as pool:  # pip takes seconds to answer
@@ -125,8 +134,9 @@ def find_interpreter(version: str) -> str:
       version: `3.12`.
     """
     named = shutil.which(f"python{version}")
-    versions = Path.home() / ".pyenv" / "versions", Path.home() / ".local" / "share" / "uv" / "python"
-    kept = sorted(path for folder in versions for path in folder.glob(f"*{version}.*/bin/python"))
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    folders = pyenv / "versions", Path.home() / ".local" / "share" / "uv" / "python"
+    kept = sorted(path for folder in folders for path in folder.glob(f"*{version}.*/bin/python"))
     for path in (*filter(None, [named]), *map(str, kept)):
         with suppress(UsageError):  # a shim of pyenv may name a version that is not chosen
             if _shorten(ask_version(path)) == version:
@@ -147,16 +157,16 @@ def list_offered(package: str, python: str) -> tuple[str, ...]:
         return versions
     # A release of jax needs a jaxlib that is no newer than itself; jax itself names the oldest Python of new releases.
     oldest = min(ask_versions(JAXLIB, python), key=order_version)
-    return tuple(one for one in versions if order_version(one) >= order_version(oldest))
+    return tuple(name for name in versions if order_version(name) >= order_version(oldest))
 
 
 def _find_as_named(version: str, known: Sequence[str]) -> str:
-    """The version as the index writes it: 0.10 is 0.10.0."""
-    return next((one for one in known if order_version(one) == order_version(version)), version)
+    """Return the version as the index writes it: 0.10 is 0.10.0."""
+    return next((name for name in known if order_version(name) == order_version(version)), version)
 
 
 def ask_versions(package: str, python: str) -> tuple[str, ...]:
-    """Every version that pip finds for a Python.
+    """Return every version that pip finds for a Python, pre-releases among them.
 
     Raises:
       UsageError: It finds none, or cannot look.

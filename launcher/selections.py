@@ -48,8 +48,8 @@ def list_own_names(checkout: Path) -> list[str]:
     """Return the names of jaxmeter's own suites and workloads, read from their files without an import."""
     names = []
     for path in sorted((checkout / OWN_SUITES).glob("[!_]*.py")):
-        functions = (one for one in ast.parse(path.read_bytes()).body if isinstance(one, ast.FunctionDef))
-        if workloads := [one.name for one in functions if any(map(_declares_workload, one.decorator_list))]:
+        functions = [node for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef)]
+        if workloads := [node.name for node in functions if any(map(_declares_workload, node.decorator_list))]:
             names += [path.stem, *workloads]
     return list(dict.fromkeys(names))
 

@@ -98,7 +98,7 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
     """
     given = read_options(arguments, *OWN, TRY, "--out", refused=REFUSED)
     good, bad, case, variant, metric, command, processes, resumed, python = (given.get(name) or "" for name in OWN)
-    example = 'nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.10.2" --case "mlp_step[…]"'
+    example = 'nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.12.0.1" --case "mlp_step[…]"'
     if not good or not bad:
         raise UsageError(f"name a good and a bad release: {example}")
     if bool(case) == bool(command):

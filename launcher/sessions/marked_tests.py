@@ -53,5 +53,5 @@ def choose_paths(paths: Iterable[str], arguments: Sequence[str], checkout: Path)
 
     Only these paths are collected, since collecting all tests takes half a minute.
     """
-    names_files = any((checkout / one.split("::")[0]).exists() for one in arguments)
+    names_files = any((checkout / word.split("::")[0]).exists() for word in arguments)
     return [*arguments, *(() if names_files else paths)]

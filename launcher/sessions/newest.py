@@ -46,7 +46,7 @@ def run_newest_tests(shell: Shell, requirements: Sequence[str], arguments: Seque
     python = shell.ask("python", "-c", "import platform; print(platform.python_version())").strip()
     installed = read_installed(shell.ask("python", "-m", "pip", "list", "--format=json"))
     locked = read_locked((shell.checkout / locate_lock(DEVELOPMENT_LOCK)).read_text(encoding="utf8"))
-    named = [canonical(found[0]) for one in requirements if (found := _NAME.match(one))]
+    named = [canonical(match[0]) for match in map(_NAME.match, requirements) if match]
     for line in tabulate(installed, locked, python, named):
         say(line)
     with tempfile.TemporaryDirectory() as folder:
@@ -93,8 +93,8 @@ def read_results(path: Path) -> tuple[int, list[str]]:
 
 def read_newest_tested(source: str) -> str:
     """Return the version that NEWEST_TESTED names in the text of INTERNALS; empty without one."""
-    found = re.search(r'^NEWEST_TESTED\b.*?= *"([^"]+)"', source, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r'^NEWEST_TESTED\b.*?= *"([^"]+)"', source, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def tabulate(installed: dict[str, str], locked: Locked, python: str, named: Sequence[str]) -> Iterator[str]:
@@ -111,7 +111,7 @@ def tabulate(installed: dict[str, str], locked: Locked, python: str, named: Sequ
 
 
 def describe_versions(installed: dict[str, str], locked: Locked, python: str) -> str:
-    """`Python 3.13.0, jax 0.13.0 (locked: 0.12.0.1) and the locked versions of all others`."""
+    """Return `Python 3.13.0, jax 0.13.0 (locked: 0.12.0.1) and the locked versions of all others`."""
     words = [f"Python {python}"]
     for name, version in sorted(installed.items(), key=lambda item: not item[0].startswith("jax")):
         before = choose_version(locked, name, python)

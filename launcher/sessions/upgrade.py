@@ -90,7 +90,7 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
     old, new = given.get("--old"), given.get("--new")
     if old is None or new is None:
         raise UsageError(
-            'name both environments: nox -s upgrade -- --old "jax==0.10.0" --new "jax==0.10.2"; packages, a '
+            'name both environments: nox -s upgrade -- --old "jax==0.11.2" --new "jax==0.12.0.1"; packages, a '
             "requirements file, the folder of a package, or an image by its digest"
         )
     arms = tuple(_read_arm(words, given.get(option)) for words, option in zip((old, new), PYTHONS, strict=True))
@@ -171,7 +171,7 @@ def read_variables(option: str, words: Sequence[str]) -> dict[str, str]:
 
 
 def describe_side(arm: Wanted | str, variables: Mapping[str, str]) -> str:
-    """`jax==0.10.2 with XLA_FLAGS=--xla_cpu_enable_fast_math=true`."""
+    """Return `jax==0.12.0.1 with XLA_FLAGS=--xla_cpu_enable_fast_math=true`."""
     words = arm.words if isinstance(arm, Wanted) else arm
     setting = ", ".join(f"{name}={value}" for name, value in variables.items())
     return f"{words} with {setting or 'no variable of its own'}"

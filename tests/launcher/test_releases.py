@@ -60,7 +60,7 @@ def test_a_release_is_a_package_with_its_version(words, expected):
 
 @pytest.mark.parametrize("words", ["jax", "jax>=0.10", "jax==0.10 flax==0.12", "jax==*", "requirements.txt", ""])
 def test_anything_else_is_none_and_the_error_shows_one(words):
-    with pytest.raises(UsageError, match=r'is no release; write one package with its version, such as "jax==0.10.0"'):
+    with pytest.raises(UsageError, match=r'is no release; write one package with its version, such as "jax==0.12.0"'):
         read_pin(words)
 
 
@@ -168,6 +168,35 @@ def test_an_environment_without_a_release_of_jax_asks_nothing(pip):
     assert asked == []
 
 
+INDEXES = ("--extra-index-url https://a/simple/", "-i https://a/simple/", "--find-links=wheels", "--no-index")
+
+
+@pytest.mark.parametrize("line", INDEXES)
+def test_a_requirements_file_with_an_index_of_its_own_is_left_to_pip(pip, tmp_path, line):
+    asked, python = pip(), "python3.11"
+    (tmp_path / "index.txt").write_text(f"{line}\n")
+    (tmp_path / "new.txt").write_text("jax==0.12.0\n")
+    with pytest.raises(UsageError, match="there is no jax==0"):
+        check_environment(replace(read_wanted(str(tmp_path / "new.txt")), python=python), "--new-python")
+    asked.clear()
+
+    (tmp_path / "new.txt").write_text("-r index.txt\njax==0.12.0\n")
+    check_environment(replace(read_wanted(str(tmp_path / "new.txt")), python=python), "--new-python")
+
+    assert asked == []
+
+
+@pytest.mark.parametrize("version", ["0.13.0rc1", "0.13.0.dev20260401"])
+def test_a_pre_release_that_pip_lists_is_installed(pip, monkeypatch, version):
+    asked = pip()
+    for package in ("jax", "jaxlib"):
+        monkeypatch.setitem(OFFERED, (package, "3.12"), ("0.12.0", version))
+
+    check_environment(replace(read_wanted(f"jax=={version}"), python=THERE), "--new-python")
+
+    assert asked
+
+
 NONE = "ERROR: Could not find a version that satisfies the requirement jaxx==0.0.0.dev0 (from versions: none)\n"
 
 
@@ -197,14 +226,17 @@ def test_two_releases_of_one_package_are_needed(good, bad, said):
         list_releases(good, bad)
 
 
-def test_an_interpreter_counts_only_if_it_has_the_version_that_its_name_says(tmp_path, monkeypatch):
-    shim, kept = tmp_path / "shims" / "python3.12", tmp_path / ".pyenv" / "versions" / "3.12.1" / "bin" / "python"
+@pytest.mark.parametrize("root", ["", "elsewhere"])
+def test_an_interpreter_counts_only_if_it_has_the_version_that_its_name_says(tmp_path, monkeypatch, root):
+    shim = tmp_path / "shims" / "python3.12"
+    kept = tmp_path / (root or ".pyenv") / "versions" / "3.12.1" / "bin" / "python"
     for path in (shim, kept):
         path.parent.mkdir(parents=True)
         path.write_text("")
         path.chmod(0o755)
     monkeypatch.setenv("PATH", str(shim.parent))
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / root) if root else "")
 
     def ask(path):
         if path == str(shim):

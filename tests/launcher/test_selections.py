@@ -58,7 +58,7 @@ def test_names_are_those_that_the_suites_declare_when_they_are_imported():
     pytest.importorskip("jax")  # before a suite imports it
     suites = find_suites([DEFAULT_SUITES])
 
-    assert set(list_own_names(CHECKOUT)) == {one.name for suite in suites for one in (suite, *suite.workloads)}
+    assert set(list_own_names(CHECKOUT)) == {named.name for suite in suites for named in (suite, *suite.workloads)}
 
 
 @pytest.mark.parametrize(

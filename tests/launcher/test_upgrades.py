@@ -28,7 +28,7 @@ def test_runs_are_kept_where_the_measurement_keeps_them():
 
 @pytest.mark.parametrize("given", [(), ("--old", "jax"), ("--new", "jax")])
 def test_without_both_an_example_is_given(given):
-    with pytest.raises(UsageError, match=r'name both environments: nox -s upgrade -- --old "jax==0\.10\.0"'):
+    with pytest.raises(UsageError, match=r'name both environments: nox -s upgrade -- --old "jax==0\.11\.2"'):
         read_upgrade_request(given)
 
 
