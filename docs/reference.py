@@ -31,7 +31,12 @@ EXIT_CODES = (
 )
 
 EXIT_CODES_OF_COMMANDS = (
-    ("`jaxmeter run`, `nox -s cpu`, `gpu`, `tpu`", "–", "", "A case failed, is wrong, timed out or was lost."),
+    (
+        "`jaxmeter run`, `nox -s cpu`, `gpu`, `tpu`",
+        "–",
+        "",
+        "A case failed, is wrong or unknown, timed out or was lost.",
+    ),
     (
         "`jaxmeter self-test`, `nox -s self-test`",
         "–",

@@ -85,6 +85,7 @@ def test_a_version_that_is_asked_for_is_the_only_one_that_will_do(tmp_path):
     code, path, said = find_python(tmp_path, "3.11")
     assert (code, path) == (1, "")
     assert "found no Python 3.11 " in said
+    assert ("apt install" in said, "uv python install 3.11" in said) == (False, True)
 
 
 def test_without_such_a_python_the_message_says_how_to_get_one(tmp_path):

@@ -49,6 +49,44 @@ def nest_logistic(i: Any) -> Any:
     return jax.lax.fori_loop(0, STEPS // 8, lambda _, x: eight(x), begin(i))
 
 
+def loop_logistic_while(i: Any) -> Any:
+    """The logistic map in a loop that looks at its state."""
+    return jax.lax.while_loop(
+        lambda state: state[0] < STEPS, lambda state: (state[0] + 1, iterate_once(state[1])), (0, begin(i))
+    )[1]
+
+
+def branch_logistic(i: Any) -> Any:
+    """The logistic map with another form in every second step."""
+
+    def step(x: Any, number: Any) -> Any:
+        return jax.lax.cond(number % 2 == 0, iterate_once, lambda x: 3.9 * (x - x * x), x), None
+
+    return jax.lax.scan(step, begin(i), jnp.arange(STEPS))[0]
+
+
+def recompute_logistic(i: Any) -> Any:
+    """The gradient through a scan that is recomputed."""
+    return jax.vmap(jax.grad(jax.checkpoint(lambda x: jax.lax.scan(_step, x, None, length=8)[0])))(begin(i))
+
+
+def _step(x: Any, _: Any) -> Any:
+    return iterate_once(x), None
+
+
+@jax.custom_jvp
+def _iterate_all(x: Any) -> Any:
+    return jax.lax.scan(_step, x, None, length=STEPS)[0]
+
+
+_iterate_all.defjvp(lambda primals, tangents: (_iterate_all(*primals), *tangents))
+
+
+def iterate_with_own_derivative(i: Any) -> Any:
+    """The logistic map in a function with its own derivative."""
+    return _iterate_all(begin(i))
+
+
 def run_lstm(x: Any, w: Any) -> Any:
     """A long short-term memory: two carried arrays, one captured, rows in and out."""
 
@@ -103,6 +141,10 @@ PROGRAMS = (
     Program("logistic map from integers, fori_loop", loop_logistic, make_integers),
     Program("logistic map over rows, backwards", scan_logistic_with_rows, make_integers),
     Program("logistic map, nested loops", nest_logistic, make_integers),
+    Program("logistic map, while_loop", loop_logistic_while, make_integers),
+    Program("logistic map, branches", branch_logistic, make_integers),
+    Program("logistic map, recomputed", recompute_logistic, make_integers),
+    Program("logistic map, own derivative", iterate_with_own_derivative, make_integers),
     Program("LSTM", run_lstm, normal((40, 16), (32, 64))),
     Program("gradient of an LSTM", differentiate_lstm, normal((40, 16), (32, 64))),
     Program("descent in a scan", descend, normal((8,), (64, 8))),

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxmeter.harness.machine import jax_internals
+from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.modes import as_new_function
 
 TIMES = 10
@@ -154,18 +155,19 @@ def _evaluate(jaxpr: Any, consts: Any, args: Any, fault: _Fault) -> list[Any]:
 
 def _evaluate_one(jaxpr: Any, equation: Any, operands: list[Any], fault: _Fault) -> list[Any]:
     name, params = equation.primitive.name, equation.params
-    if name in ("jit", "pjit", "custom_jvp_call", "custom_vjp_call", "remat2", "checkpoint"):
-        inner = params.get("jaxpr") or params.get("call_jaxpr")
-        return _evaluate(getattr(inner, "jaxpr", inner), getattr(inner, "consts", []), operands, fault)
+    if (inside := list_jaxprs(equation)) and not name.startswith(jax_internals.REDUCTIONS):
+        jax_internals.check_known(name)
+    if name in jax_internals.CALLS and len(inside) == 1:
+        return _evaluate(open_jaxpr(inside[0]), getattr(inside[0], "consts", []), operands, fault)
     if name == "scan":
         return _scan(params, operands, fault)
     given = {atom: operand for atom, operand in zip(equation.invars, operands, strict=True) if not hasattr(atom, "val")}
     alone = jaxpr.replace(constvars=[], invars=list(given), outvars=equation.outvars, eqns=[equation])
-    return fault.apply(equation, operands, jax.core.eval_jaxpr(alone, [], *given.values()))
+    return fault.apply(equation, operands, jax_internals.EVALUATE.load()(alone, [], *given.values()))
 
 
 def _scan(params: Any, operands: list[Any], fault: _Fault) -> list[Any]:
-    (fixed, carried), closed = jax_internals.count_scan(params, operands), params["jaxpr"]
+    (fixed, carried), closed = jax_internals.count_scan(params, operands), jax_internals.SCAN_BODY.find(params)
     before = fault.met
 
     def body(carry: Any, row: Any) -> Any:

@@ -162,7 +162,7 @@ def command(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Exit code 3: a case failed, is wrong, timed out or was lost."""
+    """Exit code 3: a case failed, is wrong or unknown, timed out or was lost."""
     request = RunRequest(
         backend=backend,
         level=choose_level(quick, full),
@@ -441,7 +441,8 @@ def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -
         counts["lost"] += lost
     if as_json:
         told = {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
-        warnings = msgspec.to_builtins(run.warnings)
+        own = (*run.manifest.settings.notes, *describe_own_faults(run))
+        warnings = [*({"text": text, "processes": None} for text in own), *msgspec.to_builtins(run.warnings)]
         print(json.dumps({**told, "results": list_results(run), "warnings": warnings}))
         return code
     for line in describe_results(run):

@@ -68,7 +68,7 @@ def time_with_bounds(interval: Interval | None, form: str = BOUNDS) -> tuple[str
 
 
 def exact_time(seconds: float) -> str:
-    """`1.2341 ms`: a time next to one that three digits do not distinguish from it."""
+    """Write a time with 6 digits, `1.2341 ms`, if 3 digits do not distinguish two times."""
     size, unit = _time_unit(abs(seconds), EXACT_DIGITS)
     return f"{_fixed(seconds / size, _decimals(seconds / size, EXACT_DIGITS))}{SPACE}{unit}"
 
@@ -160,12 +160,12 @@ def amount(value: float | int | None, unit: str) -> str:
 
 
 def amount_exactly(value: float, unit: str) -> str:
-    """`17 240 064 B`: without a prefix, the median of two counts with its half."""
+    """Write a value without a prefix: `17 240 064 B`. A median of two counts can have a half."""
     return f"{_fixed(value, 0 if value == int(value) else 1)}{SPACE}{unit}"
 
 
 def memory_sides(before: float | None, after: float | None) -> tuple[str, str]:
-    """(`16.3 MiB`, `16.4 MiB`), (`17 203 200 B`, `17 240 064 B`): two sizes, in full if they would read the same."""
+    """Write two sizes: (`16.3 MiB`, `16.4 MiB`), or (`17 203 200 B`, `17 240 064 B`) if both would read the same."""
     return distinguish(before, after, memory, lambda value: amount_exactly(value, "B"))
 
 
@@ -175,7 +175,7 @@ def distinguish(
     write: Callable[[float | None], str],
     write_exactly: Callable[[float], str],
 ) -> tuple[str, str]:
-    """Write two values, exactly where they differ and would read the same."""
+    """Write two values; exactly if they differ but would read the same."""
     texts = write(before), write(after)
     if before is None or after is None or before == after or texts[0] != texts[1] or texts[0] == MISSING:
         return texts

@@ -41,7 +41,7 @@ _EXACT_WRITERS: Mapping[Unit, Callable[[float], str]] = {
     Unit.BYTES: lambda value: numbers.amount_exactly(value, "B"),
     Unit.FLOP: lambda value: numbers.amount_exactly(value, "FLOP"),
 }
-"""How a number is written that its usual digits do not distinguish from another."""
+"""Writers of exact numbers, for two numbers that their usual digits do not distinguish."""
 
 
 def write(metric: Metric, value: float | None) -> str:
@@ -52,7 +52,7 @@ def write(metric: Metric, value: float | None) -> str:
 
 
 def write_sides(metric: Metric, before: float | None, after: float | None) -> tuple[str, str]:
-    """(`451 µs`, `460 µs`), (`17 203 200 B`, `17 240 064 B`): two values, in full if they would read the same."""
+    """Write two values: (`451 µs`, `460 µs`), or (`17 203 200 B`, `17 240 064 B`) if both would read the same."""
     exact = _EXACT_WRITERS.get(metric.unit)
     if exact is None:
         return write(metric, before), write(metric, after)

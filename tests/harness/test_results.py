@@ -38,7 +38,7 @@ def test_a_case_that_the_run_did_not_reach_is_lost_and_not_left_out():
     assert list(describe_results(run))[1:] == ["  selu:eager  lost", "  selu:jit    lost"]
 
 
-def test_own_faults_are_told_once_with_all_their_variants_however_many_there_are():
+def test_own_faults_are_listed_once_with_all_their_variants_however_many_there_are():
     fault = f"{OWN_FAULT}: cannot determine what loops cost: KeyError: 'num_consts'"
     names = tuple(f"f{index}:jit" for index in range(MOST_LINES + 1))
     planned = samples.planned_case(variants=names)

@@ -1,6 +1,5 @@
 """What the check says of a NumPy function in place of a workload's implementations."""
 
-import time
 from dataclasses import replace
 
 import jax
@@ -11,10 +10,10 @@ from jaxmeter.harness.programs.arguments import make_inputs, widest
 
 
 def outcome_of(workload, function, **params):
-    """Of a function of the workload's arguments in float64."""
+    """Of a function of the workload's arguments in float64. Time stands still: no draw takes too long here."""
     tried = replace(workload, implementations=[])
     tried.implementation(lambda *arguments: function(*exact(*arguments)), name="tried", modes=("mixed",))
-    context = Context(tried, params, BACKENDS["cpu"], make_inputs(tried, params), time.perf_counter, folder=None)
+    context = Context(tried, params, BACKENDS["cpu"], make_inputs(tried, params), lambda: 0.0, folder=None)
     found, _ = look_with({"numerics": ("tried:mixed",)}, context)
     return found["tried:mixed"]["numerics"]
 

@@ -1,8 +1,9 @@
-"""What jaxmeter reads of JAX and XLA that neither promises to keep: a row each, by release. No jax.
+"""Internals of JAX and XLA that jaxmeter reads: a row each, with the names by release. No jax.
 
-A reader stays where its subject is, and takes the name from here. A release that lacks it by its row has a known limit,
-ReleaseLacksError. Where JAX renames or removes it, the reader fails, and that is jaxmeter's own fault, OwnFaultError.
-Both name what is unknown. The bounds were found by running every release.
+Internals can change in any release. Each reader takes the names from this table. If a row has no name for the installed
+release, the release has a known limit: ReleaseLacksError. If JAX has renamed or removed a name, the reader fails by
+jaxmeter's own fault: OwnFaultError. Both errors state what is unknown. Runs under each release determined the bounds of
+the names.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _NUMBERS = re.compile(r"\d+")
 
 @dataclass(frozen=True)
 class Name:
-    """A name of an internal, from one release until the one before another.
+    """A name of an internal, from the release `since` on, and before the release `until`.
 
     Args:
       text: A key, an attribute, a dotted path, or a part of a text.
@@ -40,18 +41,18 @@ class Name:
     until: Release | None = None
 
     def is_in(self, release: Release) -> bool:
-        """Return whether a release has it."""
+        """Return whether a release has this name."""
         return self.since <= release and (self.until is None or release < self.until)
 
 
 @dataclass(frozen=True)
 class Internal:
-    """A row: one thing that is read.
+    """A row of the table: an internal that jaxmeter reads.
 
     Args:
-      what: What it is, for a person.
-      unknown: What is unknown without it, as the object of a sentence.
-      names: Its names, the newest first.
+      what: Description for a person.
+      unknown: What is unknown without the internal, as the object of a sentence.
+      names: Names of the internal, the newest first.
     """
 
     what: str
@@ -69,11 +70,11 @@ class Internal:
         return frozenset(name.text for name in self.names)
 
     def find(self, holder: Any) -> Any:
-        """Return what a mapping or an object has by the first of the names that it has.
+        """Return the value of the first of the names that a mapping or an object has.
 
         Raises:
-          ReleaseLacksError: The installed release has none of them by this row.
-          OwnFaultError: It has another one, which jaxmeter does not know.
+          ReleaseLacksError: By this row, the installed release has none of the names.
+          OwnFaultError: By this row, the installed release has a name, but the holder has none of them.
         """
         for name in self.names:
             if isinstance(holder, Mapping):
@@ -83,8 +84,19 @@ class Internal:
                 return getattr(holder, name.text)
         raise self._describe_missing()
 
+    def get(self, holder: Any) -> Any:
+        """Return what `find` returns; None if, by this row, the installed release lacks the internal.
+
+        Raises:
+          OwnFaultError: As `find` does.
+        """
+        try:
+            return self.find(holder)
+        except ReleaseLacksError:
+            return None
+
     def load(self) -> Any:
-        """Return what a module has by the first of the dotted paths that exists.
+        """Return the object at the first of the dotted paths that exists.
 
         Raises:
           ReleaseLacksError, OwnFaultError: As `find` does.
@@ -128,14 +140,14 @@ SCAN_BODY = _row("the body of the primitive scan", f"{DEPENDENCE}, and {ROUNDING
 SCAN_LENGTH = _row("the length of the primitive scan", COST, "length")
 SCAN_REVERSE = _row("the direction of the primitive scan", ROUNDING, "reverse")
 WHILE_CONDITION = _row("the condition of the primitive while", DEPENDENCE, "cond_jaxpr")
-WHILE_CONDITION_COUNT = _row("the number of its condition's constants", DEPENDENCE, "cond_nconsts")
+WHILE_CONDITION_COUNT = _row("the number of constants of a while condition", DEPENDENCE, "cond_nconsts")
 WHILE_BODY = _row("the body of the primitive while", DEPENDENCE, "body_jaxpr")
-WHILE_BODY_COUNT = _row("the number of its body's constants", DEPENDENCE, "body_nconsts")
+WHILE_BODY_COUNT = _row("the number of constants of a while body", DEPENDENCE, "body_nconsts")
 BRANCHES = _row("the branches of the primitive cond", DEPENDENCE, "branches")
-CALL_BODY = _row("the function that a jitted call calls", f"its captured constants, and {ROUNDING}", "jaxpr")
-DONATED = _row("what a jitted call donates", "whether eager and jit are one program", "donated_invars")
+CALL_BODY = _row("the body of a jitted call", f"its captured constants, and {ROUNDING}", "jaxpr")
+DONATED = _row("the donated arguments of a jitted call", "whether eager and jit are one program", "donated_invars")
 DIMENSIONS = _row("the contracted axes of a product or convolution", COST, "dimension_numbers")
-PRECISION = _row("the precision of a product or convolution", "the format that products are computed in", "precision")
+PRECISION = _row("the precision of a product or convolution", "the format in which products are computed", "precision")
 
 # Names of primitives.
 JIT = _row(
@@ -145,7 +157,26 @@ JIT = _row(
     Name("pjit", until=(0, 7, 0)),
 )
 
-# Modules that have no public counterpart, or may change.
+CALLS = frozenset(
+    {
+        *("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_vmap_call"),
+        *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+    }
+)
+"""Primitives with one inner function, which has the inputs and the outputs of the primitive."""
+
+OTHERS_WITH_FUNCTIONS = frozenset(
+    {
+        *("scan", "while", "cond", "shard_map", "xla_pmap", "pallas_call", "custom_linear_solve", "linear_call"),
+        *("composite", "core_map", "custom_partitioning", "custom_transpose_call", "run_state"),
+    }
+)
+"""Other primitives with inner functions. Readers know these functions, or treat them as opaque."""
+
+REDUCTIONS = ("scatter", "reduce", "select_and", "arg", "cum", "sort")
+"""Prefixes of primitives whose inner function combines two elements."""
+
+# Functions and classes that have no public counterpart, or can change.
 EVALUATE = _row("the evaluation of a jaxpr", ROUNDING, "jax.core.eval_jaxpr")
 DEAD_CODE = _row(
     "the removal of dead equations", "how much dead work there is", "jax.interpreters.partial_eval.dce_jaxpr"
@@ -195,6 +226,21 @@ BUFFERS = _row(
     "its largest buffers",
     Name("serialized_buffer_assignment_proto", since=(0, 6, 1)),
 )
+PEAK_BYTES = _row(
+    "the peak of a compiled program's memory",
+    "its planned peak memory",
+    Name("peak_memory_in_bytes", since=(0, 7, 0)),
+)
+TOTAL_BYTES = _row(
+    "all allocations of a compiled program",
+    "its planned allocations",
+    Name("total_allocation_bytes", since=(0, 11, 2)),
+)
+UNPADDED_BYTES = _row(
+    "the peak without padding",
+    "the padding of its planned peak",
+    Name("peak_unpadded_heap_bytes", since=(0, 11, 2)),
+)
 CACHE_SIZE = _row("the size of a jitted function's cache", "its number of entries", "_cache_size")
 
 # Events of `jax.monitoring`.
@@ -205,36 +251,57 @@ LOWERED = _row(
 COMPILED = _row(
     "the event of a compiled program", "how many programs were compiled", "/jax/core/compile/backend_compile_duration"
 )
-CACHE_HIT = _row(
-    "the event of a program found in the persistent cache", "its cache state", "/jax/compilation_cache/cache_hits"
-)
+CACHE_HIT = _row("the event of a hit in the persistent cache", "its cache state", "/jax/compilation_cache/cache_hits")
 CACHE_MISS = _row(
-    "the event of a program missing from the persistent cache", "its cache state", "/jax/compilation_cache/cache_misses"
+    "the event of a miss in the persistent cache", "its cache state", "/jax/compilation_cache/cache_misses"
 )
+
+# Keys of `cost_analysis`.
+COUNTED_FLOPS = _row("XLA's count of FLOPs", "XLA's count of FLOPs", "flops")
+COUNTED_BYTES = _row("XLA's count of bytes", "XLA's count of bytes", "bytes accessed")
+
+# What JAX writes: log messages, warnings.
+CACHE_MISS_MESSAGE = _row("JAX's explanation of a cache miss", "why more was compiled than declared", "CACHE MISS")
+TRUNCATION = _row("JAX's warning of a narrower dtype", "whether it truncates dtypes", "requested dtype")
 
 # Parts of HLO text and of its attributes.
-ELIDED = _row("what stands for the values of a large constant", "which program it is", "constant({...})")
-TRIP_COUNT = _row("how often a loop runs", "what loops cost", Name("known_trip_count", since=(0, 4, 33)))
-PYTHON_TARGET = _row(
-    "XLA's custom call of Python",
-    "whether a compiled program calls Python",
-    Name("xla_ffi_python", since=(0, 6, 0)),
-    Name("xla_python", until=(0, 6, 0)),
-)
+OUTPUT_ALIASES = _row("the aliases of arguments and outputs", "which donated arrays are reused", "-alias")
+CUSTOM_FUSION = _row("a fusion that a library runs", "which products the plan leaves out", "kind=kCustom")
+ELIDED = _row("the placeholder for the values of a large constant", "the fingerprint of the program", "constant({...})")
+TRIP_COUNT = _row("the trip count of a loop", "what loops cost", Name("known_trip_count", since=(0, 4, 33)))
+PYTHON_TARGET = _row("the targets of XLA's custom calls of Python", "whether a compiled program calls Python", "python")
 
-# Planes, statistics and events of profiler captures.
+FUSION_KIND = _row("the library of a fused product", "which products the plan leaves out", "fusion_config")
+
+# Planes, lines, statistics and events of profiler captures. Patterns of events are regular expressions.
 HOST_PLANE = _row("the plane of the host's threads", "what the host does in a step", "/host:CPU")
 GPU_PLANE = _row("the planes of GPUs", "what the device does in a step", "/device:GPU")
 TPU_PLANE = _row("the planes of TPUs", "what the device does in a step", "/device:TPU")
-METADATA_PLANE = _row("the plane of the programs", "names and costs of operations", "/host:metadata")
-PROGRAM_STATISTIC = _row("a program in that plane", "names and costs of operations", "Hlo Proto")
+METADATA_PLANE = _row("the plane of compiled programs", "names and costs of operations", "/host:metadata")
+PROGRAM_STATISTIC = _row("a program in the plane of compiled programs", "names and costs of operations", "Hlo Proto")
+GPU_LINE = _row("the lines of a GPU's operations", "what the device does in a step", "Stream")
+TPU_LINE = _row("the line of a TPU's operations", "what the device does in a step", "XLA Ops")
+TRANSFER_EVENT = _row(
+    "the host's transfers",
+    "how long transfers take",
+    "H2D Dispatch|DevicePut|CopyToDevice|BufferFromHostBuffer|ToLiteral|CopyToHost",
+)
+COMPILE_EVENT = _row(
+    "the host's compilations",
+    "how long compilations take in a step",
+    r"backend_compile|lower_sharding_computation|XlaCompile|[Cc]ompile(AndLoad|d?Impl)?\b|RunBackend|RunHloPasses"
+    "|LlvmCompile",
+)
+DISPATCH_EVENT = _row(
+    "the host's dispatch", "how long dispatch takes", r"PjitFunction\(|PmapFunction\(|LoadedExecutable::Execute"
+)
 AWAIT_EVENT = _row("the host's wait for a buffer", "how long the host waits", "CommonPjRtBuffer::Await")
 RUN_END_EVENT = _row(
     "the end of a program's run on the host", "when a run ends", "ThunkExecutor::Execute (wait for completion)"
 )
 
 INTERNALS: Mapping[str, Internal] = {name: row for name, row in globals().items() if isinstance(row, Internal)}
-"""All rows, by constant."""
+"""All rows, by the name of the constant."""
 
 
 def read_release(text: str) -> Release:
@@ -243,7 +310,7 @@ def read_release(text: str) -> Release:
 
 
 def describe_untested(packages: Mapping[str, str]) -> str:
-    """Return a note where jax is newer than the newest tested release; else nothing.
+    """Return a note if jax is newer than the newest tested release; otherwise an empty text.
 
     Args:
       packages: Versions by name.
@@ -253,23 +320,33 @@ def describe_untested(packages: Mapping[str, str]) -> str:
         return ""
     return (
         f"jax {installed} is newer than {NEWEST_TESTED}, the newest release that jaxmeter was tested with: "
-        "what jaxmeter cannot read is unknown, and named as jaxmeter's own fault"
+        "jaxmeter reports each internal that it cannot read as its own fault"
     )
 
 
+def check_known(primitive: str) -> None:
+    """Check that jaxmeter knows a primitive that has an inner function.
+
+    Raises:
+      OwnFaultError: A release has renamed or added the primitive.
+    """
+    if primitive not in CALLS | OTHERS_WITH_FUNCTIONS and not primitive.startswith(REDUCTIONS):
+        raise OwnFaultError(f"jaxmeter does not know the primitive {primitive} of jax {version('jax')}", ROUNDING)
+
+
 def count_scan(params: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[int, int]:
-    """Return how many of a scan's inputs are constants, and how many are carried.
+    """Return how many inputs of a scan are constants, and how many are carried values.
 
     Args:
-      params: Of the equation.
-      inputs: Of the equation: constants, carried values, then what is sliced.
+      params: Parameters of the equation.
+      inputs: Inputs of the equation: constants, carried values, then arrays that the scan slices.
     Raises:
-      OwnFaultError: The installed jax has them in another form.
+      OwnFaultError: The installed jax stores both numbers in another form.
     """
     given = SCAN_COUNTS.find(params)
     if isinstance(given, int):
         return given, SCAN_CARRIED.find(params)
-    parts = [len(part) for part in given.unpack()]  # trees; their lengths count leaves
+    parts = [len(part) for part in given.unpack()]  # trees, whose lengths are numbers of leaves
     if len(parts) != 3 or sum(parts) != len(inputs):
         raise OwnFaultError(f"a scan of jax {version('jax')} has another form", SCAN_COUNTS.unknown)
     return parts[0], parts[1]

@@ -6,6 +6,8 @@ import re
 from importlib.metadata import version
 from types import ModuleType
 
+from jaxmeter.harness.machine.jax_internals import read_release
+
 SUITES_ARE_FOR = (0, 9)
 """The oldest release that our own suites are written for. An older one may lack what they, or flax, call."""
 
@@ -15,12 +17,11 @@ program again when the first call follows `lower().compile()`: a fact about the 
 
 _FROM = re.compile(r"cannot import name '([^']+)' from '([^']+)'")
 _OPTION = re.compile(r"\b(\w+)\(\) got an unexpected keyword argument '(\w+)'")
-_NUMBERS = re.compile(r"\d+")
 
 
 def find_jax_release() -> tuple[int, ...]:
     """Return the release of jax that is installed: (0, 4, 31)."""
-    return tuple(map(int, _NUMBERS.findall(version("jax"))[:3]))
+    return read_release(version("jax"))[:3]
 
 
 def describe_missing_name(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""A failure of jaxmeter's own analysis: what it leaves unknown, in a note that is counted. No jax."""
+"""Failures of jaxmeter's own analysis, and the notes that state what is unknown. No jax."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ LONGEST_WORDS = 200
 _HARNESS = str(Path(__file__).parents[1])
 
 _MISTAKES = (AssertionError, AttributeError, IndexError, KeyError, NameError)
-"""What Python raises where a program expects something that is not there. If a line of jaxmeter raised it, it is no
-error of the user's code, whose own lines would be the last ones of the traceback."""
+"""Errors that Python raises if a name, key, attribute or index is missing, or an assertion fails. The last line of the
+traceback then belongs to the code with the mistake: to jaxmeter, or to the user."""
+
+
+_FILTERED = "JAX has removed its internal frames"
+"""Part of a note that JAX adds to an error. The last frame of such an error is not the origin of the error."""
 
 
 class UnknownError(Exception):
-    """Something about a program cannot be found out.
+    """A property of a program that jaxmeter cannot determine.
 
     Args:
-      words: Why.
-      unknown: What is unknown therefore, as the object of a sentence.
+      words: Reason.
+      unknown: What is unknown for this reason, as the object of a sentence.
     """
 
     def __init__(self, words: str, unknown: str) -> None:
@@ -32,53 +36,65 @@ class UnknownError(Exception):
 
 
 class ReleaseLacksError(UnknownError):
-    """The installed release of jax is known to lack what would show it."""
+    """A known limit: the installed release of jax lacks the internal that shows the property."""
 
 
 class OwnFaultError(UnknownError):
-    """Jaxmeter's analysis failed."""
+    """A failure of jaxmeter's own analysis."""
 
 
 @contextmanager
 def analysing(unknown: str) -> Iterator[None]:
-    """Make whatever the block raises jaxmeter's own fault: it calls no code of the user's.
+    """Convert each error of a block that calls no user code into OwnFaultError.
 
     Args:
-      unknown: What is unknown then, as the object of a sentence.
+      unknown: What is unknown if the block fails, as the object of a sentence.
     Raises:
-      OwnFaultError: The block raised something.
-      ReleaseLacksError: The block raised it.
+      OwnFaultError: The block raised an error.
+      ReleaseLacksError: The block itself raised ReleaseLacksError.
     """
     try:
         yield
-    except UnknownError:
-        raise
-    except Exception as error:
-        raise OwnFaultError(_describe(error), unknown) from error
+    except Exception as error:  # noqa: BLE001  of any kind: the block calls no user code
+        own = blame_jaxmeter(error, unknown)
+        raise own from own.__cause__
+
+
+def blame_jaxmeter(error: Exception, unknown: str) -> UnknownError:
+    """Return an error of an analysis as jaxmeter's own fault; an UnknownError is returned unchanged."""
+    if isinstance(error, UnknownError):
+        return error
+    own = OwnFaultError(_describe(error), unknown)
+    own.__cause__ = error
+    return own
 
 
 def is_own_fault(error: BaseException) -> bool:
     """Return whether an error is jaxmeter's own: a failed analysis, or a mistake in a line of jaxmeter."""
     if isinstance(error, OwnFaultError):
         return True
+    if not isinstance(error, _MISTAKES) or any(_FILTERED in note for note in getattr(error, "__notes__", ())):
+        return False
     frames = traceback.extract_tb(error.__traceback__)
-    return isinstance(error, _MISTAKES) and bool(frames) and frames[-1].filename.startswith(_HARNESS)
+    return bool(frames) and frames[-1].filename.startswith(_HARNESS)
 
 
 def describe_own_fault(error: BaseException, unknown: str = "") -> str:
-    """Return a note: what is unknown, and the error; a record's readers find it by its beginning.
+    """Return a note with what is unknown, and the error. Readers of a record recognise the note by its beginning.
 
     Args:
-      unknown: What is unknown, as the object of a sentence, where the error itself does not say it.
+      unknown: What is unknown, as the object of a sentence; if empty, the error states what is unknown.
     """
-    if isinstance(error, UnknownError):
-        return f"{OWN_FAULT}: cannot determine {error.unknown or unknown}: {error}"
-    return f"{OWN_FAULT}: cannot determine {unknown}: {_describe(error)}"
+    if not isinstance(error, UnknownError):
+        return f"{OWN_FAULT}: cannot determine {unknown}: {_describe(error)}"
+    begin = "" if isinstance(error, ReleaseLacksError) else f"{OWN_FAULT}: "
+    return f"{begin}cannot determine {unknown or error.unknown}: {error}"
 
 
 def _describe(error: BaseException) -> str:
-    """`KeyError: 'num_consts' (harness/programs/dependence.py:36)`: the last line of jaxmeter's."""
+    """Return `KeyError: 'num_consts' (harness/programs/dependence.py:36)`, with jaxmeter's last line."""
     words = " ".join(str(error).split())[:LONGEST_WORDS]
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(_HARNESS)]
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename.startswith(_HARNESS) and frame.filename != __file__]
     where = f" (harness{own[-1].filename.removeprefix(_HARNESS)}:{own[-1].lineno})" if own else ""
     return f"{type(error).__name__}: {words}{where}"

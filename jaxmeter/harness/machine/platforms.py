@@ -24,7 +24,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
       product_dtype: What a float32 product at default precision is computed in (the tolerance follows).
       any_device_count: Whether it stands for as many devices as a case asks for (`jax_num_cpu_devices`).
       peak_counts_temporaries: Whether `peak_memory_in_bytes` of a compiled program holds its temporaries.
-      plans_products: Whether `memory_analysis` holds the working memory of matrix products and convolutions.
+      plans_products: Whether `memory_analysis` includes the working memory of matrix products and convolutions.
       forgets_peak: Whether one process can measure the memory of several variants: an allocator never forgets its peak.
       trace_plane: How the planes of its devices are called in a profiler capture; None where there are none.
       memory_bytes: What programs may use of one device; None where the device itself is asked.

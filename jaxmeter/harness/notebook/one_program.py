@@ -38,8 +38,10 @@ def is_one_jitted_call(jaxpr: Any) -> bool:
     (equation,) = jaxpr.eqns
     if equation.primitive.name not in internals.JIT.all_names:
         return False
+    donated = equation.params.get(internals.DONATED.name)
     return (
-        not any(internals.DONATED.find(equation.params))
+        donated is not None  # else that is unknown, and nothing is said
+        and not any(donated)
         and _are_among(equation.invars, jaxpr.invars)
         and _are_among(equation.outvars, jaxpr.outvars)
         and _are_among(jaxpr.outvars, equation.outvars)

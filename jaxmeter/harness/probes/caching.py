@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import msgspec
 
 from jaxmeter.harness.plan.probes import DEFAULT_THRESHOLD
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import describe_failure
 from jaxmeter.harness.programs.arguments import choose_static, make_inputs
 from jaxmeter.harness.programs.caches import forget_compiled
-from jaxmeter.harness.programs.jax_events import JaxEvents, watch_jax
+from jaxmeter.harness.programs.jax_events import JaxEvents, describe_silent_event, find_silent_events, watch_jax
 from jaxmeter.harness.programs.modes import Clock, as_new_function
 from jaxmeter.harness.programs.older_jax import jit
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Number, Outcome, Param, Status
@@ -113,10 +114,13 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
         except Exception as error:  # noqa: BLE001  as above
             outcomes[variant] = describe_failure(error, context.at)
             continue
+        silent = find_silent_events()  # asked here, since it compiles: the call has been timed
+        call = msgspec.structs.replace(call, proven=call.proven and not silent)
         values: dict[str, tuple[Number | None, ...]] = (
             {f"{call.cache_state}_s": (call.elapsed_s,)} if call.proven else {}
         )
-        outcomes[variant] = Outcome(status=Status.OK, values=values, details=CachingDetails(calls=(call,)))
+        notes = tuple(map(describe_silent_event, silent))
+        outcomes[variant] = Outcome(status=Status.OK, values=values, notes=notes, details=CachingDetails(calls=(call,)))
     return Findings(outcomes)
 
 

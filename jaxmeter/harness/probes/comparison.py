@@ -27,7 +27,7 @@ from jaxmeter.harness.probes.verdict import Leaf
 from jaxmeter.harness.programs.modes import Prepared
 
 PRODUCT_FORMAT, FORMATS = "the format of its products", "the formats that its tolerance depends on"
-"""What is unknown where the analysis of a program fails."""
+"""What is unknown if the analysis of a program fails, as the object of a sentence."""
 
 
 class UnfitError(Exception):

@@ -9,12 +9,11 @@ import msgspec
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error, make_private
 from jaxmeter.harness.machine.older_releases import BUDGETS_ARE_FOR, find_jax_release
-from jaxmeter.harness.machine.own_fault import OwnFaultError, UnknownError, describe_own_fault
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
 from jaxmeter.harness.programs import cost, program, serialised, traps
 from jaxmeter.harness.programs.caches import forget_compiled
-from jaxmeter.harness.programs.jax_events import explain_misses, watch_jax
+from jaxmeter.harness.programs.jax_events import describe_silent_event, explain_misses, find_silent_events, watch_jax
 from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Number, Outcome, Status, write_bytes
 from jaxmeter.harness.record.layout import PROGRAM_TEXTS
@@ -42,14 +41,13 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
     values, compiles = _call_twice(variant, prepared, context) if context.platform.measures else ({}, 0)
     described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
-        if not stages.events.requested:  # a compilation is reported wherever its program comes from
-            error = OwnFaultError(f"jax reported no event {internals.COMPILED.name}", internals.COMPILED.unknown)
-            described = Outcome(status=Status.OK, notes=(describe_own_fault(error),))
-            values, compiles = {name: value for name, value in values.items() if name not in COUNTED_BY_EVENTS}, 0
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
-        described = join(described, _describe(stages, thoroughly=context.index == 0))
+        described = _describe(stages, thoroughly=context.index == 0)
         if context.index == 0 and context.folder is not None:
             _keep_texts(context.folder, variant, stages)
+    if silent := find_silent_events():  # checked after the timed first call: the check compiles
+        values, compiles = {name: value for name, value in values.items() if name not in COUNTED_BY_EVENTS}, 0
+        described = join(described, Outcome(status=Status.OK, notes=tuple(map(describe_silent_event, silent))))
     outcome = join(Outcome(status=Status.OK, values=values), described)
     if context.find_variant(variant)[1] == "aot" and context.folder is not None and context.platform.measures:
         # Where nothing may be kept, such as in a notebook, nothing is.
@@ -132,10 +130,8 @@ def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
 
 def _count_cache_entries(prepared: Prepared) -> int | None:
     """Return the number of entries of the jitted function's cache; None if this JAX does not report it."""
-    try:
-        return int(internals.CACHE_SIZE.find(prepared.jitted)())
-    except UnknownError:
-        return None
+    size = getattr(prepared.jitted, internals.CACHE_SIZE.name, None)
+    return None if size is None else int(size())
 
 
 def _load_again(prepared: Prepared, context: Context) -> Outcome:

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 
 from jaxmeter.harness.machine import jax_internals as internals
-from jaxmeter.harness.machine.own_fault import UnknownError, analysing
+from jaxmeter.harness.machine.own_fault import UnknownError, analysing, is_own_fault
 from jaxmeter.harness.probes.errors import as_array, find_scale, pair, relative_error
 from jaxmeter.harness.probes.evaluation import evaluate, list_constants
 from jaxmeter.harness.probes.formats import find_formats
@@ -40,7 +40,7 @@ class TooLongError(Exception):
 
 
 class RefusedInputsError(Exception):
-    """The user's code raises on the moved inputs; the message is its own."""
+    """An error that the user's code raises on the moved inputs, with the message of that code."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,7 @@ class Judge:
         if not self.is_traced or (self.is_stream and not self.args):
             return None
         leaves, tree = jax.tree.flatten(self.args[0] if self.is_stream else self.args)
-        try:
-            return _trace(self.function, tree, leaves)[0]
-        except Exception:  # noqa: BLE001  eager code may look at its values, and do anything else
-            return None
+        return _try_trace(self.function, tree, leaves)
 
     def find_spreads(
         self,
@@ -113,8 +110,8 @@ class Judge:
           None where its result has not the form of what is wanted.
         Raises:
           TooLongError: They take longer than the limit.
-          RefusedInputsError: Its code raises on the moved inputs.
-          OwnFaultError, or anything else: Jaxmeter's own analysis failed.
+          RefusedInputsError: The user's code raises an error on the moved inputs.
+          OwnFaultError, or any other error: Jaxmeter's own analysis failed.
         """
         if call_s * DRAWS > LIMIT_S:
             raise TooLongError
@@ -142,7 +139,10 @@ class Judge:
         args = move_tree(self.args, (*seed, 0))
         result = read(run(seed, args), args)
         del args  # before the results are compared
-        pairs = zip(pair(result, wanted), pair(unmoved, wanted), strict=True)
+        after, before = pair(result, wanted), pair(unmoved, wanted)
+        if isinstance(after, str):
+            raise RefusedInputsError(f"the result {after}")
+        pairs = zip(after, before, strict=True)
         return [measure(index, moved, still, want) for index, ((_, moved, want), (_, still, _)) in enumerate(pairs)]
 
     @cached_property
@@ -154,13 +154,8 @@ class Judge:
         programs = self._programs if self.is_traced else None
 
         def run(seed: tuple[int, ...], args: tuple[Any, ...], *, inside: int | None = None) -> Any:
-            call = self.function if programs is None else partial(programs.call, seed, inside, coarse)
-            try:
-                return jax.block_until_ready(self._call(call, args))
-            except UnknownError:
-                raise
-            except Exception as error:
-                raise RefusedInputsError(str(error)) from error
+            call = partial(_run, self.function) if programs is None else partial(programs.call, seed, inside, coarse)
+            return _run(jax.block_until_ready, self._call(call, args))
 
         return run
 
@@ -170,6 +165,21 @@ class Judge:
         if not self.carry:
             return [call(*item) for item in args]
         return Carried(call, self.carry, begin=lambda begun: begun).over(args)
+
+
+def _run(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Return the result of the user's code.
+
+    Raises:
+      RefusedInputsError: The user's code raises an error.
+      UnknownError: Jaxmeter cannot analyse the traced program.
+    """
+    try:
+        return call(*args, **options)
+    except UnknownError:
+        raise
+    except Exception as error:
+        raise RefusedInputsError(str(error)) from error
 
 
 class _Programs:
@@ -189,19 +199,18 @@ class _Programs:
         if form not in self._made:
             self._made[form] = self._make(tree, leaves)
         if self._made[form] is None:
-            return self._function(*args)
+            return _run(self._function, *args)
         constants, program = self._made[form]
         if seed:
             constants = move_tree(constants, (*seed, 1))
-        return program(constants, [leaf for leaf in leaves if _is_array(leaf)], inside, coarse=coarse)
+        return _run(program, constants, [leaf for leaf in leaves if _is_array(leaf)], inside, coarse=coarse)
 
     def _make(self, tree: Any, leaves: list[Any]) -> Any:
-        try:
-            traced, form = _trace(self._function, tree, leaves)
-        except Exception:  # noqa: BLE001  eager code may look at its values, and do anything else
+        traced = _try_trace(self._function, tree, leaves)
+        if traced is None:
             return None
         with analysing(internals.ROUNDING):
-            constants = list_constants(traced.jaxpr)
+            form, constants = jax.tree.structure(traced.out_info), list_constants(traced.jaxpr)
 
         def program(constants: list[Any], arrays: list[Any], seed: Any, *, coarse: str | None) -> Any:
             with analysing(internals.ROUNDING):
@@ -210,8 +219,12 @@ class _Programs:
         return constants, jax.jit(program, static_argnames="coarse")
 
 
-def _trace(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> tuple[Any, Any]:
-    """A function traced in its arrays, and the form of its result; all other leaves are static."""
+def _try_trace(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:
+    """Return a function traced in its arrays, all other leaves static; None if JAX cannot trace its code.
+
+    Raises:
+      An error of jaxmeter's own, as `is_own_fault` detects it.
+    """
     is_array = [_is_array(leaf) for leaf in leaves]
 
     def of_arrays(*arrays: Any) -> Any:
@@ -220,8 +233,12 @@ def _trace(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> tuple[
         return function(*jax.tree.unflatten(tree, merged))
 
     arrays = [leaf for leaf in leaves if _is_array(leaf)]
-    traced = jax.jit(as_new_function(of_arrays)).trace(*arrays)
-    return traced, jax.tree.structure(traced.out_info)
+    try:
+        return jax.jit(as_new_function(of_arrays)).trace(*arrays)
+    except Exception as error:
+        if is_own_fault(error):
+            raise
+        return None  # code for eager mode can read values, which a trace does not have
 
 
 def _find_deviation(index: int, moved: Any, still: Any, want: Any) -> float:

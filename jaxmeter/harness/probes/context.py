@@ -17,6 +17,7 @@ from jaxmeter.harness.declare.implementation import MIXED, Implementation
 from jaxmeter.harness.declare.levels import call_with
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.environment import describe_error
+from jaxmeter.harness.machine.own_fault import UnknownError
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.probes.conditioning import Judge
 from jaxmeter.harness.probes.errors import as_array
@@ -328,7 +329,10 @@ class Context:
         The plan knows better than the arguments alone: also temporaries, and arguments that are not used.
         """
         if prepared.stages is not None:
-            planned = planned_peak_bytes(prepared.stages.compiled, self.platform)
+            try:
+                planned = planned_peak_bytes(prepared.stages.compiled, self.platform)
+            except UnknownError:  # the probe memory adds the note
+                planned = None
             if (excess := compare_with_capacity(planned, self.capacity_bytes)) is not None:
                 return excess
         return None if self.too_large is None else f"{self.too_large} for its arguments alone"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -12,15 +12,14 @@ import numpy
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.probes.formats import EXACT, PRODUCTS, find_unit
-
-_CALLS = internals.JIT.all_names
+from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 
 
 def list_constants(closed: Any) -> list[Any]:
     """Captured constants of a program, then those of the jitted calls in it, in the order of its equations."""
     found = list(closed.consts)
     for equation in closed.jaxpr.eqns:
-        if equation.primitive.name in _CALLS:
+        if equation.primitive.name in internals.JIT.all_names:
             found += list_constants(internals.CALL_BODY.find(equation.params))
     return found
 
@@ -50,7 +49,7 @@ class _Evaluation:
         self._constants, self._seed, self._coarse, self._salts = constants, seed, coarse, count(1)
 
     def run(self, closed: Any, arguments: list[Any]) -> list[Any]:
-        jaxpr = closed.jaxpr
+        jaxpr = open_jaxpr(closed)
         values: dict[Any, Any] = dict(
             zip(jaxpr.constvars, [next(self._constants) for _ in jaxpr.constvars], strict=True)
         )
@@ -67,10 +66,16 @@ class _Evaluation:
     def _run_one(self, jaxpr: Any, equation: Any, given: list[Any]) -> list[Any]:
         name, params = equation.primitive.name, equation.params
         # A jitted call without constants stays one, unless its inside is moved: options of its own may count.
-        if name in _CALLS and (self._seed is not None or list_constants(internals.CALL_BODY.find(params))):
+        if name in internals.JIT.all_names and (
+            self._seed is not None or list_constants(internals.CALL_BODY.find(params))
+        ):
             return self.run(internals.CALL_BODY.find(params), given)
-        if name == "scan" and self._seed is not None and not list_constants(internals.SCAN_BODY.find(params)):
-            return self._scan(params, given)
+        if self._seed is not None and (inner := list_jaxprs(equation)):
+            internals.check_known(name)
+            if name in internals.CALLS and len(inner) == 1:
+                return self._run_inside(inner[0], given)
+            if name in self._loops:
+                return self._loops[name](params, given)
         if name in PRODUCTS and self._seed is not None and self._coarse is not None:
             unit = UNITS.get(self._coarse, BFLOAT16_UNIT)
             given = [self._scale(value, unit) if str(value.dtype) == "float32" else value for value in given]
@@ -81,18 +86,47 @@ class _Evaluation:
             return results
         return [self._round(result) for result in results]
 
+    @property
+    def _loops(self) -> dict[str, Callable[[Any, list[Any]], list[Any]]]:
+        return {"scan": self._scan, "while": self._while, "cond": self._cond}
+
+    def _run_inside(self, inner: Any, arguments: list[Any]) -> list[Any]:
+        """Return the moved results of an inner function, which holds its own constants."""
+        constants = iter(getattr(inner, "consts", ()))
+        return _Evaluation(constants, self._seed, self._coarse).run(inner, arguments)
+
     def _scan(self, params: Any, given: list[Any]) -> list[Any]:
         fixed, carried = internals.count_scan(params, given)
         inside = internals.SCAN_BODY.find(params)
 
         def body(carry: Any, row: Any) -> Any:
-            results = _Evaluation(iter(()), self._seed, self._coarse).run(inside, [*given[:fixed], *carry, *row])
+            results = self._run_inside(inside, [*given[:fixed], *carry, *row])
             return results[:carried], results[carried:]
 
         length, reverse = internals.SCAN_LENGTH.find(params), internals.SCAN_REVERSE.find(params)
         begin, rows = given[fixed : fixed + carried], given[fixed + carried :]
         end, stacked = jax.lax.scan(body, begin, rows, length=length, reverse=reverse)
         return [*end, *stacked]
+
+    def _while(self, params: Any, given: list[Any]) -> list[Any]:
+        """Return the results of a loop with a moved body. Its condition is exact, but depends on moved values."""
+        of_end, of_body = internals.WHILE_CONDITION_COUNT.find(params), internals.WHILE_BODY_COUNT.find(params)
+        condition, body = internals.WHILE_CONDITION.find(params), internals.WHILE_BODY.find(params)
+        to_end, to_body, begin = given[:of_end], given[of_end : of_end + of_body], given[of_end + of_body :]
+
+        def goes_on(state: Any) -> Any:
+            constants = iter(getattr(condition, "consts", ()))
+            return _Evaluation(constants, None, None).run(condition, [*to_end, *state])[0]
+
+        return list(jax.lax.while_loop(goes_on, lambda state: self._run_inside(body, [*to_body, *state]), begin))
+
+    def _cond(self, params: Any, given: list[Any]) -> list[Any]:
+        index, *operands = given
+        branches = [
+            lambda *arguments, branch=branch: self._run_inside(branch, list(arguments))
+            for branch in internals.BRANCHES.find(params)
+        ]
+        return list(jax.lax.switch(index, branches, *operands))
 
     def _round(self, value: Any) -> Any:
         """A result moved by one unit in the last place at most; integers stay, as those of arguments do."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.platforms import Platform
 
 
@@ -15,12 +16,15 @@ def compare_with_capacity(needed_bytes: int | None, capacity_bytes: int | None) 
 
 
 def planned_peak_bytes(compiled: Any, platform: Platform) -> int | None:
-    """Return the planned peak memory of a program; None if the backend does not report it."""
+    """Return the planned peak memory of a program; None if the backend does not report it.
+
+    Raises:
+      OwnFaultError: The installed release reports the peak under an unknown name.
+    """
     analysis = compiled.memory_analysis()
     if analysis is None:
         return None
-    told = getattr(analysis, "peak_memory_in_bytes", None)
-    if told and platform.peak_counts_temporaries:
-        return int(told)
+    if platform.peak_counts_temporaries and (peak := internals.PEAK_BYTES.get(analysis)):
+        return int(peak)
     held = analysis.argument_size_in_bytes + analysis.output_size_in_bytes + analysis.temp_size_in_bytes
     return int(held - analysis.alias_size_in_bytes)

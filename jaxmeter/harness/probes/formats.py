@@ -9,6 +9,7 @@ import jax
 import numpy
 
 from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.program import walk_equations
 
 TOLERANCE = {
@@ -46,14 +47,6 @@ EXACT = frozenset(
     }
 )
 """Operations that select or move values and round none: a bfloat16 argument stays exact in them."""
-
-_CALLS = frozenset(
-    {
-        *("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint"),
-        *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
-    }
-)
-"""Operations whose inner program has one argument for each of theirs."""
 
 
 def find_tolerance(format_: str) -> float:
@@ -102,8 +95,8 @@ def find_formats(jaxpr: Any, arguments: Sequence[str | None] | None = None) -> t
 def _find_outputs(equation: Any, before: list[str | None]) -> list[str | None]:
     """What was found of each output of an equation."""
     name, count = equation.primitive.name, len(equation.outvars)
-    inner = list(_list_inner(equation))
-    if name in _CALLS and len(inner) == 1 and len(inner[0].invars) == len(before):
+    inner = list(map(open_jaxpr, list_jaxprs(equation)))
+    if name in internals.CALLS and len(inner) == 1 and len(inner[0].invars) == len(before):
         found = find_formats(inner[0], before)
         if len(found) == count:
             return list(found)
@@ -115,19 +108,10 @@ def _find_outputs(equation: Any, before: list[str | None]) -> list[str | None]:
     return [choose_coarsest((*before, _name_output(output))) for output in equation.outvars]
 
 
-def _list_inner(equation: Any) -> Iterator[Any]:
-    def is_jaxpr(value: Any) -> bool:
-        return hasattr(value, "eqns") or hasattr(value, "jaxpr")
-
-    for value in jax.tree.leaves(tuple(equation.params.values()), is_leaf=is_jaxpr):
-        if is_jaxpr(value):
-            yield getattr(value, "jaxpr", value)
-
-
 def _list_rounding(jaxpr: Any) -> Iterator[Any]:
     """Equations at all levels that may round; of one that holds others, these alone."""
     for equation in walk_equations(jaxpr):
-        if equation.primitive.name not in EXACT and not any(True for _ in _list_inner(equation)):
+        if equation.primitive.name not in EXACT and not list_jaxprs(equation):
             yield equation
 
 

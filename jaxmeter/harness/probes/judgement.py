@@ -10,7 +10,7 @@ from typing import Any
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.machine.own_fault import describe_own_fault
-from jaxmeter.harness.probes.comparison import Comparison, Output, find_wanted, read_result
+from jaxmeter.harness.probes.comparison import Comparison, Output, UnfitError, find_wanted, read_result
 from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongError
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.errors import find_scale, pair, relative_error
@@ -34,7 +34,7 @@ class Judgement:
 
     Args:
       reason: Why it is wrong, for a person.
-      fault: Jaxmeter's own fault, which left it unknown, for a person.
+      fault: Jaxmeter's own fault, which prevents a verdict, for a person.
     """
 
     verdict: Verdict
@@ -50,7 +50,7 @@ class Drawn:
     Args:
       spreads: The largest deviation of each output; None where the draws would take too long.
       failure: Why there are none, for a person: then tolerances alone decide, as if nothing deviated.
-      fault: Jaxmeter's own fault, for a person: then nothing beyond its tolerance can be checked.
+      fault: Jaxmeter's own fault, for a person: then outputs beyond their tolerance cannot be checked.
       inside: Whether what operations give was moved too.
     """
 
@@ -167,9 +167,9 @@ def _make_draws(context: Context, leaves: int, call_s: float, *, inside: bool) -
         )
     except TooLongError:
         return Drawn(inside=inside)
-    except RefusedInputsError as error:
+    except (RefusedInputsError, UnfitError) as error:  # from the user's function, or from compare()
         return Drawn(none, f"the draws failed: {describe_error(error)}", inside=inside)
-    except Exception as error:  # noqa: BLE001  what is left is no code of the user's
+    except Exception as error:  # noqa: BLE001  all other errors come from jaxmeter's code
         return Drawn(fault=describe_own_fault(error, internals.ROUNDING), inside=inside)
     if spreads is None:
         return Drawn(none, "the variant that others are judged by returns another form", inside=inside)

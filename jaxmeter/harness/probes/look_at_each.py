@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.environment import describe_error, make_private
 from jaxmeter.harness.machine.older_releases import describe_missing_name
-from jaxmeter.harness.machine.own_fault import describe_own_fault, is_own_fault
+from jaxmeter.harness.machine.own_fault import blame_jaxmeter, describe_own_fault, is_own_fault
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.programs.older_jax import RuntimeFailure
+from jaxmeter.harness.programs.program import NoTextError
 from jaxmeter.harness.programs.refusal import RefusedError
 from jaxmeter.harness.programs.refused_options import describe_refused_option
 from jaxmeter.harness.record import Outcome, Status
@@ -43,24 +45,28 @@ def _look_at_one(probe: str, look_at: LookAt, variant: str, context: Context) ->
         prepared.reset()
         return look_at(variant, prepared, context)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
+        is_analysis = context.at == probe and not PROBES[probe].calls  # a stage without user code
+        if is_analysis and not isinstance(error, (RefusedError, RuntimeFailure)) and not is_disk_full(error):
+            error = blame_jaxmeter(error, f"what stage '{probe}' finds")
         return describe_failure(error, context.at)
 
 
 def describe_unread(what: str, error: BaseException) -> str:
-    """Return a note on what cannot be read: by the backend's own words, or jaxmeter's own fault.
+    """Return a note on a failed reader: the backend's message, a limit of the release, or jaxmeter's own fault.
 
     Args:
-      what: Such as `the executable`.
+      what: What the reader reads, such as `the executable`.
+      error: Error of the reader, which calls no user code.
     """
-    if is_own_fault(error):
-        return describe_own_fault(error, what)
-    return f"{what} cannot be read: {describe_error(error)}"
+    if isinstance(error, (NoTextError, NotImplementedError, RuntimeFailure)):
+        return f"{what} cannot be read: {describe_error(error)}"
+    return describe_own_fault(error, what)
 
 
 def describe_failure(error: Exception, stage: str) -> Outcome:
     """Return a failed outcome: the stage, the error's message, and the traceback in place of stderr.
 
-    Where jaxmeter itself fails, the outcome is unknown: it is `unsupported`, with jaxmeter's own fault as the reason.
+    If jaxmeter itself fails, the outcome is `unknown`, with jaxmeter's own fault as the reason.
     If the compiler finds a program too large for its device, the outcome is `does not fit`, as with the memory plan.
 
     Raises:
@@ -70,7 +76,7 @@ def describe_failure(error: Exception, stage: str) -> Outcome:
         raise error
     if is_own_fault(error) and not describe_missing_name(error):
         return Outcome(
-            status=Status.UNSUPPORTED,
+            status=Status.UNKNOWN,
             reason=make_private(describe_own_fault(error, f"what stage '{stage}' finds"))[:LONGEST_REASON],
             stderr=make_private("".join(traceback.format_exception(error)))[-LONGEST_TRACEBACK:],
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error
+from jaxmeter.harness.machine.own_fault import UnknownError, describe_own_fault
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.fit import planned_peak_bytes
 from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
@@ -43,10 +45,15 @@ def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:
         "temp_bytes": (analysis.temp_size_in_bytes,),
         "alias_bytes": (analysis.alias_size_in_bytes,),
         "code_bytes": (analysis.generated_code_size_in_bytes,),
-        "planned_peak_bytes": (planned_peak_bytes(compiled, context.platform),),
     }
-    values |= _read_newer(analysis, context)
-    saved, notes = _try_donation(prepared.stages, context)
+    saved: int | None = None
+    notes: tuple[str, ...] = ()
+    try:
+        values["planned_peak_bytes"] = (planned_peak_bytes(compiled, context.platform),)
+        values |= _read_newer(analysis, context)
+        saved, notes = _try_donation(prepared.stages, context)
+    except UnknownError as error:
+        notes = (describe_own_fault(error),)
     if saved is not None:
         values["donation_saves_bytes"] = (saved,)
     try:
@@ -59,16 +66,16 @@ def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:
 
 
 def _read_newer(analysis: Any, context: Context) -> dict[str, tuple[Number | None, ...]]:
-    """What jaxlib reports from 0.11.2 on; a program always has some memory, so 0 stands for no report."""
-    names = ("total_allocation_bytes", "peak_memory_in_bytes", "peak_unpadded_heap_bytes")
-    total, padded, unpadded = (getattr(analysis, name, None) or None for name in names)
+    """Return the values that newer releases report. Each program needs memory, so 0 means that a value is missing."""
+    rows = (internals.TOTAL_BYTES, internals.PEAK_BYTES, internals.UNPADDED_BYTES)
+    total, padded, unpadded = (row.get(analysis) or None for row in rows)
     if padded is None or unpadded is None or not context.platform.peak_counts_temporaries:
         return {"allocated_bytes": (total,), "padding_bytes": (None,)}
     return {"allocated_bytes": (total,), "padding_bytes": (padded - unpadded,)}
 
 
 def _find_unplanned(compiled: Any, context: Context) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """Kinds of operations whose working memory the plan leaves out, and a note on them."""
+    """Return the kinds of operations whose working memory the plan leaves out, and notes on these operations."""
     if context.platform.plans_products:
         return (), ()
     try:
@@ -78,7 +85,7 @@ def _find_unplanned(compiled: Any, context: Context) -> tuple[tuple[str, ...] | 
     if not unplanned.kinds:
         return (), ()
     note = f"{UNPLANNED} ({', '.join(unplanned.kinds)}): rely on measured peak memory"
-    inside = f"results inside its fused products hold up to {unplanned.inside_bytes / 2**20:,.0f} MiB, in no plan"
+    inside = f"the plan leaves out up to {unplanned.inside_bytes / 2**20:,.0f} MiB of results inside fused products"
     return unplanned.kinds, (note, inside) if unplanned.inside_bytes >= buffers.SMALLEST_UNPLANNED_BYTES else (note,)
 
 

@@ -125,7 +125,7 @@ def _compare_and_judge(variant: str, prepared: Prepared, context: Context, call:
     if judgement.verdict not in (Verdict.WRONG, Verdict.NOT_DETERMINISTIC):
         try:
             updates = judge_updates(comparison, call_s, context)
-        except Exception as error:  # noqa: BLE001  the user's code raises nothing here: judge_updates sees to it
+        except Exception as error:  # noqa: BLE001  judge_updates catches errors of the user's code
             updates = UpdatesJudged(note=describe_own_fault(error, "whether it makes the updates of the reference"))
         judgement = Judgement(Verdict.WRONG, updates.reason) if updates.reason else judgement
         notes = (*notes, updates.note) if updates.note else notes

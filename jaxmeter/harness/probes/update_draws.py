@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from jaxmeter.harness.probes.comparison import Comparison, Output, find_wanted, read_result
+from jaxmeter.harness.probes.comparison import Comparison, Output, UnfitError, find_wanted, read_result
 from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongError
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.errors import as_array
@@ -84,7 +84,7 @@ def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context
                 coarse=coarse,
                 measure=find_change,
             )
-        except (TooLongError, RefusedInputsError):
+        except (TooLongError, RefusedInputsError, UnfitError):
             return {}
         if found is None or len(found) != len(outputs):
             return {}

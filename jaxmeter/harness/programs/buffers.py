@@ -1,8 +1,8 @@
-"""The largest buffers of a compiled program, with the source lines that made their values, and what has no buffer.
+"""The largest buffers of a compiled program with their source lines, and the products whose memory has no buffer.
 
-Buffers are read from the compiler's buffer assignment, a protocol buffer (`xla/service/hlo.proto`, messages
-BufferAssignmentProto, LogicalBufferProto, BufferAllocationProto, HloModuleProto). Backends without a buffer assignment
-have no buffers here.
+jaxmeter reads buffers from the compiler's buffer assignment, a protocol buffer (`xla/service/hlo.proto`, messages
+BufferAssignmentProto, LogicalBufferProto, BufferAllocationProto, HloModuleProto). The list of buffers is empty if a
+backend has no buffer assignment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxmeter.harness.machine import jax_internals as internals
-from jaxmeter.harness.machine.own_fault import ReleaseLacksError
 from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.equations import brief_source
 from jaxmeter.harness.record import Buffer
@@ -29,18 +28,17 @@ SMALLEST_BYTES = 1024
 
 PRODUCTS = frozenset({"dot", "convolution"})
 
-# Attributes of HLO, as XLA:CPU writes them from jaxlib 0.10 on: the kind of a fusion that another library runs (YNN),
-# the library's name, and the target of a call to a library (oneDNN).
-_CUSTOM_FUSION = "kind=kCustom"
-_FUSION_KIND = re.compile(r'"fusion_config":\s*\{"kind":\s*"_*(\w+)"')
+# Attributes of HLO, as XLA:CPU writes them from jaxlib 0.10 on: the library that runs a fusion (YNN), and the target of
+# a call to a library (oneDNN).
+_FUSION_KIND = re.compile(rf'"{internals.FUSION_KIND.name}":\s*\{{"kind":\s*"_*(\w+)"')
 _PRODUCT_TARGET = re.compile(r'custom_call_target="([^"]*(?:matmul|gemm|conv)[^"]*)"', re.IGNORECASE)
 
 SMALLEST_UNPLANNED_BYTES = 2**20
-"""Operands, results and what lies between of a product: working memory is in proportion to these, and of smaller
-products too little to be measured."""
+"""Smallest product that is reported: the size of its operands, results and intermediate results. Working memory is
+proportional to this size. The working memory of smaller products is too small to be measured."""
 
 MATRIX = 2
-"""Dimensions that a product's result has at least where a library computes it."""
+"""Fewest dimensions, other than 1, in the result of a product that a library computes."""
 
 LONGEST_SHAPE = 80
 """A tuple of a thousand results has a shape of a thousand parts."""
@@ -51,10 +49,7 @@ def find_largest(compiled: Any) -> tuple[Buffer, ...]:
 
     Buffers of temporaries may overlap if their values are not needed at the same time.
     """
-    try:
-        assignment = internals.BUFFERS.find(compiled.memory_analysis())
-    except ReleaseLacksError:
-        return ()
+    assignment = internals.BUFFERS.get(compiled.memory_analysis())
     if not assignment:
         return ()
     names = _names(compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto())
@@ -69,11 +64,11 @@ def find_largest(compiled: Any) -> tuple[Buffer, ...]:
 
 @dataclass(frozen=True)
 class Unplanned:
-    """What uses memory that the plan does not hold.
+    """Operations whose working memory the plan leaves out.
 
     Args:
-      kinds: Of operations: `ynn_fusion`, `__onednn$matmul`; `dot` and `convolution` are Eigen's.
-      inside_bytes: All intermediate results inside fusions of these kinds; the library may hold fewer at a time.
+      kinds: Kinds of operations, such as `ynn_fusion` and `__onednn$matmul`. Eigen computes `dot` and `convolution`.
+      inside_bytes: All intermediate results inside fusions of these kinds; the library can hold fewer at a time.
     """
 
     kinds: tuple[str, ...] = ()
@@ -81,9 +76,9 @@ class Unplanned:
 
 
 def find_unplanned(module: Module) -> Unplanned:
-    """Return the products and convolutions of a CPU's program that libraries compute in memory of their own.
+    """Return the products and convolutions of a CPU program that libraries compute in working memory of their own.
 
-    A chain of products can be one fusion. Its intermediate results are then in no buffer of the plan.
+    A chain of products can be one fusion. The plan then has no buffers for the intermediate results of the chain.
     """
     fusions = (each for each in module.instructions() if each.opcode == "fusion")
     fused = {name for fusion in fusions for name in hlo.list_called(fusion)}
@@ -101,7 +96,7 @@ def find_unplanned(module: Module) -> Unplanned:
 
 
 def _read_product(instruction: Instruction, module: Module) -> tuple[str, Iterable[Instruction]]:
-    """The kind of a product that a library computes, and what a fusion computes on the way; empty of anything else."""
+    """Return the kind of product that a library computes, and what its fusion contains; empty for other operations."""
     opcode, attributes = instruction.opcode, instruction.attributes
     if opcode in PRODUCTS:
         sides = re.findall(r"\d+", hlo.without_layout(instruction.shape).partition("[")[2])
@@ -109,7 +104,7 @@ def _read_product(instruction: Instruction, module: Module) -> tuple[str, Iterab
         return (opcode if sum(side != "1" for side in sides) >= MATRIX else ""), ()
     if opcode == "custom-call" and (target := _PRODUCT_TARGET.search(attributes)):
         return target[1], ()
-    if opcode != "fusion" or _CUSTOM_FUSION not in attributes:
+    if opcode != "fusion" or internals.CUSTOM_FUSION.name not in attributes:
         return "", ()
     inner = [each for name in hlo.list_called(instruction) for each in module.computation(name).instructions]
     if not any(each.opcode in PRODUCTS for each in inner):

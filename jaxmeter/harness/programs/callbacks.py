@@ -15,7 +15,8 @@ from jaxmeter.harness.programs.program import NoTextError, read_hlo, walk_equati
 CALLBACKS = ("callback", "outside_call", "debug_print")
 """Parts of the names of primitives that call Python."""
 
-_TARGET = re.compile(rf'custom_call_target="[^"]*({"|".join(map(re.escape, internals.PYTHON_TARGET.all_names))})[^"]*"')
+_TARGET = re.compile(rf'custom_call_target="[^"]*{internals.PYTHON_TARGET.name}[^"]*"')
+"""Such as xla_ffi_python_cpu_callback, xla_ffi_partitioned_python_gpu_callback and xla_buffer_python_cpu_callback."""
 
 
 def is_callback(primitive: str) -> bool:

@@ -160,7 +160,7 @@ def _stop() -> None:
     except RuntimeError as error:
         # A session that jax.profiler did not begin, such as that of a profiler server, is noticed only here. Without
         # this, jax would take the failed session for one that is running, for as long as the process lives.
-        with suppress(UnknownError):
+        with suppress(UnknownError, AttributeError):
             internals.PROFILER_STATE.load().reset()
         _raise_if_busy(error)
         raise

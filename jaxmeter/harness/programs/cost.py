@@ -21,7 +21,7 @@ from jaxmeter.harness.record.remarks import NOT_COUNTED
 from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.hlo import Computation, Instruction, Module
 
-_METRICS = {"counted_flops": "flops", "counted_bytes": "bytes accessed"}
+_METRICS = {"counted_flops": internals.COUNTED_FLOPS.name, "counted_bytes": internals.COUNTED_BYTES.name}
 _METADATA = re.compile(r", metadata=\{[^{}]*\}")
 """It refers to tables of the header, which a loop's body by itself does not have."""
 

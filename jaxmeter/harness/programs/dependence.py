@@ -50,7 +50,7 @@ def _follow(equation: Any, inputs: list[bool]) -> list[bool]:
         return [any(outputs) for outputs in zip(*branches, strict=True)]
     inner = list(map(open_jaxpr, list_jaxprs(equation)))
     fits = len(inner) == 1 and (len(inner[0].invars), len(inner[0].outvars)) == (len(inputs), many)
-    if fits:
+    if fits and name in internals.CALLS | {"shard_map", "xla_pmap"}:
         return find_dependent(inner[0], inputs)
     # What an effect does, such as reading a mutable array, is not seen here.
     return [any(inputs) or bool(equation.effects)] * many

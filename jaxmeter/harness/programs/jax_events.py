@@ -6,11 +6,15 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import jax
 
 from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.machine.jax_internals import Internal
+from jaxmeter.harness.machine.own_fault import OwnFaultError, describe_own_fault
 from jaxmeter.harness.programs.older_jax import stop_listening
 
 TRACE, LOWER, COMPILE = internals.TRACED.name, internals.LOWERED.name, internals.COMPILED.name
@@ -43,6 +47,23 @@ class JaxEvents:
     def compiled(self) -> int:
         """Programs that XLA compiled."""
         return self.requested - self.hits
+
+
+@cache
+def find_silent_events() -> tuple[Internal, ...]:
+    """Return which events of tracing, lowering and compiling JAX does not report by the names that are known here.
+
+    A program that nobody needs is compiled once a process. Without these events a count of 0 says nothing.
+    """
+    with jax.disable_jit(False), watch_jax() as events:
+        jax.jit(lambda x: x + 1).lower(0.0).compile()
+    rows = (internals.TRACED, internals.LOWERED, internals.COMPILED)
+    return tuple(row for row in rows if row.name not in events.durations_s)
+
+
+def describe_silent_event(row: Internal) -> str:
+    """Return a note on an event that JAX does not report."""
+    return describe_own_fault(OwnFaultError(f"jax {version('jax')} reports no event {row.name}", row.unknown))
 
 
 @contextmanager
@@ -78,7 +99,7 @@ def explain_misses(call: Callable[[], Any]) -> list[str]:
 
     def close(event: str, duration_secs: float, **_: str | int) -> None:
         if event == COMPILE:
-            programs.append(next((line for line in misses if "CACHE MISS" in line), ""))
+            programs.append(next((line for line in misses if internals.CACHE_MISS_MESSAGE.name in line), ""))
             misses.clear()
 
     logger = logging.getLogger("jax")

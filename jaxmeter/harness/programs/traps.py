@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error
-from jaxmeter.harness.machine.own_fault import describe_own_fault
+from jaxmeter.harness.machine.own_fault import OwnFaultError, describe_own_fault
 from jaxmeter.harness.programs.callbacks import is_callback
 from jaxmeter.harness.programs.checkify_errors import list_error_leaves
 from jaxmeter.harness.programs.dead_work import has_work, measure_dead_work
@@ -41,8 +42,8 @@ WITHOUT_WORK = frozenset(
 )
 """Instructions of a program whose result was computed while it was compiled."""
 
-_TRUNCATED = re.compile(r"requested dtype (\S+) .*will be truncated to dtype (\S+?)\.")
-_ALIAS = re.compile(r"\{[\d, ]*\}: \((\d+), \{([\d, ]*)\}, \w+-alias\)")
+_TRUNCATED = re.compile(rf"{internals.TRUNCATION.name} (\S+) .*will be truncated to dtype (\S+?)\.")
+_ALIAS = re.compile(r"\{[\d, ]*\}: \((\d+), \{([\d, ]*)\}, \w+" + re.escape(internals.OUTPUT_ALIASES.name) + r"\)")
 
 
 @dataclass(frozen=True)
@@ -237,6 +238,8 @@ def find_unused_donation(program: Program) -> Iterator[Trap]:
     unused = len(donated) - len(aliased)
     if unused <= 0:
         return
+    if not aliased and program.compiled.memory_analysis().alias_size_in_bytes:
+        raise OwnFaultError("a program that reuses memory names no alias", internals.OUTPUT_ALIASES.unknown)
     reused = _find_reused(program, text, aliased)
     left = [item for place, item in donated if place not in reused] if reused is not None else []
     shapes = f" ({', '.join(map(_write_shape, left[:MOST_NAMED]))})" if left else ""

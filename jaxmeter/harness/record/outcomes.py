@@ -19,6 +19,7 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     UNSUPPORTED = "unsupported"
     TOO_LARGE = "does not fit"
+    UNKNOWN = "unknown"
     LOST = "lost"
     TIMED_OUT = "timed out"
     KILLED = "killed"
@@ -26,7 +27,7 @@ class Status(StrEnum):
     WRONG = "wrong"
 
 
-INCOMPLETE = frozenset({Status.LOST, Status.TIMED_OUT, Status.KILLED, Status.FAILED, Status.WRONG})
+INCOMPLETE = frozenset({Status.UNKNOWN, Status.LOST, Status.TIMED_OUT, Status.KILLED, Status.FAILED, Status.WRONG})
 """Statuses that make a run incomplete (exit code 3). For the others, the reason is known beforehand."""
 
 

@@ -25,16 +25,11 @@ TRANSFER, COMPILE, DISPATCH, WAITING = "transfer", "compile", "dispatch", "waiti
 """Activities of the host, by the names of its events."""
 
 _HOST_EVENTS = (
-    (re.compile(r"H2D Dispatch|DevicePut|CopyToDevice|BufferFromHostBuffer|ToLiteral|CopyToHost"), TRANSFER),
-    (
-        re.compile(
-            r"backend_compile|lower_sharding_computation|XlaCompile|[Cc]ompile(AndLoad|d?Impl)?\b|RunBackend|RunHloPasses|LlvmCompile"
-        ),
-        COMPILE,
-    ),
-    (re.compile(r"PjitFunction\(|PmapFunction\(|LoadedExecutable::Execute"), DISPATCH),
+    (re.compile(internals.TRANSFER_EVENT.name), TRANSFER),
+    (re.compile(internals.COMPILE_EVENT.name), COMPILE),
+    (re.compile(internals.DISPATCH_EVENT.name), DISPATCH),
 )
-"""Patterns of names, and what an event of such a name is. Found in captures of jax 0.8 to 0.10."""
+"""Patterns of names, and what an event of such a name is. Found in captures of jax 0.8 to 0.12."""
 
 _AWAIT, _RUN_END = internals.AWAIT_EVENT.name, internals.RUN_END_EVENT.name
 _END = "end: "
@@ -68,11 +63,13 @@ class Layout:
 
 
 CPU = Layout("cpu", HOST_PLANE, has_runs=True)
-GPU = Layout("gpu", internals.GPU_PLANE.name, lines="Stream", hides=frozenset({"between operations", "waiting"}))
+GPU = Layout(
+    "gpu", internals.GPU_PLANE.name, lines=internals.GPU_LINE.name, hides=frozenset({"between operations", "waiting"})
+)
 TPU = Layout(
     "tpu",
     internals.TPU_PLANE.name,
-    lines="XLA Ops",
+    lines=internals.TPU_LINE.name,
     has_device_clock=True,
     has_runs=True,
     hides=frozenset({"compile", "dispatch", "waiting", "host before", "host amid", "host after"}),

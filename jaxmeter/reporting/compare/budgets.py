@@ -2,8 +2,8 @@
 
     "mlp/*" = { time = "5%", peak_memory = "0%", compiles = 0 }
 
-A key is a pattern of `suite/case`; of several that match, the first that names a metric decides. What no pattern names
-has the allowance of DEFAULTS, and between two releases that of BETWEEN_RELEASES.
+A key is a pattern of `suite/case`; of several that match, the first that names a metric decides. A metric that
+no pattern names has the allowance of DEFAULTS, or of BETWEEN_RELEASES if both runs have different releases.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class BudgetError(Exception):
 
 @dataclass(frozen=True)
 class Allowance:
-    """How much more is allowed: a share of the earlier number, a number in the metric's unit, or the sum of both."""
+    """An allowed increase: a share of the earlier number, a number in the metric's unit, or the sum of both."""
 
     share: float | None = None
     more: float | None = None
@@ -53,13 +53,14 @@ DEFAULTS: Mapping[str, Allowance] = {
 
 
 _PLANNED_BYTES = Allowance(share=0.01, more=64 * 2**10)
-"""Each release of XLA plans a program a little differently: from jaxlib 0.10.2 to 0.12.0.1, a training step of a
-transformer needs 60 KiB (0.4 %) more. The number is for small programs, where the alignment of a few buffers counts."""
+"""Releases of XLA plan the same program slightly differently. From jaxlib 0.10.2 to 0.12.0.1, the plan of a training
+step of a transformer grows by 60 KiB (0.4 %). `more` is for small programs, where the alignment of a few buffers
+matters."""
 
 BETWEEN_RELEASES: Mapping[str, Allowance] = {
     metric.name: _PLANNED_BYTES for metric in METRICS.values() if metric.fails_gate and metric.unit is Unit.BYTES
 }
-"""The allowances of what no budget names between two releases of jax or jaxlib; counts have none."""
+"""Allowances without a budget, for runs with different releases of jax or jaxlib. Counts have no allowance."""
 
 
 def describe_between_releases(metric: str) -> str:
@@ -82,7 +83,7 @@ class Budgets:
         return min([minimum_effect, *(share for share in shares if share)])
 
     def relax(self) -> Budgets:
-        """Return the budgets between two releases of jax or jaxlib: the rules of a file decide as before."""
+        """Return the budgets for runs with different releases of jax or jaxlib. Rules of a file take precedence."""
         return replace(self, defaults={**self.defaults, **BETWEEN_RELEASES})
 
     def find_unused(self, names: Iterable[str]) -> list[str]:

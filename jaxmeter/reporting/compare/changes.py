@@ -84,7 +84,7 @@ def _list_pairs(runs: Comparison) -> Iterator[VariantPair]:
 
 
 def _list_lone_notes(pairs: Iterable[VariantPair]) -> Iterator[LoneNote]:
-    """Yield each note that only one run has, with its variants. Notes that differ in numbers alone are one note."""
+    """Yield each note that only one run has, with its variants. Notes that differ only in numbers count as equal."""
     found: dict[tuple[str, bool], tuple[str, list[str]]] = {}
     for pair in pairs:
         for probe in filter(pair.new.outcomes.__contains__, pair.old.outcomes):
@@ -98,7 +98,7 @@ def _list_lone_notes(pairs: Iterable[VariantPair]) -> Iterator[LoneNote]:
 
 
 def _read_notes(outcome: Outcome) -> dict[str, str]:
-    """Return the notes of a probe, by their words without the numbers."""
+    """Return the notes of a probe, by their text without numbers."""
     return {_NUMBER.sub("#", note): note for note in outcome.notes}
 
 

@@ -33,7 +33,7 @@ OF_JAX = (
 """Beginnings of facts on which JAX's code hangs, and no other library's. CUDA's packages are not among them."""
 
 RELEASED = ("packages.jax", "packages.jaxlib")
-"""Packages whose releases plan the same program differently."""
+"""Packages whose releases can plan the same program differently."""
 
 MOST_NAMED = 4
 LONGEST_FACT = 120
@@ -53,7 +53,7 @@ class Conditions:
       hardware: Of `steering` what the earlier run's environment does not bring with it.
       beside_jax: What has changed that code of other libraries hangs on too.
       other_runtime: That the runs are of two runtimes, in a sentence; empty where they are not.
-      releases: Of `steering`, the releases of jax and jaxlib.
+      releases: Entries of `steering` about the releases of jax and jaxlib.
     """
 
     incomparable: str = ""

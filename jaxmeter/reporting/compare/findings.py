@@ -134,11 +134,11 @@ class JudgedReport:
 
 @dataclass(frozen=True)
 class LoneNote:
-    """A note of a probe that only one of two runs has, such as a check that could not be made.
+    """A note of a probe that only one of two runs has, such as a note on a failed check.
 
     Args:
       is_later: Whether the later run has it.
-      variants: Which have it, each with the name of its case.
+      variants: Variants with the note, each with the name of its case.
     """
 
     text: str
@@ -158,7 +158,7 @@ class Changes:
       names: Of all cases of the later run, `suite/case`.
       variables: Of each run, the environment variables by which they differ; empty words where they have the same.
       reports: Reports of changes between the releases of both runs, and what these say of them.
-      notes: Notes that only one of both runs has of a probe that both ran.
+      notes: Notes that only one of both runs has, from probes that both runs have.
     """
 
     before: str

@@ -35,7 +35,7 @@ class Judgement:
       regressions: Confirmed, beyond their budget.
       unconfirmed: Suspects that nothing has confirmed or refuted.
       obstacles: Why there is no answer that can be relied on, a sentence each.
-      allowed: What passes only because both runs have different releases of jax or jaxlib; the reason says so.
+      allowed: Changes that pass only by the allowance between releases of jax or jaxlib; their reason names it.
     """
 
     regressions: tuple[Change, ...]
@@ -128,7 +128,7 @@ def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = F
 
 
 def _relax(changes: Changes, budgets: Budgets) -> tuple[Budgets, tuple[Change, ...]]:
-    """The budgets that hold between the releases of two runs, and what exceeds only those of equal releases."""
+    """Return the budgets for the releases of both runs, and the changes that pass only between releases."""
     if not changes.conditions.releases:
         return budgets, ()
     relaxed, names = budgets.relax(), ", ".join(changes.conditions.releases)

@@ -1,7 +1,7 @@
 """What answers each suite's question: a sentence with a number and its interval, or why there is none.
 
-Nothing here knows a suite. Each declares its question, the variants that answer it and the metric. Where one declares
-none, its answer is the speedup that is surely the largest of the case that stands for it.
+Nothing here knows a suite. Each declares its question, the variants that answer it and the metric. If a suite
+declares none, its answer is the largest reliable speedup of the case that represents the suite.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .tone import Tone
 LONGEST_REASON = 300
 
 MOST_NOTES, MOST_VARIANTS, LONGEST_NOTE = 8, 3, 200
-"""Of the notes that only one run has, the variants of each, and letters. The report has all of them."""
+"""Of the notes that only one run has, the variants of each, and letters. The records have all of them."""
 
 TOLD = (
     Finding.SLOWER,
@@ -260,4 +260,4 @@ def write_lone_notes(changes: Changes) -> list[str]:
         variants = f"{', '.join(note.variants[:MOST_VARIANTS])}{more}"
         lines.append(f"{'later' if note.is_later else 'earlier'} run: {shorten(note.text, LONGEST_NOTE)} ({variants})")
     left = len(changes.notes) - MOST_NOTES
-    return [*lines, *([f"{counted(left, 'more note')}, in the report"] if left > 0 else [])]
+    return [*lines, *([f"{counted(left, 'more note')}, in the records of both runs"] if left > 0 else [])]

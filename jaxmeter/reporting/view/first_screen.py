@@ -205,7 +205,7 @@ def _describe_series(machine: MachineRuns) -> str:
 
 
 def _list_own_faults(variants: Iterable[Variant]) -> Iterator[str]:
-    """Each failure of jaxmeter's own analysis, with the variants of which something is unknown therefore."""
+    """Yield each failure of jaxmeter's own analysis, with the affected variants."""
     affected: dict[str, list[Variant]] = {}
     for variant in variants:
         for fault in list_own_faults(variant.outcomes.values()):

@@ -227,7 +227,7 @@ class ReleasesView:
       answer: How many changes are confirmed.
       how_to_read: The table.
       table: A row for each variant that changed, a column for each run.
-      conditions: A row for each column of `table`: the machine and the Python that measured it.
+      conditions: A row for each column of `table`, with its machine and its Python.
       cards: The time in each run of the cases that changed most.
     """
 

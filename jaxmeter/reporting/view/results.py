@@ -81,13 +81,13 @@ def _value(reading: Reading) -> Value:
 
 
 def list_unplanned(variant: Variant) -> tuple[str, ...]:
-    """Return the kinds of operations whose working memory the plan leaves out; empty also where that is unknown."""
+    """Return the kinds of operations whose working memory the plan leaves out; also empty if these are unknown."""
     details = variant.details(MemoryDetails)
     return () if details is None else details.unplanned or ()
 
 
 def _memory(variant: Variant) -> Value:
-    """The compiler's plan; measured peak memory without a plan, or where the plan leaves out working memory."""
+    """Return planned peak memory; measured peak memory if there is no plan, or the plan leaves out working memory."""
     leading = _choose_memory(variant)
     reading = variant.read(CALLED if leading == "call" else PLANNED)
     if reading.estimate is None:
@@ -97,7 +97,7 @@ def _memory(variant: Variant) -> Value:
 
 
 def _choose_memory(variant: Variant) -> str:
-    """Return `plan`, `call`, or nothing where neither is known."""
+    """Return `plan` or `call`; an empty text if neither is known."""
     has_plan, has_call = (variant.read(name).estimate is not None for name in (PLANNED, CALLED))
     if has_call and (not has_plan or list_unplanned(variant)):
         return "call"

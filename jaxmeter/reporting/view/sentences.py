@@ -45,7 +45,7 @@ UNRELIABLE = "do not rely on it"
 
 @dataclass(frozen=True)
 class Sentence:
-    """What answers a question.
+    """The answer to a question.
 
     Args:
       text: A number with its interval, or why there is none; without its full stop.
@@ -102,10 +102,10 @@ def _why_untimed(case: Case) -> str:
 
 
 def _compare_times(one: Variant, other: Variant, also: str = "") -> Sentence:
-    """How fast one is beside the other: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`.
+    """Return how fast one variant is: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`.
 
     Args:
-      also: What else a remark says of the two.
+      also: A further remark on both variants.
     """
     ratio = compare_paired(one, other)
     if ratio is None:

@@ -39,7 +39,7 @@ def list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
 
 
 def _explain(changes: Iterable[Change], judgement: Judgement | None) -> list[Change]:
-    """The same findings; those that only the releases allow have the reason."""
+    """Return the findings, with the reason of each finding that passes only by the allowance between releases."""
     allowed = {} if judgement is None else {(*change.key, change.metric): change for change in judgement.allowed}
     return [allowed.get((*change.key, change.metric), change) for change in changes]
 

@@ -126,6 +126,7 @@ def test_jax_reports_the_events_of_the_table(tmp_path):
         name: jax.config.values[name] for name in ("jax_compilation_cache_dir", "jax_enable_compilation_cache")
     } | {name: jax.config.values[name] for name in jax.config.values if name.startswith("jax_persistent_cache_min")}
     use_cache(str(tmp_path))
+    internals.RESET_CACHE.load()()  # another test may have decided that there is none
     try:
         with watch_jax() as events:
             for _ in range(2):
@@ -140,17 +141,29 @@ def test_jax_reports_the_events_of_the_table(tmp_path):
     assert (events.hits, events.misses) >= (1, 1)
 
 
+def test_an_event_that_jax_does_not_report_is_noticed(monkeypatch):
+    from jaxmeter.harness.programs.jax_events import find_silent_events
+
+    renamed = Internal("the event of a trace", "how often JAX traces", (Name("/jax/renamed"),))
+
+    assert find_silent_events.__wrapped__() == ()
+    monkeypatch.setattr(internals, "TRACED", renamed)
+    assert find_silent_events.__wrapped__() == (renamed,)
+
+
 @pytest.mark.parametrize(
     ("row", "function", "arguments"),
     [
         ("TRIP_COUNT", lambda x: jax.lax.fori_loop(0, 7, lambda _, c: jnp.sin(c) @ c, x), (np.ones((30, 30), "f4"),)),
         ("ELIDED", lambda x: x @ np.arange(1000.0, dtype="f4").reshape(10, 100), (np.ones((7, 10), "f4"),)),
         ("PYTHON_TARGET", lambda x: jax.pure_callback(lambda y: y, x, x), ARGUMENTS[:1]),
+        ("OUTPUT_ALIASES", jax.jit(lambda x: x + 1, donate_argnums=0), ARGUMENTS[:1]),
     ],
-    ids=["trip_count", "elided", "python_target"],
+    ids=["trip_count", "elided", "python_target", "output_aliases"],
 )
 def test_hlo_text_has_the_parts_of_the_table(row, function, arguments):
-    text = jax.jit(function).lower(*arguments).compile().as_text()
+    jitted = function if hasattr(function, "lower") else jax.jit(function)
+    text = jitted.lower(*arguments).compile().as_text()
 
     assert INTERNALS[row].name in text
 
@@ -184,6 +197,16 @@ def test_a_scan_has_constants_carried_values_and_rows(grows):
         shapes = [var.aval.shape for var in body.jaxpr.invars]
         given = [var.aval.shape for var in scan.invars]
         assert shapes == [*given[: fixed + carried], *(shape[1:] for shape in given[fixed + carried :])]
+
+
+@pytest.mark.parametrize("primitive", ["jit", "custom_vjp_call", "scan", "scatter-add", "reduce_window", "cond"])
+def test_primitives_of_which_the_functions_are_known_pass(primitive):
+    internals.check_known(primitive)
+
+
+def test_a_primitive_that_a_later_release_names_otherwise_is_our_own_fault():
+    with pytest.raises(OwnFaultError, match="does not know the primitive scan_of_tomorrow"):
+        internals.check_known("scan_of_tomorrow")
 
 
 def test_a_scan_of_an_unknown_form_is_our_own_fault():

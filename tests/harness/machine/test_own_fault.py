@@ -1,8 +1,14 @@
-"""A failure of jaxmeter's own analysis is told apart from the user's errors, and says what it leaves unknown."""
+"""A failure of jaxmeter's own analysis is distinguished from the user's errors, and says what it leaves unknown."""
 
 import pytest
 
-from jaxmeter.harness.machine.own_fault import OwnFaultError, analysing, describe_own_fault, is_own_fault
+from jaxmeter.harness.machine.own_fault import (
+    OwnFaultError,
+    ReleaseLacksError,
+    analysing,
+    describe_own_fault,
+    is_own_fault,
+)
 from jaxmeter.harness.record.remarks import OWN_FAULT
 from jaxmeter.harness.traces import hlo
 
@@ -41,9 +47,23 @@ def test_whatever_an_analysis_raises_is_its_own_fault_with_what_is_unknown():
     error = find_error(analyse)
 
     assert is_own_fault(error)
-    assert describe_own_fault(error, "another thing").startswith(
-        f"{OWN_FAULT}: cannot determine the format of its products: KeyError: 'absent'"
-    )
+    assert describe_own_fault(error) == f"{OWN_FAULT}: cannot determine the format of its products: {error}"
+    assert describe_own_fault(error, "its tolerance") == f"{OWN_FAULT}: cannot determine its tolerance: {error}"
+    assert str(error) == "KeyError: 'absent'"
+
+
+def test_a_known_limit_of_a_release_is_no_fault():
+    limit = ReleaseLacksError("jax 0.6.0 has none", "its largest buffers")
+
+    assert not is_own_fault(limit)
+    assert describe_own_fault(limit) == "cannot determine its largest buffers: jax 0.6.0 has none"
+
+
+def test_an_error_inside_jax_of_which_it_has_removed_the_frames_is_not_ours():
+    error = find_error(lambda: hlo.parse(None))
+    error.add_note("For simplicity, JAX has removed its internal frames from the traceback of the following exception.")
+
+    assert not is_own_fault(error)
 
 
 def test_an_inner_analysis_says_best_what_is_unknown():

@@ -14,7 +14,7 @@ from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.notebook import IN_PROCESS
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.remarks import NOT_COUNTED
+from jaxmeter.harness.record.remarks import NOT_COUNTED, list_own_faults
 
 
 def scaled(x, *, factor):
@@ -39,6 +39,17 @@ def test_a_jax_newer_than_the_newest_tested_is_noted_with_the_numbers(monkeypatc
 
     assert f"jax {jax.__version__} is newer than 0.4.31" in noted.record.notes[0]
     assert noted.record.notes[0] in str(noted)
+
+
+def test_a_jitted_function_that_was_called_before_has_no_fault_of_ours():
+    step = jax.jit(lambda x: jnp.sin(x) * 2)
+    step(jnp.ones(10))
+
+    measured = jaxmeter.measure(step, jnp.ones(10))
+
+    assert [list_own_faults(variant.outcomes.values()) for variant in measured.record.variants] == [()] * len(
+        measured.record.variants
+    )
 
 
 @pytest.mark.parametrize("mode", ["eager", "jit", "aot"])

@@ -6,12 +6,14 @@ import jax.numpy as jnp
 import pytest
 
 from jaxmeter import workload
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context, caching
 from jaxmeter.harness.probes.caching import CACHE_STATES, Call
 from jaxmeter.harness.programs.arguments import make_inputs
 from jaxmeter.harness.programs.jax_events import COMPILE, LOWER, TRACE, JaxEvents
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Outcome, Status
+from jaxmeter.harness.record.remarks import list_own_faults
 from tests import samples
 
 THREE, FOUR = jnp.ones(3), jnp.ones(4)
@@ -34,6 +36,7 @@ class Calls:
 def calls(monkeypatch, clock) -> Calls:
     """In place of a jitted function."""
     monkeypatch.setattr(jax, "jit", lambda function, **_: function)
+    monkeypatch.setattr(caching, "find_silent_events", lambda: ())
     return Calls(clock)
 
 
@@ -292,3 +295,13 @@ def test_inputs_of_another_shape_that_cannot_be_made_are_a_failure_of_all(look, 
     assert [one.status for one in found.values()] == [Status.FAILED] * 2
     assert all(one.reason.startswith("in stage 'inputs': ") for one in found.values())
     assert calls.made == []
+
+
+def test_without_jaxs_events_no_cache_state_is_proven_and_that_is_noted(look, believed, monkeypatch):
+    monkeypatch.setattr(caching, "find_silent_events", lambda: (internals.TRACED,))
+
+    found = look(believed("warm"))["first:jit"]
+
+    assert found.values == {}
+    assert not found.details.calls[0].proven
+    assert list_own_faults([found]) == found.notes

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from jaxmeter import no_reference, workload
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.probes import Context, compilation
@@ -69,7 +70,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_without_jaxs_event_of_a_compilation_their_number_is_unknown_and_never_0(monkeypatch):
-    monkeypatch.setattr("jaxmeter.harness.programs.jax_events.COMPILE", "/jax/renamed")
+    monkeypatch.setattr(compilation, "find_silent_events", lambda: (internals.COMPILED,))
 
     found = compilation.compile_and_call(VARIANT, prepared(), context(compiles=1))
 
@@ -128,9 +129,7 @@ def without_text(error: Exception) -> Prepared:
     return dataclasses.replace(real, stages=dataclasses.replace(real.stages, compiled=silent))
 
 
-@pytest.mark.parametrize(
-    "error", [NotImplementedError("no text"), jax.errors.JaxRuntimeError("no text"), TypeError("no text")]
-)
+@pytest.mark.parametrize("error", [NotImplementedError("no text"), jax.errors.JaxRuntimeError("no text")])
 def test_a_program_that_its_backend_does_not_tell_has_its_times_all_the_same(error):
     found = compilation.compile_and_call(VARIANT, without_text(error), context())
 
@@ -143,6 +142,14 @@ def test_a_program_that_its_backend_does_not_tell_has_its_times_all_the_same(err
         "the optimised program cannot be read: no text",
         NO_COUNT,
     )
+
+
+def test_a_program_that_we_cannot_read_has_its_times_all_the_same_and_our_fault_is_named():
+    found = compilation.compile_and_call(VARIANT, without_text(TypeError("another signature")), context())
+
+    assert found.status is Status.OK
+    assert STAGES | {"first_call_s"} <= set(found.values)
+    assert ["another signature" in fault for fault in list_own_faults([found])] == [True, True]
 
 
 def test_a_program_that_its_backend_does_not_tell_keeps_its_other_texts(tmp_path):

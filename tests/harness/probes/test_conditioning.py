@@ -126,6 +126,36 @@ def logistic_in_python(i):
     return x
 
 
+def logistic_while_it_lasts(i):
+    def step(state):
+        return state[0] + 1, logistic(state[1])
+
+    return jax.lax.while_loop(lambda state: state[0] < 60, step, (0, start_from_integers(i)))[1]
+
+
+def logistic_by_branches(i):
+    def step(x, number):
+        return jax.lax.cond(number % 2 == 0, logistic, lambda x: 3.9 * (x - x * x), x), None
+
+    return jax.lax.scan(step, start_from_integers(i), jnp.arange(60))[0]
+
+
+def logistic_recomputed(i):
+    return jax.checkpoint(logistic_in_scan)(i)
+
+
+@jax.custom_jvp
+def iterate_sixty_times(x):
+    return jax.lax.scan(lambda x, _: (logistic(x), None), x, None, length=60)[0]
+
+
+iterate_sixty_times.defjvp(lambda primals, tangents: (iterate_sixty_times(*primals), *tangents))
+
+
+def logistic_with_own_derivative(i):
+    return iterate_sixty_times(start_from_integers(i))
+
+
 def add_and_subtract(large, x):
     return (large + x) - large
 
@@ -214,6 +244,19 @@ VERDICTS = {
         {"inputs": (jnp.arange(64),), "reference": logistic_in_python},
         (UNSURE, UNSURE, UNSURE, UNSURE),
     ),
+    **{
+        f"chaos in {function.__name__}": (
+            (function,),
+            {"inputs": (jnp.arange(64),), "reference": logistic_in_python},
+            (UNSURE,),
+        )
+        for function in (
+            logistic_while_it_lasts,
+            logistic_by_branches,
+            logistic_recomputed,
+            logistic_with_own_derivative,
+        )
+    },
     "a mask of zeros and ones, which does not move": (
         (masked, masked_wrongly),
         {"inputs": (NUMBERS, MASK), "reference": lambda x, mask: np.where(mask == 1.0, x, -x)},
@@ -435,6 +478,28 @@ def test_the_users_code_may_refuse_the_moved_inputs_and_that_is_no_fault_of_ours
     assert list_own_faults([outcome]) == ()
     assert outcome.status is Status.WRONG
     assert "the draws failed: 'another input'" in outcome.reason
+
+
+def test_compare_may_refuse_what_moved_inputs_give_and_that_is_no_fault_of_ours():
+    def read(result):
+        if not np.allclose(result, amplify_in_float64(np.asarray(SMALL, "float64")), atol=1e-2):
+            raise ValueError("another result")
+        return result
+
+    outcome = look_at(amplify, reference=amplify_in_float64, compare=read)
+
+    assert list_own_faults([outcome]) == ()
+
+
+def test_moved_inputs_may_give_another_form_and_that_is_no_fault_of_ours():
+    def select(x):
+        return amplify(x)[np.asarray(x) == np.asarray(SMALL)]
+
+    outcome = look_at(select, modes=("eager",), reference=lambda x: amplify_in_float64(x).ravel())
+
+    assert list_own_faults([outcome]) == ()
+    assert outcome.status is Status.WRONG
+    assert "the draws failed" in outcome.reason
 
 
 # Which format decides

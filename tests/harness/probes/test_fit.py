@@ -5,6 +5,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.machine.own_fault import OwnFaultError
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context
 from jaxmeter.harness.probes.fit import compare_with_capacity, planned_peak_bytes
@@ -30,10 +32,18 @@ def test_a_peak_that_leaves_temporaries_out_is_what_the_plan_adds_up_to():
     assert planned_peak_bytes(compiled, BACKENDS["cpu"]) == 16 + 8 + 4 - 2
 
 
-@pytest.mark.parametrize("told", [{}, {"peak_memory_in_bytes": 0}], ids=["not told", "zero"])
-def test_a_peak_that_the_compiler_does_not_tell_is_what_the_plan_adds_up_to(told):
-    compiled = plan(argument=16, output=8, temp=4, alias=2, **told)
+def test_a_peak_of_zero_is_none_and_what_the_plan_adds_up_to_counts():
+    compiled = plan(argument=16, output=8, temp=4, alias=2, peak_memory_in_bytes=0)
 
+    assert planned_peak_bytes(compiled, BACKENDS["gpu"]) == 16 + 8 + 4 - 2
+
+
+def test_a_release_that_reports_no_peak_has_what_the_plan_adds_up_to_and_any_other_is_our_own_fault(monkeypatch):
+    compiled = plan(argument=16, output=8, temp=4, alias=2)
+
+    with pytest.raises(OwnFaultError):
+        planned_peak_bytes(compiled, BACKENDS["gpu"])
+    monkeypatch.setattr(internals, "version", lambda name: "0.6.2")
     assert planned_peak_bytes(compiled, BACKENDS["gpu"]) == 16 + 8 + 4 - 2
 
 

@@ -55,10 +55,26 @@ def test_a_mistake_in_our_own_code_fails_no_variant_and_is_named():
 
     outcome = look_at_each("memory", look_at, ("one_more:jit",), context_of(one_more)).outcomes["one_more:jit"]
 
-    assert outcome.status is Status.UNSUPPORTED
+    assert outcome.status is Status.UNKNOWN
     assert list_own_faults([outcome]) == (outcome.reason,)
     assert "what stage 'memory' finds" in outcome.reason
     assert "harness/traces/hlo.py" in outcome.stderr
+
+
+def test_whatever_a_probe_that_calls_nothing_raises_is_our_own_fault():
+    def look_at(variant, prepared, context):
+        raise TypeError("incompatible function arguments")
+
+    context = context_of(one_more)
+    outcomes = {
+        probe: look_at_each(probe, look_at, ("one_more:jit",), context).outcomes["one_more:jit"]
+        for probe in ("memory", "numerics")
+    }
+
+    assert {probe: outcome.status for probe, outcome in outcomes.items()} == {
+        "memory": Status.UNKNOWN,
+        "numerics": Status.FAILED,
+    }
 
 
 # What does not fit
@@ -168,7 +184,7 @@ def test_variants_are_prepared_and_looked_at_one_by_one_and_one_that_fails_costs
 
     found = look_at_each("memory", look_at, ("one_more:eager", "one_more:jit"), context)
 
-    assert found.outcomes["one_more:eager"].reason == "in stage 'memory': ValueError: no luck"
+    assert "what stage 'memory' finds: ValueError: no luck" in found.outcomes["one_more:eager"].reason
     assert found.outcomes["one_more:jit"] == FINE
     assert told == [
         ("one_more:eager", "prepare"),

@@ -559,7 +559,7 @@ def test_lone_notes_are_written_a_line_each_with_a_few_variants():
     lines = write_lone_notes(replace(compare(plain(BEFORE), plain(AFTER)), notes=notes))
 
     first = "later run: note 0 (selu[n=0] selu:jit, selu[n=1] selu:jit, selu[n=2] selu:jit and 2 more)"
-    assert (lines[0], lines[-1], len(lines)) == (first, "2 more notes, in the report", 9)
+    assert (lines[0], lines[-1], len(lines)) == (first, "2 more notes, in the records of both runs", 9)
 
 
 def test_the_terminal_and_the_pull_request_show_a_note_of_one_run():

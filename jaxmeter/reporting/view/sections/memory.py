@@ -23,7 +23,7 @@ from ..tone import Tone
 QUESTION = "How much memory does it need, and does it fit?"
 PLANNED, CALLED, SHARE, SAVED = "planned_peak_bytes", "measured_peak_bytes", "capacity_share", "donation_saves_bytes"
 NEWER = ("allocated_bytes", "padding_bytes")
-"""What the plan has from jaxlib 0.11.2 on."""
+"""Metrics of the plan from jaxlib 0.11.2 on."""
 
 FIELDS = ("argument_bytes", "output_bytes", "temp_bytes", "alias_bytes", "code_bytes")
 
@@ -31,7 +31,7 @@ SMALLEST_SHARE = 1e-3
 """Of the device: below it, how much less says nothing to who plans memory."""
 
 INCOMPLETE = "without products"
-"""Next to a plan that leaves out the working memory of matrix products and convolutions."""
+"""Mark of a plan that leaves out the working memory of matrix products and convolutions."""
 
 UNPLANNED = "the plan leaves out the working memory of products"
 

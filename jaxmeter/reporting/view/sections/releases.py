@@ -60,12 +60,12 @@ class Pair:
 
     @property
     def machine(self) -> str:
-        """`AMD EPYC, 2 cores, each timing process on one`."""
+        """The device and the cores: `AMD EPYC, 2 cores, each timing process on one`."""
         return f"{shorten(name_device(self.after), LONGEST_NAME)}, {describe_cores(self.after)}"
 
     @property
     def python(self) -> str:
-        """`3.12.1`, or `3.11.7 → 3.12.1` where the environments of both runs differ in it."""
+        """The Python: `3.12.1`, or `3.11.7 → 3.12.1` if the Pythons of both runs differ."""
         return " → ".join(dict.fromkeys(run.environment.python for run in (self.before, self.after)))
 
 
@@ -208,12 +208,12 @@ def _list_conditions(steps: Sequence[Pair]) -> Table:
         for step in steps
     ]
     columns = ("Run", "compared with", "Python", "machine", "day")
-    caption = "Where each column was measured."
+    caption = "The machine and the Python of each column."
     return Table(caption, tuple(map(Column, columns)), (Group(tuple(rows)),), fold="Machine and Python of each column")
 
 
 def _describe_conditions(steps: Sequence[Pair]) -> str:
-    """Return ` 0.9.2 to 0.10.2: Python 3.11.7, AMD EPYC, 2 cores.`; empty where all have one machine and one Python."""
+    """Return ` 0.9.2 to 0.10.2: Python 3.11.7, AMD EPYC, 2 cores.`; empty if all share one machine and Python."""
     places: dict[tuple[str, str], list[str]] = {}
     for step in steps:
         places.setdefault((step.python, step.machine), [])
@@ -284,10 +284,10 @@ def _make_cells(steps: Sequence[Pair], changes: Sequence[Change | None]) -> Iter
 
 
 def _find_chain(span: Pair, steps: Sequence[Pair]) -> list[int]:
-    """Return the places of the steps that lead, one after the other, from the earlier run of a span to its later one.
+    """Return the indices of the steps that lead from the earlier run of a span to its later run.
 
-    It is empty where one is missing, or was measured on another machine or with another Python than the span: then the
-    product of the steps need not be the span's.
+    The list is empty if a step is missing, or if a step and the span have different machines or Pythons. The product of
+    such steps can differ from the change of the span.
     """
     chain: list[int] = []
     name = span.names[0]
