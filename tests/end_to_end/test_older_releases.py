@@ -80,6 +80,7 @@ jaxpr = jax.make_jaxpr(lambda x: jax.jit(lambda x: jax.lax.scan(lambda c, r: (c 
 compiled = jax.jit(lambda x: x + 1).lower(x).compile()
 holders = {name: scan.params for name in ("SCAN_COUNTS", "SCAN_BODY", "SCAN_LENGTH", "SCAN_REVERSE")}
 holders |= {name: compiled.memory_analysis() for name in ("BUFFERS", "PEAK_BYTES", "TOTAL_BYTES", "UNPADDED_BYTES")}
+holders |= {"SERIALIZE": compiled.runtime_executable()}
 holders |= {name: None for name, row in INTERNALS.items() if row.name.startswith(("jax.", "jax._src", "jaxlib."))}
 holders |= {"JIT": {call.primitive.name: 1}}
 wrong = [name for name, holder in holders.items()

@@ -241,6 +241,7 @@ UNPADDED_BYTES = _row(
     "the padding of its planned peak",
     Name("peak_unpadded_heap_bytes", since=(0, 11, 2)),
 )
+SERIALIZE = _row("the bytes of an executable", "the size of the executable", Name("serialize", since=(0, 8, 0)))
 CACHE_SIZE = _row("the size of a jitted function's cache", "its number of entries", "_cache_size")
 
 # Events of `jax.monitoring`.

@@ -111,8 +111,9 @@ def find_fingerprint(stages: Stages) -> str:
 def measure_executable(compiled: Any) -> dict[str, Number]:
     """Return the size of the serialised executable, by metric; empty if the backend cannot serialise it."""
     executable = compiled.runtime_executable()
+    serialize = None if executable is None else internals.SERIALIZE.get(executable)
     try:
-        return {} if executable is None else {"executable_bytes": len(executable.serialize())}
+        return {} if serialize is None else {"executable_bytes": len(serialize())}
     except (NotImplementedError, ValueError, RuntimeFailure):
         return {}
 

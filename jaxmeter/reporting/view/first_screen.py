@@ -180,7 +180,7 @@ def list_warnings(loaded: Iterable[str], machines: Sequence[MachineRuns], cases:
     found = [
         *(("file", text) for text in loaded),
         *(("several runs", _describe_series(machine)) for machine in machines),
-        *(("run", note) for note in dict.fromkeys(note for run in runs for note in run.manifest.settings.notes)),
+        *(("run", _list_notes(run)) for run in runs),
         *(("jaxmeter", text) for text in _list_own_faults(variants)),
         *(("data", text) for text in _missing_data(cases)),
         (Status.TOO_LARGE.value, _some(large, "too large for the device's memory, so not run")),
@@ -202,6 +202,11 @@ def _describe_series(machine: MachineRuns) -> str:
         f"{len(machine.runs)} runs of {shorten(machine.name, LONGEST_NAME)}: each case is shown from its newest "
         "run; do not compare times by eye, since the machine may have changed between runs"
     )
+
+
+def _list_notes(run: Run) -> str:
+    notes = "; ".join(run.manifest.settings.notes)
+    return f"{run.label}: {shorten(notes, LONGEST_LINE)}" if notes else ""
 
 
 def _list_own_faults(variants: Iterable[Variant]) -> Iterator[str]:
