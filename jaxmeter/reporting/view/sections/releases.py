@@ -115,7 +115,7 @@ def find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Iterat
 def choose_reports(pairs: Sequence[Pair], others: Sequence[JudgedReport]) -> tuple[JudgedReport, ...]:
     """Return each report of a release once: as the pair says that has the fewest other releases between its two.
 
-    A pair that measured the program comes before one that did not.
+    A pair farther apart does not replace it, since other releases change the program, too.
 
     Args:
       others: What comparisons of newest runs say; they may be of runs that were measured apart.
@@ -123,9 +123,9 @@ def choose_reports(pairs: Sequence[Pair], others: Sequence[JudgedReport]) -> tup
     names = sorted({_name_run(run) for pair in pairs for run in (pair.before, pair.after)}, key=by_numbers)
     places = {name: place for place, name in enumerate(names)}
 
-    def rank(one: JudgedReport) -> tuple[bool, int]:
+    def rank(one: JudgedReport) -> tuple[int, bool]:
         before, after = (places.get(release, 0) for release in one.releases)
-        return one.ours is None, abs(after - before) or len(places)
+        return abs(after - before) or len(places), one.ours is None
 
     found: dict[tuple[str, str, str, str], JudgedReport] = {}
     for one in sorted((*others, *(report for pair in pairs for report in pair.changes.reports)), key=rank):

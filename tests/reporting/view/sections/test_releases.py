@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import pytest
 
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.record import Reported
 from jaxmeter.reporting.compare.conditions import Conditions
-from jaxmeter.reporting.compare.findings import TIME, Change, Changes, Finding
+from jaxmeter.reporting.compare.findings import TIME, Change, Changes, Finding, Here, JudgedReport
 from jaxmeter.reporting.view.page_model import ReleasesView
 from jaxmeter.reporting.view.runs import label_runs
-from jaxmeter.reporting.view.sections.releases import Pair, make_releases_view
+from jaxmeter.reporting.view.sections.releases import Pair, choose_reports, make_releases_view
 from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.views import kept
@@ -207,3 +209,22 @@ def test_both_pythons_of_a_pair_are_named_where_they_differ() -> None:
     after = make_run("0.12.0", "0.12.0", "2026-01-02T03:00:00", python="3.12.1")
 
     assert pair(before, after, {}).python == "3.11.7 → 3.12.1"
+
+
+def test_a_report_is_judged_by_the_pair_next_to_it_also_where_only_a_longer_span_has_a_number(
+    releases: list[Run],
+) -> None:
+    report = Reported(source="jax issue 1", before="0.9.0", after="0.10.0", factor=2.0)
+
+    def judge(ours: Interval | None, *names: str) -> JudgedReport:
+        return JudgedReport(report, "case[n=1]", "case:jit", 2.0, ours, Here.UNDECIDED, releases=(names[0], names[1]))
+
+    first, *_, last = releases
+    versions = [run.environment.packages["jax"] for run in releases]
+    next_to_it, span = judge(None, *versions[:2]), judge(Interval(0.3, 0.4, 0.5, 3, None), versions[0], versions[-1])
+    steps = [pair(before, after, {}) for before, after in itertools.pairwise(releases)]
+
+    (chosen,) = choose_reports([*steps, pair(first, last, {})], (span, next_to_it))
+
+    assert len(versions) > 2
+    assert chosen is next_to_it
