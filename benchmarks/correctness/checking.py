@@ -18,6 +18,7 @@ from jaxmeter.harness.declare.declaration import Declaration
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context
+from jaxmeter.harness.probes.conditioning import QUICKLY
 from jaxmeter.harness.probes.errors import as_array, relative_error
 from jaxmeter.harness.probes.formats import choose_coarsest, find_tolerance
 from jaxmeter.harness.probes.numerics import check
@@ -25,9 +26,6 @@ from jaxmeter.harness.record import Outcome, Status, Verdict
 
 SEED = 1
 """Of the arguments. The rule was chosen with this one; others are a test of it."""
-
-QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""How programs with faults are compiled: their results count, not their time."""
 
 UNCHECKED = "updates cannot be checked"
 """What a check is called that notes it."""

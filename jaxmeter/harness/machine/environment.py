@@ -86,7 +86,7 @@ def describe_environment(jax: Any) -> Environment:
         machine=platform.machine(),
         packages=list_packages(),
         device_kind=devices[0].device_kind,
-        device_name=processor if _is_processor(devices[0]) else devices[0].device_kind,
+        device_name=processor if is_processor(devices[0]) else devices[0].device_kind,
         device_count=len(devices),
         platform_version=" ".join(devices[0].client.platform_version.split()),
         driver=find_driver() if devices[0].platform == "gpu" else None,
@@ -131,14 +131,14 @@ def device_memory_bytes(device: Any) -> int | None:
     statistics = device.memory_stats() or {}
     if "bytes_limit" in statistics:
         return int(statistics["bytes_limit"])
-    if not _is_processor(device):
+    if not is_processor(device):
         known = find_device(device.device_kind)
         return None if known is None else known.memory_bytes
     memory = least_memory_bytes()
     return None if memory is None else memory // device.client.device_count()
 
 
-def _is_processor(device: Any) -> bool:
+def is_processor(device: Any) -> bool:
     """Whether jax's device is the machine's own processor, with the machine's memory."""
     return bool(device.platform == "cpu")
 

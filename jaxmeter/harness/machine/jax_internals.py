@@ -159,8 +159,9 @@ JIT = _row(
 
 CALLS = frozenset(
     {
-        *("jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_vmap_call"),
-        *("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"),
+        *("jit", "pjit", "closed_call", "core_call", "eval_jaxpr", "xla_metadata_call"),
+        *("remat", "remat2", "checkpoint", "custom_vmap_call"),
+        *("custom_jvp_call", "custom_jvp_call_jaxpr", "custom_vjp_call", "custom_vjp_call_jaxpr"),
     }
 )
 """Primitives with one inner function, which has the inputs and the outputs of the primitive."""
@@ -168,7 +169,8 @@ CALLS = frozenset(
 OTHERS_WITH_FUNCTIONS = frozenset(
     {
         *("scan", "while", "cond", "shard_map", "xla_pmap", "pallas_call", "custom_linear_solve", "linear_call"),
-        *("composite", "core_map", "custom_partitioning", "custom_transpose_call", "run_state"),
+        *("composite", "core_map", "custom_partitioning", "custom_transpose_call", "run_state", "run_scoped"),
+        *("call_exported", "call_hi_primitive", "call_hi_primitive_linearized", "mpmd_map", "parallel_loop"),
     }
 )
 """Other primitives with inner functions. Readers know these functions, or treat them as opaque."""

@@ -31,8 +31,11 @@ class UnknownError(Exception):
     """
 
     def __init__(self, words: str, unknown: str) -> None:
-        super().__init__(words)
+        super().__init__(words, unknown)  # both, so that another process can read it
         self.unknown = unknown
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ReleaseLacksError(UnknownError):

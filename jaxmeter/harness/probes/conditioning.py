@@ -16,13 +16,16 @@ from typing import Any
 import jax
 
 from jaxmeter.harness.machine import jax_internals as internals
+from jaxmeter.harness.machine.environment import is_processor
+from jaxmeter.harness.machine.jax_internals import OLDEST
+from jaxmeter.harness.machine.older_releases import find_jax_release
 from jaxmeter.harness.machine.own_fault import UnknownError, analysing, is_own_fault
 from jaxmeter.harness.probes.errors import as_array, find_scale, pair, relative_error
 from jaxmeter.harness.probes.evaluation import evaluate, list_constants
 from jaxmeter.harness.probes.formats import find_formats
 from jaxmeter.harness.probes.moving import move_tree
 from jaxmeter.harness.programs.modes import Carried, as_new_function
-from jaxmeter.harness.programs.older_jax import find_type
+from jaxmeter.harness.programs.older_jax import find_type, jit
 from jaxmeter.harness.programs.program import walk_equations
 
 DRAWS = 3
@@ -31,6 +34,13 @@ DRAWS = 3
 LIMIT_S = 10.0
 """All draws together, without compiling their program: beyond it a leaf counts as one that cannot be checked."""
 
+
+LARGE = 500
+"""Equations from which on the program of the draws is compiled quickly. Moving makes about 15 equations of each: those
+of a transformer's step took XLA:CPU of jaxlib 0.12 more than 150 s to optimise, and 11 s with QUICKLY."""
+
+QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Options of XLA for a program whose results count, and not its time."""
 
 Measure = Callable[[int, Any, Any, Any], float]
 
@@ -216,7 +226,10 @@ class _Programs:
             with analysing(internals.ROUNDING):
                 return jax.tree.unflatten(form, evaluate(traced.jaxpr, iter(constants), arrays, seed, coarse))
 
-        return constants, jax.jit(program, static_argnames="coarse")
+        size = sum(1 for _ in walk_equations(traced.jaxpr.jaxpr))
+        takes_options = find_jax_release() > OLDEST  # the oldest one takes no options for one program
+        options = QUICKLY if size >= LARGE and takes_options and is_processor(jax.devices()[0]) else {}
+        return constants, jit(program, options, static_argnames="coarse")
 
 
 def _try_trace(function: Callable[..., Any], tree: Any, leaves: list[Any]) -> Any:

@@ -1,5 +1,7 @@
 """A failure of jaxmeter's own analysis is distinguished from the user's errors, and says what it leaves unknown."""
 
+import pickle
+
 import pytest
 
 from jaxmeter.harness.machine.own_fault import (
@@ -50,6 +52,12 @@ def test_whatever_an_analysis_raises_is_its_own_fault_with_what_is_unknown():
     assert describe_own_fault(error) == f"{OWN_FAULT}: cannot determine the format of its products: {error}"
     assert describe_own_fault(error, "its tolerance") == f"{OWN_FAULT}: cannot determine its tolerance: {error}"
     assert str(error) == "KeyError: 'absent'"
+
+
+def test_an_own_fault_survives_the_way_to_another_process():
+    fault = pickle.loads(pickle.dumps(OwnFaultError("no body", "what loops cost")))
+
+    assert (str(fault), fault.unknown) == ("no body", "what loops cost")
 
 
 def test_a_known_limit_of_a_release_is_no_fault():
