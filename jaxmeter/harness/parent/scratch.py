@@ -60,7 +60,8 @@ def make_scratch(parent: Path) -> Iterator[Path]:
 def _make_locked(parent: Path) -> tuple[Path, int]:
     """A new folder and the open file that holds its lock, by which others know that it is in use."""
     while True:
-        path = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
+        # mkdtemp makes its path absolute since Python 3.12: messages show it, and a socket's has 107 bytes at most.
+        path = parent / Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX)).name
         with suppress(FileNotFoundError):  # another process has taken it for abandoned, before it was locked
             lock = os.open(path, os.O_RDONLY)
             fcntl.flock(lock, fcntl.LOCK_EX)

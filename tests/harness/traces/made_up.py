@@ -33,12 +33,12 @@ class Event:
     stats: Stats = field(default_factory=dict)
 
 
-def event(name: str, start: float, duration: float, **stats: Any) -> Event:
+def event(name: str, start: float, duration: float, /, **stats: Any) -> Event:
     """An event with its statistics as keywords."""
     return Event(name, start, duration, stats)
 
 
-def operation(name: str, start: float, duration: float, **stats: Any) -> Event:
+def operation(name: str, start: float, duration: float, /, **stats: Any) -> Event:
     """An operation on a CPU: of run 1 of program 7, on device 0, unless the statistics say otherwise."""
     usual = {"hlo_op": name, "hlo_module": "jit_f", "program_id": 7, "run_id": 1, "device_ordinal": 0}
     return Event(name, start, duration, {**usual, **stats})
