@@ -8,6 +8,7 @@ import typer
 
 from jaxmeter.cli.findings import warn_of_unused, write_findings
 from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile, load_one, read_limits
+from jaxmeter.harness.record import Manifest
 from jaxmeter.reporting.compare.changes import compare_runs
 from jaxmeter.reporting.compare.findings import leave_out_times, merge
 from jaxmeter.reporting.compare.gate import judge
@@ -39,11 +40,15 @@ def command(
 ) -> None:
     """Exit code 0: passed; 1: a confirmed regression; 3: no reliable answer."""
     effect, budgets = read_limits(min_effect, budgets_file)
-    before = load_one(baseline)
-    changes = compare_runs(before, load_one(candidate), effect)
+    before, after = load_one(baseline), load_one(candidate)
+    _check_roles(before.manifest, after.manifest)
+    changes = compare_runs(before, after, effect)
     confirmation = None
     if confirmed_by is not None:
-        confirmation = compare_runs(before, load_one(confirmed_by), effect)
+        again = load_one(confirmed_by)
+        if again.manifest.against != before.manifest.run_id:
+            raise typer.BadParameter(f"--confirmed-by {confirmed_by}: was not measured --against {baseline}")
+        confirmation = compare_runs(before, again, effect)
     warn_of_unused(budgets, changes)
     if exact:
         changes = leave_out_times(changes)
@@ -53,3 +58,11 @@ def command(
     write_findings(changes, judgement, markdown_file, verdict_file)
     render.show(changes, open_console(), judgement)
     raise typer.Exit(judgement.code)
+
+
+def _check_roles(before: Manifest, after: Manifest) -> None:
+    """Raise an error if both runs are one, or change places."""
+    if before.run_id == after.run_id:
+        raise typer.BadParameter(f"BASELINE and CANDIDATE are one run, {before.run_id}; give the later run second")
+    if before.against == after.run_id:
+        raise typer.BadParameter(f"{before.run_id} was measured --against {after.run_id}: give that run first")

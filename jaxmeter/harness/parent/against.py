@@ -139,7 +139,7 @@ def choose_suspects(cases: Sequence[PlannedCase], suspects: Suspects) -> tuple[P
     """Return the suspects' cases, each with only its suspects and their kept programs.
 
     Raises:
-      UsageError: The earlier run kept no program of any suspect.
+      UsageError: No suspect is in the suites.
     """
     wanted: dict[str, set[str]] = {}
     for one in suspects.suspects:
@@ -148,5 +148,5 @@ def choose_suspects(cases: Sequence[PlannedCase], suspects: Suspects) -> tuple[P
     chosen = tuple(case for case in found if case is not None)
     if not chosen:
         names = ", ".join(sorted(wanted)) or "none named"
-        raise UsageError(f"--suspects: the earlier run kept no program of any of them ({names})")
+        raise UsageError(f"--suspects: the suites have none of them ({names})")
     return chosen

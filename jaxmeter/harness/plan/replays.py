@@ -82,13 +82,14 @@ def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRec
 
 
 def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None:
-    """Return the case with only these variants and their kept programs; None if there is no such program."""
+    """Return the case with only these variants and their kept programs, if there are any; None without a variant."""
     replays = [item for item in case.variants if item.replays is not None and item.same_as in variants]
-    if not replays:
-        return None
-    kept = {name for item in replays for name in (item.name, item.same_as)}
+    kept = {*variants, *(item.name for item in replays)}
     own = tuple(item for item in case.variants if item.name in kept)
-    return replace(case, variants=own, baseline=replays[0].name, published=(), reported=(), answer=None)
+    if not own:
+        return None
+    baseline = (replays[0] if replays else own[0]).name
+    return replace(case, variants=own, baseline=baseline, published=(), reported=(), answer=None)
 
 
 def _make_beside(

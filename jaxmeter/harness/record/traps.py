@@ -37,6 +37,9 @@ class TrapKind:
         return f"{PAGE}#{self.title.lower().replace(' ', '-')}"
 
 
+CALLBACKS = "callbacks"
+"""The kind whose time is also that of Python code."""
+
 NO_INPUT = "no_input"
 """The kind without which a speedup means nothing: such a program may do all its work while it is compiled."""
 
@@ -67,7 +70,7 @@ KINDS: Mapping[str, TrapKind] = {
         "{}: JAX computes in the narrower dtype",
         "Ask for the narrower dtype, or set jax_enable_x64.",
     ),
-    "callbacks": TrapKind(
+    CALLBACKS: TrapKind(
         "Callbacks",
         "{} calls Python from the program, and the time includes Python's",
         "Measure without the callback, or declare it.",
@@ -99,7 +102,7 @@ def name_trap(trap: Trap) -> str:
 def find_traps(outcomes: Mapping[str, Outcome]) -> tuple[Trap, ...]:
     """Return the traps of a variant that its suite does not declare, each kind's in the order of the table."""
     order = list(KINDS)
-    found = [trap for trap in _list_all(outcomes) if not trap.declared]
+    found = [trap for trap in list_all_traps(outcomes) if not trap.declared]
     return tuple(sorted(found, key=lambda trap: order.index(trap.kind) if trap.kind in KINDS else len(order)))
 
 
@@ -116,7 +119,8 @@ def find_no_input_objection(outcomes: Mapping[str, Outcome]) -> str:
     return ""
 
 
-def _list_all(outcomes: Mapping[str, Outcome]) -> tuple[Trap, ...]:
+def list_all_traps(outcomes: Mapping[str, Outcome]) -> tuple[Trap, ...]:
+    """Return the traps of a variant, those that its suite declares among them."""
     return tuple(trap for each in _list_details(outcomes) for trap in each.traps)
 
 

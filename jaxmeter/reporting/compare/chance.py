@@ -10,10 +10,15 @@ from scipy.special import stdtr
 
 from jaxmeter.harness.metrics.across import count_looks
 from jaxmeter.harness.metrics.derived import read_log_ratios
-from jaxmeter.harness.metrics.metric import Readable
+from jaxmeter.harness.metrics.metric import Readable, Reading
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, find_variance
 
+from .statistics import compare_unpaired
+
 K = TypeVar("K")
+
+LEAST_CHANCE = 1e-12
+"""Smaller p-values of unpaired processes are given as this one."""
 
 
 def find_chance(one: Readable, other: Readable) -> float | None:
@@ -34,6 +39,34 @@ def find_chance(one: Readable, other: Readable) -> float | None:
         return 1.0 if mean == 0 else 0.0
     looks = max(count_looks(one), count_looks(other))
     return min(1.0, looks * 2 * float(stdtr(degrees, -abs(mean) / error)))
+
+
+def find_chance_unpaired(above: Reading, below: Reading, *, minimum_effect: float) -> float | None:
+    """Return the p-value of a ratio of two runs' times, if the call is slower or faster by at most the minimum effect.
+
+    It is the smallest level at which the ratio's interval excludes such a difference, since the part of the error that
+    a run's processes share has no t distribution. None where a side has too few processes for an interval.
+    """
+    looks, shared = max(above.looks, below.looks), above.shared + below.shared
+
+    def excludes(level: float) -> bool:
+        ratio = compare_unpaired(above.known, below.known, confidence=1 - level / looks, shared=shared)
+        assert ratio.low is not None
+        assert ratio.high is not None
+        return ratio.low > 1 + minimum_effect or ratio.high < 1 / (1 + minimum_effect)
+
+    if min(len(above.known), len(below.known)) < FEWEST_PROCESSES:
+        return None
+    try:
+        low, high = LEAST_CHANCE, 1.0
+        if excludes(low):
+            return low
+        while high > low * 1.01:
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if excludes(middle) else (middle, high)
+        return high
+    except OverflowError:
+        return None
 
 
 def reject_by_holm(chances: Mapping[K, float], *, among: int, level: float) -> frozenset[K]:

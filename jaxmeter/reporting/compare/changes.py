@@ -47,6 +47,7 @@ def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFF
         minimum_effect=minimum_effect,
         found=found,
         reports=tuple(judge_reports(before, after, found)),
+        against=after.manifest.against,
         compared=len(pairs),
         timed=sum(one.read(TIME).has_number for one in _list_earlier(runs)),
         exact=sum(map(count_exact, pairs)),

@@ -25,7 +25,11 @@ PROGRAM = "program"
 
 
 class Finding(StrEnum):
-    """What two runs say of one metric of one variant, the worst first."""
+    """What two runs say of one metric of one variant, the worst first.
+
+    SAME_PROGRAM is of a time: nothing that is recorded of the program or of the code has changed, and the stored times
+    do not show a slower call. They may be too vague for SAME; the reason says what slowdown they leave possible.
+    """
 
     SLOWER = "slower"
     MORE = "more"
@@ -39,10 +43,16 @@ class Finding(StrEnum):
     SUSPECTED_FASTER = "suspected faster"
     NEW = "new"
     INCONCLUSIVE = "inconclusive"
+    SAME_PROGRAM = "same program"
     SAME = "same"
 
 
-DECIDED = frozenset({Finding.SLOWER, Finding.FASTER, Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER, Finding.SAME})
+DECIDED = frozenset(
+    {
+        *(Finding.SLOWER, Finding.FASTER, Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER),
+        *(Finding.SAME_PROGRAM, Finding.SAME),
+    }
+)
 """Findings about a time that say something of it."""
 
 
@@ -58,7 +68,10 @@ class Change:
       replayed: Whether the earlier program ran beside today's.
       in_lock_step: Whether it ran there in the earlier run's own environment.
       cores: On how many cores both ran in lock-step; None where on all that were allowed, or not in lock-step.
-      chance: How likely equal programs are to differ as much, the p-value of the processes that ran both; None without.
+      chance: p-value. Of a replay, that of the processes that ran both programs. Of stored times, that of a call that
+        is longer by at most the minimum effect. None without.
+      call: Of a replayed program, how many times as long the whole call takes by stored times, if the replay does not
+        explain that; else None.
       reason: Why the finding is none, or what to know of it.
       cause: What may explain a change, likeliest first.
     """
@@ -77,6 +90,7 @@ class Change:
     in_lock_step: bool = False
     cores: int | None = None
     chance: float | None = None
+    call: Interval | None = None
     reason: str = ""
     cause: str = ""
 
@@ -153,6 +167,7 @@ class Changes:
     Args:
       minimum_effect: The smallest difference of a time that is worth a finding, as a share.
       compared: How many variants both runs have, of the same cases.
+      against: Id of the earlier run whose programs ran next to those of the later run, or None.
       timed: How many variants the earlier run has timed.
       exact: How many exact numbers both runs tell.
       names: Of all cases of the later run, `suite/case`.
@@ -166,6 +181,7 @@ class Changes:
     conditions: Conditions
     minimum_effect: float
     found: tuple[Change, ...]
+    against: str | None = None
     compared: int = 0
     timed: int = 0
     exact: int = 0
@@ -202,10 +218,17 @@ def leave_out_times(changes: Changes) -> Changes:
 
 
 def merge(changes: Changes, confirmation: Changes) -> Changes:
-    """The findings, with the times that a run of many processes has confirmed or refuted in place of the first ones."""
-    again = {one.key: one for one in confirmation.times if one.replayed}
-    found = tuple(again.get(one.key, one) if one.metric == TIME else one for one in changes.found)
-    return replace(changes, found=found)
+    """The findings, with the times that a run of many processes has confirmed or refuted in place of the first ones.
+
+    Stored times replace no finding about programs that ran next to each other.
+    """
+    again = {one.key: one for one in confirmation.times if one.effect is not None}
+
+    def choose(first: Change) -> Change:
+        second = again.get(first.key) if first.metric == TIME else None
+        return first if second is None or (first.replayed and not second.replayed) else second
+
+    return replace(changes, found=tuple(map(choose, changes.found)))
 
 
 def make_change(case: Case, variant: str, metric: str, finding: Finding, **told: Any) -> Change:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import msgspec
 
-from jaxmeter.harness.metrics.statistics import CONFIDENCE
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.suspects import Suspect, Suspects
 
 from .budgets import Budgets, describe_between_releases
 from .chance import reject_by_holm
 from .effort import plan_processes
-from .findings import DECIDED, PROGRAM, TIME, Change, Changes, Finding
+from .findings import DECIDED, PROGRAM, TIME, WHOLE, Change, Changes, Finding, merge
+from .times import LARGE
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
 """Exit codes: fine; a confirmed regression; no answer that can be relied on."""
@@ -23,6 +26,12 @@ LEAST_SURE = 0.05
 
 FEWEST_DECIDED = 0.5
 """Share of the times that need a finding: fewer tell nothing of the rest."""
+
+MOST, FEWEST_MOVED = 0.5, 3
+"""Share of the times, and number of them, that move by one factor where the machine has changed."""
+
+ALIKE = 1.25
+"""Times that grew by factors within this of their median grew alike. Chosen: twice the usual error of a stored time."""
 
 Key = tuple[str, str, str]
 
@@ -91,25 +100,67 @@ def judge(
     budgets, allowed = _relax(changes, budgets)
     regressions = [one for one in changes.found if one.metric != TIME and exceeds(one, budgets)]
     looked = {} if confirmed_by is None else {one.key: one for one in confirmed_by.times}
-    obstacles = list(_list_obstacles(changes, looked, exact=exact))
+    obstacles = list(_list_obstacles(changes, budgets, looked, exact=exact))
+    if not (exact or also_changed) and changes.compared and changes.against != changes.before:
+        obstacles.append(
+            f"run {changes.after} was measured {f'against {changes.against}' if changes.against else 'alone'}, "
+            f"not --against {changes.before}"
+        )
     if exact:
         return Judgement(tuple(regressions), (), tuple(obstacles), allowed)
     suspects = {one.key: one for one in changes.times if _is_suspect(one, budgets)}
     watched = (_find_changed(changes) if also_changed else {}) | suspects
-    chances = {
-        key: one.chance
-        for key in watched
-        if (one := looked.get(key)) is not None and one.chance is not None and one.finding is Finding.SLOWER
-    }
-    sure = reject_by_holm(chances, among=_count_family(changes), level=1 - CONFIDENCE)
+    again = {key: one for key in watched if (one := looked.get(key)) is not None}
+    sure = _list_sure(again, among=_count_family(changes))
     unconfirmed = []
     for key, one in watched.items():
-        again = looked.get(key)
-        if again is not None and key in sure and exceeds(again, budgets):
-            regressions.append(again)
-        elif key in suspects and (again is None or not _is_refuted(again, budgets)):
-            unconfirmed.append(again or one)
+        if key in again and key in sure and exceeds(again[key], budgets):
+            regressions.append(again[key])
+        elif key in suspects and (key not in again or not _is_refuted(one, again[key], budgets, is_sure=key in sure)):
+            unconfirmed.append(again.get(key, one))
+    if machine := describe_machine(changes if confirmed_by is None else merge(changes, confirmed_by)):
+        obstacles.append(machine)
     return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles), allowed)
+
+
+def _list_sure(again: Mapping[Key, Change], *, among: int) -> frozenset[Key]:
+    """Return the suspects that the second look finds slower: of programs among all times, of calls among the suspects.
+
+    Programs that ran next to each other are confirmed, so that each of the run's times could have been a false one.
+    Stored times only withhold an answer.
+    """
+    found: frozenset[Key] = frozenset()
+    for replayed, findings, family in (
+        (True, (Finding.SLOWER,), among),
+        (False, (Finding.SLOWER, Finding.SUSPECTED_SLOWER), len(again)),
+    ):
+        chances = {
+            key: one.chance
+            for key, one in again.items()
+            if one.replayed is replayed and one.chance is not None and one.finding in findings
+        }
+        found |= reject_by_holm(chances, among=family, level=1 - CONFIDENCE)
+    return found
+
+
+def describe_machine(changes: Changes) -> str:
+    """Return that most times have grown by one factor, which no change of a program explains; else an empty text.
+
+    The stored times of peers count, too: nothing of JAX makes another library slower.
+    """
+    stored = [one for one in changes.times if one.effect is not None and not one.replayed]
+    slower = [one for one in stored if one.finding is Finding.SUSPECTED_SLOWER]
+    if len(slower) < max(FEWEST_MOVED, MOST * len(changes.times)):
+        return ""
+    factors = [one.effect.estimate for one in slower if one.effect is not None]
+    middle = statistics.median(factors)
+    alike = sum(middle / ALIKE <= factor <= middle * ALIKE for factor in factors)
+    if alike < MOST * len(changes.times):
+        return ""
+    return (
+        f"{alike} of {len(changes.times)} times are {middle:.2g}× as long, by about one factor: the machine, or "
+        "something that all of them use, has changed since the earlier run; measure the earlier run again"
+    )
 
 
 def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = False) -> Judgement:
@@ -156,15 +207,17 @@ def _list_missing(changes: Changes) -> Iterator[str]:
         yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
         return
     for finding, words in ((Finding.FAILED, "failed"), (Finding.GONE, "is gone")):
-        found = changes.having(finding)
+        found = [one for one in changes.having(finding) if one.metric == WHOLE]
         if found:
             yield f"{_name_some(found)} {words}"
 
 
-def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bool) -> Iterator[str]:
+def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Change], *, exact: bool) -> Iterator[str]:
     yield from _list_missing(changes)
     if not changes.compared:
         return
+    for metric, gone in _group_gone(changes, budgets).items():
+        yield f"{name_exact(metric)} is gone of {_name_some(gone)}: {gone[0].reason}"
     if exact:
         if not changes.exact:
             yield "the runs have no exact number in common: planned peak memory, counts of a program, its fingerprint"
@@ -178,6 +231,20 @@ def _list_obstacles(changes: Changes, looked: Mapping[Key, Change], *, exact: bo
         yield changes.conditions.other_runtime if len(changes.without_runtimes) < len(changes.found) else too_few
 
 
+def _group_gone(changes: Changes, budgets: Budgets) -> dict[str, list[Change]]:
+    """Return, by metric, the exact numbers that only the earlier run has, if the gate or a budget asks for them."""
+    found: dict[str, list[Change]] = {}
+    for one in changes.having(Finding.GONE):
+        if one.metric == PROGRAM or (one.metric and budgets.find(one.suite, one.case, one.metric) is not None):
+            found.setdefault(one.metric, []).append(one)
+    return found
+
+
+def name_exact(metric: str) -> str:
+    """Return what a person calls an exact number."""
+    return "the program's fingerprint" if metric == PROGRAM else METRICS[metric].title
+
+
 def _name_some(found: Iterable[Change]) -> str:
     names = [f"{one.case} {one.variant}".strip() for one in found]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -185,7 +252,7 @@ def _name_some(found: Iterable[Change]) -> str:
 
 
 def _is_decided(again: Change | None) -> bool:
-    return again is not None and again.replayed and again.finding in DECIDED
+    return again is not None and again.finding in DECIDED
 
 
 def _find_changed(changes: Changes) -> dict[Key, Change]:
@@ -196,6 +263,8 @@ def _find_changed(changes: Changes) -> dict[Key, Change]:
 
 
 def _is_suspect(one: Change, budgets: Budgets) -> bool:
+    if one.call is not None and _is_ratio_beyond(one, one.call, budgets):
+        return True
     if one.effect is None or not _is_beyond(one, budgets, part=0.5):
         return False
     if one.finding in (Finding.SLOWER, Finding.SUSPECTED_SLOWER):
@@ -203,10 +272,19 @@ def _is_suspect(one: Change, budgets: Budgets) -> bool:
     return one.finding is Finding.INCONCLUSIVE and one.replayed
 
 
-def _is_refuted(one: Change, budgets: Budgets) -> bool:
-    """Whether many processes beside each other found no difference beyond the budget."""
-    if not one.replayed:
+def _is_refuted(first: Change, one: Change, budgets: Budgets, *, is_sure: bool) -> bool:
+    """Return whether many processes found no difference beyond the budget.
+
+    Args:
+      first: The suspect.
+      is_sure: Whether it holds among all suspects that the call is longer.
+    """
+    if one.call is not None and _is_ratio_beyond(one, one.call, budgets):
         return False
+    if not one.replayed:
+        # Of stored times: what fresh processes no longer distinguish is refuted, unless it still looks doubled.
+        is_large = one.effect is None or one.effect.estimate > LARGE
+        return not (first.replayed or is_large or (is_sure and _is_beyond(one, budgets)))
     if one.finding in (Finding.SAME, Finding.FASTER):
         return True
     if one.finding is Finding.SLOWER:
@@ -230,10 +308,12 @@ def exceeds(one: Change, budgets: Budgets) -> bool:
 
 def _is_beyond(one: Change, budgets: Budgets, *, part: float = 1.0) -> bool:
     """Whether the estimate is beyond a part of the budget."""
+    return one.effect is not None and _is_ratio_beyond(one, one.effect, budgets, part=part)
+
+
+def _is_ratio_beyond(one: Change, ratio: Interval, budgets: Budgets, *, part: float = 1.0) -> bool:
     allowance = budgets.find(one.suite, one.case, TIME)
-    if one.effect is None or allowance is None:
-        return False
-    return one.effect.estimate > 1 + part * (allowance.share or 0.0)
+    return allowance is not None and ratio.estimate > 1 + part * (allowance.share or 0.0)
 
 
 def encode_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = False) -> bytes | None:

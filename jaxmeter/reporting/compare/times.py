@@ -1,4 +1,4 @@
-"""How long the same takes in two runs: by a program that ran beside today's, else by what both stored."""
+"""How long a call takes in two runs: its program by a replay next to today's, the whole call by what both stored."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from jaxmeter.harness.metrics.reading import Run, Variant
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval, differs
 from jaxmeter.harness.record import INCOMPLETE
 
+from .. import numbers
 from .alternation import find_interference
-from .chance import find_chance
+from .chance import find_chance, find_chance_unpaired
 from .findings import COLD, TIME, Change, Finding, make_change
 from .ratios import divide_readings
-from .variant_pair import VariantPair, find_fingerprint, find_status, read_raw
+from .variant_pair import VariantPair, calls_back, find_fingerprint, find_status, read_raw
 
 FAIR = "normalised_s"
 
@@ -27,8 +28,12 @@ SUSPECTED = {Finding.SLOWER: Finding.SUSPECTED_SLOWER, Finding.FASTER: Finding.S
 
 STORED = "by the times that two runs stored, which share no state of the machine"
 STORED_RAW = "by the raw times that two runs stored, which share no state of the machine"
-SAME_PROGRAM = "the same program, by its fingerprint, of the same versions"
-SAME_RECORD = "nothing that is recorded of its code and of versions has changed: maybe the machine has"
+LARGE = 2.0
+"""A time this many times as long is suspected, however far its processes scatter: what doubles is never passed over."""
+
+CALL = "the whole call"
+SAME_PROGRAM = "the same program"
+SAME_CODE = "the same code, as far as it is recorded"
 AS_FAST_TODAY = "its kept program is as fast under what there is today"
 
 
@@ -134,13 +139,63 @@ def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
     in_lock_step = _is_in_lock_step(replay)
     cores = sides.runs.after.manifest.settings.lock_step_cores if in_lock_step else None
     chance = find_chance(replay, told)
-    return replace(
+    of_program = replace(
         found, before=before, after=after, replayed=True, in_lock_step=in_lock_step, cores=cores, chance=chance
     )
+    return of_program if _covers_call(sides, replay) else _look_at_call(sides, of_program)
+
+
+def _covers_call(sides: VariantPair, replay: Variant) -> bool:
+    """Whether Python's part of both calls ran next to each other, too: the earlier code in the earlier environment."""
+    return _is_in_lock_step(replay) and sides.old.planned.source == sides.new.planned.source
+
+
+def _look_at_call(sides: VariantPair, of_program: Change) -> Change:
+    """Return what is known of the whole call: a replay runs under today's Python code, so it judges the program alone.
+
+    Args:
+      of_program: What the replay says.
+    """
+    if not (sides.old.read(TIME).has_number and sides.new.read(TIME).has_number):
+        return of_program
+    stored = _judge_stored(sides, "")
+    if stored.finding is Finding.SUSPECTED_FASTER:
+        return _blame_call(stored, of_program) if of_program.finding is Finding.SAME else of_program
+    if stored.finding is not Finding.SUSPECTED_SLOWER or _explains(of_program, stored, sides.runs.minimum_effect):
+        return of_program
+    if of_program.finding is Finding.SLOWER:
+        return replace(of_program, call=stored.effect, reason=f"{CALL}: {_write_factor(stored.effect)}")
+    return _blame_call(stored, of_program)
+
+
+def _blame_call(stored: Change, of_program: Change) -> Change:
+    """Return a finding of stored times that the compiled program does not explain."""
+    program = f"its compiled program alone: {of_program.finding.value}"
+    if of_program.effect is not None:
+        program += f", {_write_factor(of_program.effect)}"
+    return replace(stored, reason="; ".join(filter(None, (stored.reason, program))))
+
+
+def _explains(of_program: Change, stored: Change, minimum_effect: float) -> bool:
+    """Whether a slower program accounts for stored times that are longer; it may be one that only looks slower."""
+    program, call = of_program.effect, stored.effect
+    if program is None or call is None:
+        return False
+    may_be = of_program.finding is Finding.INCONCLUSIVE and program.estimate > 1 + minimum_effect
+    if not may_be and of_program.finding not in (Finding.SLOWER, Finding.SUSPECTED_SLOWER):
+        return False
+    if call.estimate > LARGE * program.estimate:
+        return False
+    low, high = call.decisive.low, program.decisive.high
+    return low is None or high is None or low <= high * (1 + minimum_effect)
 
 
 def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
-    """By the times that both runs stored: a suspicion at most."""
+    """Judge the whole call by the times that both runs stored: a suspicion at most, contended or not.
+
+    Equal programs explain equal times and do not replace them: a call is more than its program. Python flattens the
+    arguments, hashes static ones, dispatches, runs callbacks and eager code, and compiles again.
+    """
     conditions = sides.runs.conditions
     # Where neither run could time a calibration loop, as on a device of its own, the times themselves are all there is.
     metric = TIME if all(map(_has_no_calibration, (sides.runs.before, sides.runs.after))) else FAIR
@@ -151,26 +206,56 @@ def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
     ratio = (
         None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
     )
-    if sides.is_same_program:
-        return _make(sides, Finding.SAME, ratio, SAME_PROGRAM)
     if ratio is None and _has_another_calibration(sides):
         return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_runtime)
     if ratio is None:
         why = "" if lacking is None or lacking.fault is None else lacking.fault.reason
         return _make(sides, Finding.NOT_COMPARABLE, None, f"no normalised time{f': {why}' if why else ''}")
-    finding = _judge(ratio, sides.runs.minimum_effect)
-    contended = [run for run, one in zip(("earlier", "later"), readings, strict=True) if one.contended]
-    if contended and finding is not Finding.SAME:
-        return _make(sides, Finding.INCONCLUSIVE, ratio, f"contended in the {' and the '.join(contended)} run")
-    if finding not in SUSPECTED:
-        return _make(sides, finding, ratio, why_no_replay)
-    has_changed = bool(conditions.beside_jax) if sides.is_native else conditions.anything
-    is_same_code = sides.old.planned.source == sides.new.planned.source and not has_changed
-    if is_same_code and None in sides.fingerprints:
-        return _make(sides, Finding.INCONCLUSIVE, ratio, SAME_RECORD)
-    weak = "" if sides.is_native else conditions.weak
-    reasons = (STORED if metric == FAIR else STORED_RAW, why_no_replay, weak)
-    return _make(sides, SUSPECTED[finding], ratio, "; ".join(filter(None, reasons)))
+    where = [run for run, one in zip(("earlier", "later"), readings, strict=True) if one.contended]
+    contended = f"contended in the {' and the '.join(where)} run" if where else ""
+    finding = _judge_vaguely(ratio, sides.runs.minimum_effect)
+    if finding in SUSPECTED.values():
+        weak = "" if sides.is_native else conditions.weak
+        reasons = (_name_call(sides), STORED if metric == FAIR else STORED_RAW, why_no_replay, contended, weak)
+        suspected = _make(sides, finding, ratio, "; ".join(filter(None, reasons)))
+        chance = find_chance_unpaired(readings[1], readings[0], minimum_effect=sides.runs.minimum_effect)
+        return replace(suspected, chance=chance)
+    equal, high = _find_equal(sides), ratio.decisive.high
+    if finding is Finding.INCONCLUSIVE and equal and high is not None and (ratio.decisive.low or 0) <= 1:
+        bound = f"the call is not slower than {numbers.percent(high - 1)}" if high > 1 else "the call is not slower"
+        return _make(sides, Finding.SAME_PROGRAM, ratio, f"{equal}; {bound}")
+    return _make(sides, finding, ratio, equal or why_no_replay or contended)
+
+
+def _write_factor(ratio: Interval | None) -> str:
+    """`2.3× [2.1, 2.5]`, `+5.1 % [+3.9, +6.3]`."""
+    return " ".join(words for words in numbers.change(ratio) if words != numbers.MISSING)
+
+
+def _name_call(sides: VariantPair) -> str:
+    """`the whole call, of which the program is the same`."""
+    equal = _find_equal(sides)
+    same = {SAME_PROGRAM: ", of which the program is the same", SAME_CODE: ", of the same recorded code"}
+    return f"{CALL}{same.get(equal, '')}"
+
+
+def _find_equal(sides: VariantPair) -> str:
+    """Return what is the same of the variant by the records, and may explain an equal time; empty if nothing is."""
+    if sides.is_same_program:
+        return SAME_PROGRAM
+    has_code_alone = None in sides.fingerprints or any(map(calls_back, (sides.old, sides.new)))
+    return SAME_CODE if has_code_alone and sides.is_same_code else ""
+
+
+def _judge_vaguely(ratio: Interval, minimum_effect: float) -> Finding:
+    """Of stored times, whose error between runs is known roughly: their interval has to exclude the minimum effect."""
+    low, high, most = ratio.decisive.low, ratio.decisive.high, 1 + minimum_effect
+    if ratio.estimate > LARGE or (low is not None and low > most):
+        return Finding.SUSPECTED_SLOWER
+    if ratio.estimate < 1 / LARGE or (high is not None and high < 1 / most):
+        return Finding.SUSPECTED_FASTER
+    is_within = low is not None and high is not None and low >= 1 / most and high <= most
+    return Finding.SAME if is_within else Finding.INCONCLUSIVE
 
 
 def _judge(ratio: Interval | None, minimum_effect: float) -> Finding:

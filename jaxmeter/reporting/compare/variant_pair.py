@@ -10,6 +10,7 @@ from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.traced import find_trace
 from jaxmeter.harness.record import NATIVE, NumericsDetails, Status
+from jaxmeter.harness.record.traps import CALLBACKS, list_all_traps
 from jaxmeter.harness.traces.growth import find_grown
 from jaxmeter.harness.traces.typical import find_busy_s
 
@@ -79,9 +80,17 @@ class VariantPair:
 
     @property
     def is_same_program(self) -> bool:
-        """Whether it is the same program, of the same versions on the same device."""
+        """Whether it is the same program, of the same versions on the same device, and calls no Python code."""
         was, now_is = self.fingerprints
-        return was is not None and was == now_is and not self.runs.conditions.weak
+        is_equal = was is not None and was == now_is and not self.runs.conditions.weak
+        return is_equal and not any(map(calls_back, (self.old, self.new)))
+
+    @property
+    def is_same_code(self) -> bool:
+        """Whether nothing has changed that is recorded of the code and of what it runs under."""
+        conditions = self.runs.conditions
+        has_changed = bool(conditions.beside_jax) if self.is_native else conditions.anything
+        return self.old.planned.source == self.new.planned.source and not has_changed
 
     @property
     def has_another_program(self) -> bool:
@@ -161,6 +170,11 @@ def find_status(variant: Variant) -> tuple[Status, str]:
     measured = {probe: outcome for probe, outcome in variant.outcomes.items() if probe != TRACE}
     _, worst = find_worst(measured or variant.outcomes)
     return worst.status, worst.reason or ""
+
+
+def calls_back(variant: Variant) -> bool:
+    """Return whether the program is known to call Python code, which its fingerprint does not describe."""
+    return any(trap.kind == CALLBACKS for trap in list_all_traps(variant.outcomes))
 
 
 def find_fingerprint(variant: Variant) -> str | None:

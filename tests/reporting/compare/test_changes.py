@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record import CompilationDetails, Outcome, Status
+from jaxmeter.harness.record.outcomes import Trap
 from jaxmeter.reporting.compare.findings import TIME, WHOLE, Finding, LoneNote, merge
 from jaxmeter.reporting.render import compare as render
 from jaxmeter.reporting.view.changes import write_lone_notes
@@ -31,6 +32,19 @@ def with_isolated(made, **alone_s):
     return samples.change_timings(made, change)
 
 
+def slowed(made, factor):
+    """The run, with all of its times longer, as where Python's part of a call takes longer."""
+
+    def change(timing, name):
+        return samples.with_values(timing, execution_s=tuple(factor * s for s in timing.values["execution_s"]))
+
+    return samples.change_timings(made, change)
+
+
+CALLS_BACK = Outcome(
+    status=Status.OK, details=CompilationDetails(traps=(Trap(kind="callbacks", evidence="pure_callback"),))
+)
+
 TIMES = {
     "two runs with another calibration": (
         plain(BEFORE),
@@ -42,7 +56,57 @@ TIMES = {
         plain(AFTER, probes={"timing": samples.timing(2e-4)}, **ANOTHER_PROGRAM),
         (Finding.SUSPECTED_SLOWER, "raw times"),
     ),
-    "the same program of the same versions": (plain(BEFORE), plain(AFTER, 2e-4), (Finding.SAME, "the same program")),
+    "a longer call of the same program": (
+        plain(BEFORE),
+        plain(AFTER, 1.5e-4),
+        (Finding.SUSPECTED_SLOWER, "the whole call, of which the program is the same"),
+    ),
+    "a doubled time whose processes scatter": (
+        plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=60)}),
+        plain(AFTER, probes={"timing": changed.timed(2.1e-4, scatter=60)}),
+        (Finding.SUSPECTED_SLOWER, "the whole call"),
+    ),
+    "the same program whose processes scatter": (
+        plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=30)}),
+        plain(AFTER, probes={"timing": changed.timed(1.1e-4, scatter=30)}),
+        (Finding.SAME_PROGRAM, "the same program; the call is not slower than"),
+    ),
+    "the same code whose processes scatter": (
+        plain(BEFORE, fingerprint=None, probes={"timing": changed.timed(1e-4, scatter=30)}),
+        plain(AFTER, fingerprint=None, probes={"timing": changed.timed(1.1e-4, scatter=30)}),
+        (Finding.SAME_PROGRAM, "the same code, as far as it is recorded; the call is not slower than"),
+    ),
+    "other code whose processes scatter": (
+        plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=30)}),
+        plain(AFTER, probes={"timing": changed.timed(1.1e-4, scatter=30)}, **ANOTHER_PROGRAM),
+        (Finding.INCONCLUSIVE, ""),
+    ),
+    "the same program as fast": (plain(BEFORE), plain(AFTER), (Finding.SAME, "the same program")),
+    "the same program with a call that is surely a little slower": (
+        plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=0.1)}),
+        plain(AFTER, probes={"timing": changed.timed(1.0298e-4, scatter=0.1)}),
+        (Finding.INCONCLUSIVE, "the same program"),
+    ),
+    "the same program with callbacks": (
+        plain(BEFORE, probes={"compilation": CALLS_BACK}, source="1" * 16),
+        plain(AFTER, 1.1e-4, probes={"compilation": CALLS_BACK, "timing": changed.timed(1.1e-4, scatter=30)}),
+        (Finding.INCONCLUSIVE, ""),
+    ),
+    "a replay that is as fast and a longer call": (
+        plain(BEFORE),
+        slowed(replayed(1.001), 1.5),
+        (Finding.SUSPECTED_SLOWER, "its compiled program alone: same"),
+    ),
+    "a faster program and a longer call": (
+        plain(BEFORE),
+        slowed(replayed(0.5), 10),
+        (Finding.SUSPECTED_SLOWER, "its compiled program alone: faster"),
+    ),
+    "a slower program and a far longer call": (
+        plain(BEFORE),
+        slowed(replayed(1.1), 100),
+        (Finding.SLOWER, "the whole call: 110"),
+    ),
     "the same program under another jaxlib": (
         plain(BEFORE),
         plain(AFTER, 2e-4, environment=NEWER),
@@ -76,8 +140,8 @@ TIMES = {
     "a program of another run than the baseline": (plain("x"), replayed(1.5), (Finding.SUSPECTED_SLOWER, "")),
     "neither code nor versions changed where no program tells": (
         plain(BEFORE, fingerprint=None),
-        plain(AFTER, 2e-4, fingerprint=None),
-        (Finding.INCONCLUSIVE, "nothing that is recorded of its code"),
+        plain(AFTER, 1.5e-4, fingerprint=None),
+        (Finding.SUSPECTED_SLOWER, "the whole call, of the same recorded code"),
     ),
     "two machines": (
         plain(BEFORE, machine="lab 1"),
@@ -92,7 +156,7 @@ TIMES = {
     "a contended run": (
         plain(BEFORE),
         plain(AFTER, probes={"timing": changed.timed(2e-4, contended=5)}, **ANOTHER_PROGRAM),
-        (Finding.INCONCLUSIVE, "contended in the later run"),
+        (Finding.SUSPECTED_SLOWER, "contended in the later run"),
     ),
     "an earlier run that timed nothing, in lock-step": (
         UNTIMED_BEFORE,
@@ -308,11 +372,7 @@ def test_another_definition_setting_or_number_of_devices_is_another_case(change)
 
 
 def test_where_a_replay_finds_nothing_under_another_jaxlib_the_stored_times_are_looked_at():
-    def slow_down(timing, name):
-        return samples.with_values(timing, execution_s=tuple(1.5 * s for s in timing.values["execution_s"]))
-
-    slowed = samples.change_timings(replayed(1.001, environment=NEWER), slow_down)
-    found = time_of(compare(plain(BEFORE), slowed))
+    found = time_of(compare(plain(BEFORE), slowed(replayed(1.001, environment=NEWER), 1.5)))
 
     assert found.finding is Finding.SUSPECTED_SLOWER
     assert "as fast under what there is today" in found.reason
@@ -337,9 +397,10 @@ def test_no_version_of_jax_makes_another_librarys_code_slower():
     def found(**facts):
         return time_of(compare(numpys(BEFORE, 1e-4), numpys(AFTER, 2e-4, **facts)))
 
-    assert found(packages=NEWER.packages).finding is Finding.INCONCLUSIVE
-    assert "maybe the machine has" in found(packages=NEWER.packages).reason
-    assert found(variables={"XLA_FLAGS": "--a"}).finding is Finding.INCONCLUSIVE
+    for facts in ({"packages": NEWER.packages}, {"variables": {"XLA_FLAGS": "--a"}}):
+        of_jax = found(**facts)
+        assert (of_jax.finding, of_jax.cause) == (Finding.SUSPECTED_SLOWER, "nothing known")
+        assert "of the same recorded code" in of_jax.reason
     newer = found(packages={**NEWER.packages, "numpy": "3.0.0"})
     assert (newer.finding, newer.cause) == (Finding.SUSPECTED_SLOWER, "numpy 2.0.0 → 3.0.0")
     assert "jaxlib" not in newer.reason
@@ -419,10 +480,12 @@ def test_a_confirmation_replaces_the_first_finding():
     assert [one for one in merged.found if one.metric != TIME] == [one for one in first.found if one.metric != TIME]
 
 
-def test_a_stored_time_replaces_no_finding():
+def test_stored_times_of_a_second_look_replace_stored_times_and_no_replay():
     first, again = compare(plain(BEFORE), replayed(1.5)), compare(plain(BEFORE), plain(AFTER))
+    stored = compare(plain(BEFORE), plain(AFTER, 1.5e-4))
 
     assert time_of(merge(first, again)).finding is Finding.SLOWER
+    assert time_of(merge(stored, again)).finding is Finding.SAME
 
 
 def cold(name, total_s, processes=3, **changes):

@@ -280,3 +280,130 @@ def test_budgets_know_the_smallest_time_that_they_ask_for():
     assert Budgets(rules).least_time(0.03) == 0.01
     assert Budgets().least_time(0.03) == 0.03
     assert Budgets(rules).find_unused(["a", "c"]) == ["b"]
+
+
+def stored(ratio, count=1, *, scatter=0.2, name=AFTER, fingerprints=("aa",), **more):
+    """A run next to the earlier one, whose calls take `ratio` times as long, of programs that are the same or not."""
+    pairs = []
+    for index in range(count):
+        planned = changed.case(f"w{index}", source=fingerprints[index % len(fingerprints)])
+        timing = changed.timed(1e-4 * ratio, scatter=scatter)
+        checked = changed.checked(fingerprints[index % len(fingerprints)])
+        pairs.append((planned, {f"w{index}:jit": {"numerics": checked, "timing": timing}}))
+    return changed.run(name, *pairs, **more)
+
+
+ALONE = stored(1, name=BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code"),
+    [
+        (1.5, None, UNDECIDED),
+        (1.5, 1.5, UNDECIDED),
+        (1.5, 1.0, FINE),
+        (1.5, 0.7, FINE),
+        (100, 2.1, UNDECIDED),
+        (1.01, None, FINE),
+    ],
+)
+def test_a_longer_call_of_the_same_program_is_looked_at_again_and_withholds_an_answer(first, second, code):
+    changes = compare(ALONE, stored(first))
+    again = None if second is None else compare(ALONE, stored(second))
+
+    judgement = judge(changes, USUAL, confirmed_by=again)
+
+    assert judgement.code == code
+    assert suspects_of(changes) == (["w0:jit"] if first > 1.03 else [])
+    assert [one.variant for one in judgement.unconfirmed] == (["w0:jit"] if code else [])
+    assert not judgement.regressions
+
+
+def test_a_doubled_call_whose_second_look_scatters_is_not_passed():
+    again = compare(ALONE, stored(2.2, scatter=60))
+
+    assert again.times[0].effect.decisive.low < 1
+    assert judge(compare(ALONE, stored(4)), USUAL, confirmed_by=again).code == UNDECIDED
+
+
+def test_a_budget_allows_a_longer_call():
+    generous = Budgets((("*", {"execution_s": Allowance(share=1.0)}),))
+
+    assert judge(compare(ALONE, stored(1.5)), generous).code == FINE
+    assert judge(compare(ALONE, stored(2.1)), generous).code == UNDECIDED
+
+
+def test_a_second_look_at_many_calls_is_corrected_for_their_number():
+    before, first, second = stored(1, 30, name=BEFORE, scatter=3), stored(1.5, 30), stored(1.1, 30, scatter=3)
+    again = compare(before, second)
+    (chance,) = {one.chance for one in again.times}
+    assert 0.01 / 30 < chance < 0.01
+
+    one = replace(again, found=tuple(found for found in again.found if found.case.startswith("w0[")))
+    for looked, expected in ((again, 0), (one, 1)):
+        judgement = judge(compare(before, first), USUAL, confirmed_by=looked)
+        named = [found.case for found in judgement.unconfirmed if found.key in {each.key for each in looked.times}]
+        assert len(named) == expected
+
+
+def test_most_times_that_grow_by_one_factor_name_the_machine():
+    before = stored(1, 6, name=BEFORE)
+
+    assert "6 of 6 times" in judge(compare(before, stored(4, 6)), USUAL).obstacles[0]
+    spread = changed.run(
+        AFTER,
+        *(
+            (changed.case(f"w{i}"), {f"w{i}:jit": {"numerics": changed.checked(), "timing": changed.timed(2e-4 * 2**i)}})
+            for i in range(6)
+        ),
+    )
+    assert judge(compare(before, spread), USUAL).obstacles == ()
+    recovered = compare(before, stored(1, 6))
+    assert judge(compare(before, stored(4, 6)), USUAL, confirmed_by=recovered).code == FINE
+
+
+@pytest.mark.parametrize(("against", "code"), [(BEFORE, FINE), ("another", UNDECIDED), (None, UNDECIDED)])
+def test_a_run_that_was_not_measured_against_the_baseline_run_gives_no_answer(against, code):
+    changes = compare(ALONE, stored(1, against=against))
+
+    assert judge(changes, USUAL).code == code
+    assert judge(changes, USUAL, exact=True).code == FINE
+    assert judge(changes, USUAL, also_changed=True).code == FINE
+
+
+def planned_memory(name, *values, status=Status.OK):
+    memory = Outcome(status=status, values={"planned_peak_bytes": values} if values else {})
+    return plain(name, probes={"memory": memory})
+
+
+@pytest.mark.parametrize(
+    "later",
+    [planned_memory(AFTER, status=Status.UNSUPPORTED), plain(AFTER)],
+    ids=["not told any more", "not asked for any more"],
+)
+def test_an_exact_number_that_only_the_earlier_run_has_leaves_no_answer(later):
+    changes = compare(planned_memory(BEFORE, 100), later)
+
+    for exact in (True, False):
+        judgement = judge(changes, USUAL, exact=exact)
+        assert judgement.code == UNDECIDED
+        assert [words for words in judgement.obstacles if "selu:jit" in words]
+    assert judge(compare(later, planned_memory(AFTER, 100)), USUAL, exact=True).code == FINE
+    confirming = structs.replace(later, manifest=structs.replace(later.manifest, confirms=True))
+    assert not compare(planned_memory(BEFORE, 100), confirming).having(Finding.GONE)
+
+
+def test_a_count_that_is_gone_is_missed_where_a_budget_names_it():
+    def counting(name, *values):
+        found = {"hlo_fusions": values} if values else {}
+        return plain(name, probes={"compilation": Outcome(status=Status.OK, values=found)})
+
+    changes = compare(counting(BEFORE, 3), counting(AFTER))
+
+    assert judge(changes, USUAL, exact=True).code == FINE
+    budgets = Budgets((("*", {"hlo_fusions": Allowance(more=0)}),))
+    assert judge(changes, budgets, exact=True).code == UNDECIDED
+
+
+def test_a_fingerprint_that_is_gone_is_missed():
+    assert judge(compare(plain(BEFORE), plain(AFTER, fingerprint=None)), USUAL, exact=True).code == UNDECIDED
