@@ -13,6 +13,7 @@ from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.machine.affinity import can_choose_cores, find_lock_step_cores
 from jaxmeter.harness.machine.environment import make_paths_private, usable_cores
 from jaxmeter.harness.machine.platforms import BACKENDS, Backend, list_unused_variables
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.plan.probes import PROBE_NAMES
 from jaxmeter.harness.plan.settings import make_settings
@@ -59,6 +60,7 @@ class RunRequest:
     lock_step: str | None = None
     cores: int | None = None
     fewest_rounds: int | None = None
+    fewest_kept: int | None = None
     blocks: int | None = None
 
 
@@ -94,6 +96,7 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         probes=request.probes,
         processes=request.processes,
         fewest_rounds=request.fewest_rounds,
+        fewest_kept=request.fewest_kept,
         blocks=request.blocks,
         budget_s=read_budget(request.budget),
         select=request.select,
@@ -121,8 +124,10 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
     """The request, with what an earlier run measured where it says nothing of its own; without paths of that run.
 
     Args:
-      suspects: What alone it times, by as many processes as confirm something.
+      suspects: What alone it times, by as many processes as confirm something. That takes the time that it takes,
+        unless a budget was given for it, and fewer processes count, too.
     """
+    given = request.budget
     usual = make_settings(settings.level, suites=(), run_id="")
     asked = () if set(settings.probes) == set(usual.probes) else settings.probes
     request = replace(
@@ -140,7 +145,9 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
         request,
         probes=("timing",),
         processes=suspects.processes,
+        budget=given,
         fewest_rounds=CONFIRMING_PROCESSES,
+        fewest_kept=FEWEST_PROCESSES,
         blocks=CONFIRMING_BLOCKS,
     )
 

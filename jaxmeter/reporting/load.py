@@ -25,13 +25,18 @@ from jaxmeter.harness.record import (
     read_run,
 )
 from jaxmeter.harness.record.files import read_bytes
-from jaxmeter.harness.record.runs import explain_stop
+from jaxmeter.harness.record.runs import Contents, check_contents, explain_stop
 
 from .gc_pause import without_collecting
 from .seals import read_sum
 from .text import counted, hide_home, visible
 from .trim import Outdated
 from .trim_cache import keep_cut, read_cut
+
+MOST_CHECKED = 20
+"""Runs of which every process file is read, to see that nobody has changed it; of more it would take a minute."""
+
+EDITED = "its files are not those that it wrote: run.json or process files have changed; fetch or measure it again"
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,11 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
                 if not _is_repeated(run, folder, known, own):
                     if only_newest:
                         run = _cut(run, folder, outdated) if cut is None else outdated.count(cut)
-                    runs.append(Run(run, folder))
+                    is_read = cut is None and len(folders) <= MOST_CHECKED
+                    contents = check_contents(run, folder, reads=is_read)
+                    if contents is Contents.CHANGED:
+                        own.append(f"{folder.path}: {EDITED}")
+                    runs.append(Run(run, folder, contents=contents))
             on_read()
     told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
     return Loaded(tuple(reversed(runs)), tuple(told))

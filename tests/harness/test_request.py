@@ -9,6 +9,7 @@ import pytest
 
 from jaxmeter.harness.machine.affinity import can_choose_cores
 from jaxmeter.harness.machine.environment import usable_cores
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.parent.against import read_suspects
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.plan.settings import make_settings
@@ -75,6 +76,18 @@ def test_a_run_that_confirms_has_twelve_processes_anyway_and_more_if_the_time_is
     assert settings.blocks == CONFIRMING_BLOCKS < settings_beside(None).blocks
     assert "timing" in settings.probes
     assert "tracing" not in settings.probes
+
+
+def test_a_run_that_confirms_has_no_budget_of_the_earlier_run_and_keeps_what_fewer_processes_measured():
+    before = make_settings("quick", suites=(), run_id="before", budget_s=7.0)
+    suspects = Suspects(baseline="before", suspects=())
+
+    settings = choose_settings(complete_request(ASKED, before, suspects), "after")
+    given = choose_settings(complete_request(replace(ASKED, budget="9"), before, suspects), "after")
+
+    assert (settings.finishes_fewest, settings.fewest_kept) == (True, FEWEST_PROCESSES)
+    assert (given.finishes_fewest, given.budget_s) == (False, 9)
+    assert choose_settings(complete_request(ASKED, before), "after").fewest_kept is None
 
 
 def test_turns_of_two_environments_are_no_fewer_where_they_confirm():

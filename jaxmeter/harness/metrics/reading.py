@@ -28,7 +28,7 @@ from jaxmeter.harness.record import (
     Status,
 )
 from jaxmeter.harness.record.layout import RunFolder
-from jaxmeter.harness.record.runs import explain_stop
+from jaxmeter.harness.record.runs import Contents, explain_stop
 from jaxmeter.version import __version__
 
 D = TypeVar("D")
@@ -219,6 +219,7 @@ class Run:
       baseline: The earlier run to whose calibration loop its times are normalised; None for its own.
       other_calibration: The first run of the same machine, if that has another calibration loop.
       lent: The pool of its variants, if that is not gathered from the run.
+      contents: Whether its files are as they were written.
     """
 
     record: RunRecord
@@ -229,6 +230,7 @@ class Run:
     baseline: Run | None = None
     other_calibration: Run | None = None
     lent: Pool | None = None
+    contents: Contents = Contents.UNKNOWN
 
     @property
     def manifest(self) -> Manifest:

@@ -195,11 +195,14 @@ def _conclude(outcome: Outcome, settings: Settings, lost: str | None, cold: int)
       cold: How many cold processes of it were left out.
     """
     details, fewest = outcome.details, settings.fewest_rounds
+    kept = settings.fewest_kept or fewest
     if outcome.status is Status.LOST:
         return msgspec.structs.replace(outcome, reason=lost or NOT_REACHED)
     if isinstance(details, TimingDetails) and outcome.status is Status.OK and details.processes < fewest:
         why = "" if lost is None else f"; {lost}"
         reason = f"timed by {details.processes} of at least {fewest} processes{why}"
+        if details.processes >= kept:
+            return msgspec.structs.replace(outcome, notes=(*outcome.notes, reason))
         return msgspec.structs.replace(outcome, status=Status.LOST, reason=reason)
     if cold:
         note = f"{counted(cold, 'cold process', 'cold processes')} left out: the budget had no time for more"

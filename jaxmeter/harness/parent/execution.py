@@ -38,6 +38,7 @@ from jaxmeter.harness.record import (
     write_json,
 )
 from jaxmeter.harness.record.holders import describe_used_up
+from jaxmeter.harness.record.runs import write_mark
 from jaxmeter.harness.record.wording import counted
 
 NO_TIME = "the budget had no time for more"
@@ -79,7 +80,7 @@ def execute(
         had_s, held = None if math.isinf(budget_s) else budget_s, execution.holders.find_longest()
         write_json(folder.stop, Stop(at=now(), reason=StopReason.BUDGET_USED, budget_s=had_s, held=held))
     else:
-        write_json(folder.mark, run)
+        write_mark(run, folder)
     return run
 
 

@@ -88,6 +88,7 @@ def make_settings(
     probes: Sequence[str] = (),
     processes: int | None = None,
     fewest_rounds: int | None = None,
+    fewest_kept: int | None = None,
     blocks: int | None = None,
     budget_s: float | None = None,
     select: Sequence[str] = (),
@@ -105,6 +106,7 @@ def make_settings(
       probes: Names that were asked for, each with what is part of it; by default those of the level.
       processes: Fixes their number, else it follows from the time given.
       fewest_rounds: Those that are not left out where time is short; all of a fixed number by default.
+      fewest_kept: Those with which a case counts as measured; by default `fewest_rounds`.
       blocks: Of each variant in a process, where no two environments take turns; by default BLOCKS.
       cores: On how many each process runs; all by default.
       lock_step: The environment that takes turns with this one; blocks are longer then.
@@ -144,4 +146,5 @@ def make_settings(
         cores=cores,
         lock_step=lock_step,
         lock_step_cores=lock_step_cores,
+        fewest_kept=fewest_kept,
     )

@@ -47,8 +47,13 @@ class UnreadableError(RecordError):
 
 def write_json(path: Path, record: msgspec.Struct) -> None:
     """Writes a record whole or not at all; a `.gz` path is compressed."""
-    data = msgspec.json.format(msgspec.json.encode(record), indent=1)
+    data = encode_json(record)
     write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def encode_json(record: msgspec.Struct) -> bytes:
+    """Return a record as the JSON that files hold."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=1)
 
 
 def write_bytes(path: Path, data: bytes, *, lasting: bool = True) -> None:

@@ -106,6 +106,10 @@ class RunFolder:
         """The folder of all case folders."""
         return self.path / "cases"
 
+    def list_processes(self) -> list[Path]:
+        """Return the process files of all cases, in their order."""
+        return [path for case in sorted(self.cases.glob("*")) for path in CaseFolder(case).processes()]
+
     def case(self, case_id: str) -> CaseFolder:
         """The folder of a case."""
         return CaseFolder(self.cases / case_id)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,14 @@ import msgspec
 
 from jaxmeter.harness.record.cases import CaseRecord, PlannedCase
 from jaxmeter.harness.record.environment import Environment
-from jaxmeter.harness.record.files import RecordError, UnreadableError, decode, read_bytes
+from jaxmeter.harness.record.files import (
+    RecordError,
+    UnreadableError,
+    decode,
+    encode_json,
+    read_bytes,
+    write_bytes,
+)
 from jaxmeter.harness.record.holders import Holder, describe_used_up
 from jaxmeter.harness.record.layout import RunFolder
 from jaxmeter.harness.record.outcomes import INCOMPLETE, Status
@@ -88,6 +97,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
       ended: When; null for a run that lacks cases.
       stopped: That a run that lacks cases has stopped, and why; null for one that ended, and for one that was killed.
       warnings: What libraries warned of in its processes; of a resumed run, in those of its last part.
+      contents: SHA-256 of the commit mark, with zeros in this place, and of the run's process files: `write_mark`. None
+        without a commit mark, and of older runs.
     """
 
     manifest: Manifest
@@ -95,6 +106,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None = None
     stopped: Stop | None = None
     warnings: tuple[ProcessWarning, ...] = ()
+    contents: str | None = None
 
     def lost(self) -> tuple[PlannedCase, ...]:
         """Planned cases that have no record, or that were timed too seldom."""
@@ -108,6 +120,53 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         ]
         measured = any(outcome.status is Status.OK for outcome in outcomes)
         return measured and not self.lost() and not any(outcome.status in INCOMPLETE for outcome in outcomes)
+
+
+class Contents(StrEnum):
+    """Whether the files of a run are as they were when the run ended."""
+
+    AS_WRITTEN = "as written"
+    CHANGED = "changed since the run ended"
+    SUMMARIES = "summaries only, no process files"
+    UNKNOWN = "unknown"
+
+
+_ZEROS = "0" * 64
+
+
+def write_mark(run: RunRecord, folder: RunFolder) -> None:
+    """Write the commit mark, with a hash that ties it to the process files."""
+    data = encode_json(msgspec.structs.replace(run, contents=_ZEROS))
+    before, _, after = data.rpartition(_ZEROS.encode())  # `contents` is the last field
+    write_bytes(folder.mark, before + _sum(data, folder.list_processes()).encode() + after)
+
+
+def check_contents(run: RunRecord, folder: RunFolder, *, reads: bool = True) -> Contents:
+    """Return whether the commit mark and the process files of a run are as they were written.
+
+    Args:
+      reads: Whether the files are read; else it is unknown where there are process files.
+    """
+    try:
+        files = folder.list_processes()
+        if not files:
+            return Contents.SUMMARIES
+        if run.contents is None or not reads:
+            return Contents.UNKNOWN
+        before, found, after = read_bytes(folder.mark).rpartition(run.contents.encode())
+        is_same = bool(found) and _sum(before + _ZEROS.encode() + after, files) == run.contents
+    except (OSError, RecordError):
+        return Contents.CHANGED
+    return Contents.AS_WRITTEN if is_same else Contents.CHANGED
+
+
+def _sum(mark: bytes, files: Iterable[Path]) -> str:
+    """SHA-256 of a commit mark and of process files, each with its name and its case."""
+    found = hashlib.sha256(mark)
+    for path in files:
+        found.update(f"{path.parent.parent.name}/{path.name} ".encode())
+        found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
 
 
 def read_manifest(folder: RunFolder) -> Manifest:

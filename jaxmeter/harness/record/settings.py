@@ -25,6 +25,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
       fewest_rounds, most_rounds: Timing processes of each case.
+      fewest_kept: Timing processes with which a case counts as measured; None for `fewest_rounds`.
       shown_confidence: Confidence level of the shown intervals; None if it is the level of the verdicts.
       finishes_fewest: Whether the fewest rounds are finished after the end of the budget, if that is the default one.
       processes: Number of timing processes if it was fixed by hand; then time limits do not cut it.
@@ -72,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     shows_wrong: bool = False
     settle_s: float = 0.0
     lock_step: OtherEnvironment | None = None
+    fewest_kept: int | None = None
 
     @property
     def process_cores(self) -> int | None:

@@ -50,23 +50,23 @@ def find_chance_unpaired(above: Reading, below: Reading, *, minimum_effect: floa
     looks, shared = max(above.looks, below.looks), above.shared + below.shared
 
     def excludes(level: float) -> bool:
-        ratio = compare_unpaired(above.known, below.known, confidence=1 - level / looks, shared=shared)
+        try:
+            ratio = compare_unpaired(above.known, below.known, confidence=1 - level / looks, shared=shared)
+        except OverflowError:  # so few processes that the interval has no end
+            return False
         assert ratio.low is not None
         assert ratio.high is not None
         return ratio.low > 1 + minimum_effect or ratio.high < 1 / (1 + minimum_effect)
 
     if min(len(above.known), len(below.known)) < FEWEST_PROCESSES:
         return None
-    try:
-        low, high = LEAST_CHANCE, 1.0
-        if excludes(low):
-            return low
-        while high > low * 1.01:
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if excludes(middle) else (middle, high)
-        return high
-    except OverflowError:
-        return None
+    low, high = LEAST_CHANCE, 1.0
+    if excludes(low):
+        return low
+    while high > low * 1.01:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if excludes(middle) else (middle, high)
+    return high
 
 
 def reject_by_holm(chances: Mapping[K, float], *, among: int, level: float) -> frozenset[K]:

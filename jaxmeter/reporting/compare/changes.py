@@ -15,6 +15,7 @@ from jaxmeter.harness.metrics.reading import Case, Run, Variant, compare_at_one_
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record import INCOMPLETE, Outcome, Status
 from jaxmeter.harness.record.cases import is_same_problem
+from jaxmeter.harness.record.runs import Contents
 
 from ..gc_pause import without_collecting
 from ..text import visible_record
@@ -54,6 +55,7 @@ def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFF
         names=tuple(f"{case.suite}/{case.name}" for case in after.manifest.cases),
         variables=name_variables(before.environment, after.environment),
         notes=tuple(_list_lone_notes(pairs)),
+        edited=tuple(run.manifest.run_id for run in (before, after) if run.contents is Contents.CHANGED),
     )
 
 

@@ -174,6 +174,7 @@ class Changes:
       variables: Of each run, the environment variables by which they differ; empty words where they have the same.
       reports: Reports of changes between the releases of both runs, and what these say of them.
       notes: Notes that only one of both runs has, from probes that both runs have.
+      edited: Ids of runs whose files have changed since they ended.
     """
 
     before: str
@@ -189,6 +190,7 @@ class Changes:
     variables: tuple[str, ...] = ("", "")
     reports: tuple[JudgedReport, ...] = ()
     notes: tuple[LoneNote, ...] = ()
+    edited: tuple[str, ...] = ()
 
     @property
     def sides(self) -> tuple[str, str]:

@@ -101,6 +101,8 @@ def judge(
     regressions = [one for one in changes.found if one.metric != TIME and exceeds(one, budgets)]
     looked = {} if confirmed_by is None else {one.key: one for one in confirmed_by.times}
     obstacles = list(_list_obstacles(changes, budgets, looked, exact=exact))
+    edited = {*changes.edited, *(() if confirmed_by is None else confirmed_by.edited)}
+    obstacles += [f"the files of run {name} have changed since it ended" for name in sorted(edited)]
     if not (exact or also_changed) and changes.compared and changes.against != changes.before:
         obstacles.append(
             f"run {changes.after} was measured {f'against {changes.against}' if changes.against else 'alone'}, "

@@ -173,7 +173,7 @@ def _blame_call(stored: Change, of_program: Change) -> Change:
     program = f"its compiled program alone: {of_program.finding.value}"
     if of_program.effect is not None:
         program += f", {_write_factor(of_program.effect)}"
-    return replace(stored, reason="; ".join(filter(None, (stored.reason, program))))
+    return replace(stored, reason=f"{CALL}; {stored.reason}; {program}")
 
 
 def _explains(of_program: Change, stored: Change, minimum_effect: float) -> bool:
@@ -233,10 +233,9 @@ def _write_factor(ratio: Interval | None) -> str:
 
 
 def _name_call(sides: VariantPair) -> str:
-    """`the whole call, of which the program is the same`."""
-    equal = _find_equal(sides)
-    same = {SAME_PROGRAM: ", of which the program is the same", SAME_CODE: ", of the same recorded code"}
-    return f"{CALL}{same.get(equal, '')}"
+    """`the whole call, of which the program is the same`; empty where another program explains another time."""
+    same = {SAME_PROGRAM: f"{CALL}, of which the program is the same", SAME_CODE: f"{CALL}, of the same recorded code"}
+    return same.get(_find_equal(sides), "")
 
 
 def _find_equal(sides: VariantPair) -> str:

@@ -15,7 +15,13 @@ from jaxmeter.reporting.render import terminal
 from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, write_table
 from jaxmeter.reporting.view import reports
-from jaxmeter.reporting.view.changes import TONES, make_change_table, write_change, write_lone_notes
+from jaxmeter.reporting.view.changes import (
+    TONES,
+    make_change_table,
+    write_change,
+    write_lone_notes,
+    write_open_times,
+)
 from jaxmeter.reporting.view.reports import describe_reports, make_report_table, write_report
 from jaxmeter.reporting.view.tone import Tone
 from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, write_heading
@@ -23,6 +29,10 @@ from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, writ
 MOST_LINES = 24
 """Of single changes in a terminal; files hold all."""
 
+MOST_OPEN, MOST_OPEN_IN_FILE = 5, 50
+"""Of times without a finding, in each sentence: in a terminal, and in a pull request; the verdict file has all."""
+
+OBSTACLE = "Missing for an answer"
 LONE_NOTES = "Notes that only one run has:"
 
 
@@ -39,7 +49,7 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
     if sentence := describe_runtimes(changes, judgement):
         yield Text(sentence, "yellow")
     for words in () if judgement is None else judgement.obstacles:
-        yield Text(f"No answer: {words}", "yellow")
+        yield Text(f"{OBSTACLE}: {words}", "yellow")
     for one in () if judgement is None else judgement.unconfirmed:
         yield Text("  not confirmed  ", "yellow").append(f"{one.finding.value}: {write_change(one)}", "default")
     regressions = () if judgement is None else judgement.regressions
@@ -51,6 +61,8 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
         yield Text(f"  {one.finding.value}  ", style).append(write_change(one) + end, "default")
     if len(shown) > MOST_LINES:
         yield Text(f"  + {len(shown) - MOST_LINES} more, in --markdown FILE and --verdict FILE", "dim")
+    said = () if judgement is None else (*judgement.unconfirmed, *judgement.regressions)
+    yield from (Text(sentence, "dim") for sentence in write_open_times(changes, MOST_OPEN, said))
     if changes.reports:
         yield Text(describe_reports(changes.reports), "bold")
     for report in changes.reports:
@@ -82,7 +94,7 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
             else []
         ),
         *([escape(sentence)] if (sentence := describe_runtimes(changes, judgement)) else []),
-        *(escape(f"No answer: {words}") for words in (() if judgement is None else judgement.obstacles)),
+        *(escape(f"{OBSTACLE}: {words}") for words in (() if judgement is None else judgement.obstacles)),
     ]
     regressions, unconfirmed = ((), ()) if judgement is None else (judgement.regressions, judgement.unconfirmed)
     is_explained = False
@@ -95,6 +107,7 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
             table = make_change_table(found)
             parts += [f"**{title}**", write_table(replace(table, caption="") if is_explained else table, room // share)]
             is_explained = True
+    parts += map(escape, write_open_times(changes, MOST_OPEN_IN_FILE, (*regressions, *unconfirmed)))
     if changes.reports:
         parts += [
             f"**{describe_reports(changes.reports)}**",

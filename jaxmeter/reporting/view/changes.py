@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from jaxmeter.harness.metrics.metric import Unit
@@ -57,9 +58,13 @@ _OF_TIMES = (
     Finding.SUSPECTED_SLOWER,
     Finding.SUSPECTED_FASTER,
     Finding.SAME,
+    Finding.SAME_PROGRAM,
     Finding.INCONCLUSIVE,
     Finding.NOT_COMPARABLE,
 )
+
+LONGEST_OPEN = 60
+"""Letters of the reason why a time is inconclusive, in a sentence that names several."""
 
 _CONFIRMED = {Finding.SLOWER: "slower (confirmed)", Finding.FASTER: "faster (confirmed)"}
 
@@ -96,14 +101,55 @@ def describe_changes(changes: Changes) -> str:
     return "; ".join(parts)
 
 
+def write_open_times(changes: Changes, most: int, said: Sequence[Change] = ()) -> list[str]:
+    """Return the inconclusive times, and by how much calls of equal programs may still be slower, the largest first.
+
+    Args:
+      most: Times that each sentence names.
+      said: Findings that are listed by themselves.
+    """
+    named = {one.key for one in said if one.metric == TIME}
+    inconclusive = [one for one in changes.times if one.finding is Finding.INCONCLUSIVE and one.key not in named]
+    equal = [one for one in changes.times if one.finding is Finding.SAME_PROGRAM]
+    sentences = (
+        (
+            "Inconclusive",
+            sorted(inconclusive, key=_most_slower, reverse=True),
+            lambda one: shorten(one.reason, LONGEST_OPEN),
+        ),
+        (
+            "Same program or code, but the call may be slower by up to",
+            sorted(equal, key=_most_slower, reverse=True),
+            lambda one: numbers.percent(_most_slower(one)),
+        ),
+    )
+    return [_name_times(words, found, detail, most) for words, found, detail in sentences if found]
+
+
+def _most_slower(one: Change) -> float:
+    """The largest slowdown that the interval leaves possible, as a share."""
+    high = None if one.effect is None else one.effect.decisive.high
+    return math.inf if high is None else max(0.0, high - 1)
+
+
+def _name_times(words: str, found: Sequence[Change], detail: Callable[[Change], str], most: int) -> str:
+    named = [
+        f"{shorten(one.case, LONGEST_NAME)} {shorten(one.variant, LONGEST_NAME)}" + (f" ({why})" if why else "")
+        for one in found[:most]
+        for why in [detail(one)]
+    ]
+    left = len(found) - len(named)
+    return f"{words}: {', '.join(named)}{f'; and {left} more' if left else ''}"
+
+
 def _count_exact(changes: Changes) -> Iterable[str]:
     memory = [one for one in changes.found if one.metric == "planned_peak_bytes"]
-    for finding, words in ((Finding.MORE, "more"), (Finding.LESS, "less")):
+    for finding, words in ((Finding.MORE, "more"), (Finding.LESS, "less"), (Finding.GONE, "no")):
         if number := sum(one.finding is finding for one in memory):
             yield f"{words} planned peak memory in {counted(number, 'variant')}"
     if number := sum(one.metric in ("compiles", "recompiles") and one.finding is Finding.MORE for one in changes.found):
         yield f"more compiled programs in {counted(number, 'variant')}"
-    if number := sum(one.metric == PROGRAM for one in changes.found):
+    if number := sum(one.metric == PROGRAM and one.finding is Finding.CHANGED for one in changes.found):
         yield f"{counted(number, 'program')} changed"
 
 
@@ -181,7 +227,7 @@ def write_numbers(one: Change, of: str = "") -> str:
       of: Whose metric it is, where nothing before it says so.
     """
     if one.before is None or one.after is None:
-        return "program" if one.metric == PROGRAM else ""
+        return "" if one.metric in (WHOLE, TIME) else name_metric(one)
     was, now_is = write_both(one)
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))

@@ -54,6 +54,16 @@ def test_timing_of_fewer_processes_than_give_an_interval_is_lost_and_told_as_suc
     assert len(outcome.values["execution_s"]) == 2
 
 
+def test_a_confirmation_keeps_what_fewer_processes_than_planned_have_measured(executed):
+    run, _ = executed(timed(fewest_rounds=12, most_rounds=12, fewest_kept=3), CASES, budget_s=6 + 3 * 5.0)
+
+    outcome = run.cases[0].variants[0].outcomes["timing"]
+    assert not run.lost()
+    assert outcome.status is Status.OK
+    assert outcome.notes == ("timed by 5 of at least 12 processes",)
+    assert len(outcome.values["execution_s"]) == 5
+
+
 def test_a_record_says_how_far_its_processes_lie_apart_whatever_one_round_took(executed):
     def seconds(launched):
         return 50.0 if launched.round == 2 else 4.0

@@ -78,7 +78,17 @@ def test_of_suspects_only_they_and_their_programs_are_left():
 
     assert [one.name for one in limited.variants] == ["other:jit", "other:jit before"]
     assert limited.baseline == "other:jit before"
-    assert limit_to(planned, {"selu:eager"}) is None
+    assert limit_to(planned, {"gone:jit"}) is None
+
+
+def test_a_suspect_without_a_kept_program_is_timed_alone():
+    before, record = kept("selu:jit", "other:jit")
+    planned = add_replays(before, before, record, "run 1")
+
+    limited = limit_to(planned, {"selu:eager"})
+
+    assert [one.name for one in limited.variants] == ["selu:eager"]
+    assert limited.baseline == "selu:eager"
 
 
 def test_a_case_with_replays_is_still_what_its_suite_declares():

@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, FEWEST_PROCESSES
+from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.reporting.compare.chance import LEAST_CHANCE, find_chance_unpaired
+from jaxmeter.reporting.compare.statistics import compare_unpaired
 from tests.reporting.compare.changed import BEFORE, compare, plain, replayed, time_of
 
 RATIOS = st.lists(st.floats(0.9, 1.3), min_size=FEWEST_PROCESSES, max_size=8)
@@ -63,3 +67,32 @@ def test_processes_that_agree_to_the_last_digit_leave_nothing_to_chance():
 def test_too_few_processes_have_no_chance():
     assert with_ratios((1.1,) * FEWEST_PROCESSES).chance is not None
     assert with_ratios((1.1,) * (FEWEST_PROCESSES - 1)).chance is None
+
+
+@given(RATIOS, RATIOS, st.floats(0.5, 3), st.sampled_from([0.0, 0.05]), st.integers(1, 3))
+def test_the_chance_of_unpaired_processes_is_the_level_from_which_on_their_interval_excludes_the_effect(
+    above, below, factor, deviation, looks
+):
+    sides = [
+        Reading(METRICS["execution_s"], values=tuple(values), looks=looks, shared=deviation**2 / 2)
+        for values in ([factor * value for value in above], below)
+    ]
+
+    chance = find_chance_unpaired(*sides, minimum_effect=0.03)
+
+    def excludes(level):
+        try:
+            ratio = compare_unpaired(*(side.known for side in sides), confidence=1 - level / looks, shared=deviation**2)
+        except OverflowError:
+            return False
+        return ratio.low > 1.03 or ratio.high < 1 / 1.03
+
+    assert LEAST_CHANCE <= chance <= 1
+    assert chance == 1 or excludes(chance)
+    assert chance == LEAST_CHANCE or not excludes(chance / 1.02)
+
+
+def test_too_few_unpaired_processes_have_no_chance():
+    sides = Reading(METRICS["execution_s"], values=(1.0, 1.0)), Reading(METRICS["execution_s"], values=(1.0, 1.1, 1.2))
+
+    assert find_chance_unpaired(*sides, minimum_effect=0.03) is None

@@ -353,7 +353,10 @@ def test_most_times_that_grow_by_one_factor_name_the_machine():
     spread = changed.run(
         AFTER,
         *(
-            (changed.case(f"w{i}"), {f"w{i}:jit": {"numerics": changed.checked(), "timing": changed.timed(2e-4 * 2**i)}})
+            (
+                changed.case(f"w{i}"),
+                {f"w{i}:jit": {"numerics": changed.checked(), "timing": changed.timed(2e-4 * 2**i)}},
+            )
             for i in range(6)
         ),
     )

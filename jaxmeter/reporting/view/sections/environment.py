@@ -14,7 +14,7 @@ from ..runs import describe_cores, name_device
 from ..tone import Tone
 
 QUESTION = "Where and how was it made?"
-ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average"})
+ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average", "record"})
 """These tell runs apart but explain nothing; they stand in the full list only."""
 
 LONGEST_WHERE = 200
@@ -94,7 +94,13 @@ def _facts(run: Run) -> dict[str, Fact]:
     facts = facts_of(run.manifest, run.where)
     first = {name: facts[name] for name in FIRST}
     versions = tuple(sorted({case.statistics_version for case in run.record.cases}))
-    return {**first, "ended": run.record.ended or "cut short", **facts, "statistics version of summaries": versions}
+    return {
+        **first,
+        "ended": run.record.ended or "cut short",
+        **facts,
+        "statistics version of summaries": versions,
+        "record": run.contents.value,
+    }
 
 
 def _text(value: Fact) -> str:
