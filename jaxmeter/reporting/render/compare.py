@@ -29,6 +29,8 @@ from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, writ
 MOST_LINES = 24
 """Of single changes in a terminal; files hold all."""
 
+IN_FILES = "in --markdown FILE and --verdict FILE"
+
 MOST_OPEN, MOST_OPEN_IN_FILE = 5, 50
 """Of times without a finding, in each sentence: in a terminal, and in a pull request; the verdict file has all."""
 
@@ -50,8 +52,11 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
         yield Text(sentence, "yellow")
     for words in () if judgement is None else judgement.obstacles:
         yield Text(f"{OBSTACLE}: {words}", "yellow")
-    for one in () if judgement is None else judgement.unconfirmed:
+    unconfirmed = () if judgement is None else judgement.unconfirmed
+    for one in unconfirmed[:MOST_LINES]:
         yield Text("  not confirmed  ", "yellow").append(f"{one.finding.value}: {write_change(one)}", "default")
+    if len(unconfirmed) > MOST_LINES:
+        yield Text(f"  + {len(unconfirmed) - MOST_LINES} more not confirmed, {IN_FILES}", "dim")
     regressions = () if judgement is None else judgement.regressions
     shown = [*regressions, *list_others(changes, judgement)]
     for index, one in enumerate(shown[:MOST_LINES]):
@@ -60,7 +65,7 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
         end = "; beyond its budget" if is_beyond else ""
         yield Text(f"  {one.finding.value}  ", style).append(write_change(one) + end, "default")
     if len(shown) > MOST_LINES:
-        yield Text(f"  + {len(shown) - MOST_LINES} more, in --markdown FILE and --verdict FILE", "dim")
+        yield Text(f"  + {len(shown) - MOST_LINES} more, {IN_FILES}", "dim")
     said = () if judgement is None else (*judgement.unconfirmed, *judgement.regressions)
     yield from (Text(sentence, "dim") for sentence in write_open_times(changes, MOST_OPEN, said))
     if changes.reports:
