@@ -83,7 +83,8 @@ def tells(run: Path, target: Target) -> bool:
 def judge_by_target(changes: Sequence[Mapping[str, Any]], target: Target) -> Judged:
     """Return whether a release is closer to the bad one or to the good one."""
     own = [one for one in changes if (one["case"], one["variant"]) == (target.case, target.variant)]
-    failed = next((one for one in own if one["finding"] in ("failed", "gone", "not comparable")), None)
+    decisive = [one for one in own if one["metric"] in ("", target.metric)]
+    failed = next((one for one in decisive if one["finding"] in ("failed", "gone", "not comparable")), None)
     if failed is not None:
         return Judged(Answer.UNUSABLE, f"{target.name} is {failed['finding']}: {failed['reason']}")
     change = next((one for one in own if one["metric"] == target.metric), None)

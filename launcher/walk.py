@@ -247,7 +247,8 @@ def _list_failures(step: Step) -> Iterator[str]:
     for change in step.changes:
         # A variant is new for a reason where the earlier release could not run it.
         failed_before = change["finding"] == "new" and change["reason"]
-        if change["finding"] in FAILED or failed_before:
+        is_exact = change["budget"] not in ("", TIME)  # a number that only one release has is no failure
+        if (change["finding"] in FAILED and not is_exact) or failed_before:
             yield f"{_name(change)}: {': '.join(filter(None, (change['finding'], change['reason'])))}"
 
 
