@@ -58,6 +58,9 @@ VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 SET = re.compile(r"(JAX|XLA|LIBTPU|TPU|CUDA|NVIDIA|NCCL|OMP|MKL|OPENBLAS)_[A-Z0-9_]+")
 """Variables that decide how it is compiled and runs. A record may name any; a script sets no others."""
 
+_SOURCE = re.compile(rb"(?<![\w.~/-])/[\w.@+-]+(?:/[\w.@+-]+)+\.py\b")
+"""A file of source code by its whole path, as JAX writes it into programs."""
+
 LEFT_OUT = "; left out"
 LONGEST_REASON = 2000
 
@@ -221,6 +224,10 @@ def _collect(subject: Subject, warnings: list[str]) -> dict[str, bytes]:
         **{PROGRAM_TEXTS[kind]: data for kind, data in texts.items()},
         NUMBERS: numbers,
     }
+    for name, data in files.items():
+        if (path := _SOURCE.search(data)) is not None:
+            words = f"{name} holds paths of source files, such as {path[0].decode()}: read it before you share the zip"
+            warnings.append(words)
     return {README: _write_readme(variant, tuple(files)), **files}
 
 

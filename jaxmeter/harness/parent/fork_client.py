@@ -153,7 +153,7 @@ class ForkServer:
         try:
             ended = self._run(place.with_suffix(".message"), errors, limits, on_beat)
             self.warnings.add_file(errors)
-            ended = replace(ended, answer=_read_answer(result), stderr=make_private(_tail(errors)))
+            ended = replace(ended, answer=_read_answer(result), stderr=make_private(_tail(errors, 2 * STDERR_KEPT))[-STDERR_KEPT:])
         finally:
             for path in (place.with_suffix(".message"), result, errors):
                 path.unlink(missing_ok=True)
@@ -299,10 +299,11 @@ def _read_answer(path: Path) -> Answer | None:
         return None
 
 
-def _tail(path: Path) -> str:
+def _tail(path: Path, size: int = STDERR_KEPT) -> str:
+    """Return the end of a file. Of what is made private, more than is kept: half of a secret is not recognised."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - STDERR_KEPT))
-            return file.read(STDERR_KEPT).decode("utf8", "replace").strip()
+            file.seek(max(0, path.stat().st_size - size))
+            return file.read(size).decode("utf8", "replace").strip()
     except FileNotFoundError:
         return ""
