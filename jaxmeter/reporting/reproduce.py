@@ -125,12 +125,13 @@ def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Subject:
 
 
 def _find_case(loaded: Run, pattern: str) -> Case:
-    """The one that matches; one of that very name before all."""
-    planned = loaded.manifest.cases
+    """The one that matches; one of that very name before all. Names and ids are as readers see them."""
+    cases = gather_cases(label_runs([loaded]))
+    planned = [one.planned for one in cases]
     exact = [one for one in planned if one.name == pattern]
     found = exact or match_cases(planned, pattern)
     if len(found) == 1:
-        return next(one for one in gather_cases(label_runs([loaded])) if one.planned.id == found[0].id)
+        return next(one for one in cases if one.planned is found[0])
     if found:
         some = ", ".join(one.name for one in found[:3])
         raise NothingToReproduceError(
