@@ -202,7 +202,7 @@ def test_csv_and_json_hold_the_matches_and_the_record_s_values(chromium, example
 
 
 def test_no_text_in_csv_is_a_formula(chromium, made):
-    planned = samples.planned_case(name := "=1+1", variants=("f:jit",))
+    planned = samples.planned_case("=1+1", variants=("f:jit",))
     run = samples.run((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}})))
     page = Visit(chromium, made(run)).page
     page.evaluate("location.hash = '#all'")
