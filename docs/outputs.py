@@ -270,7 +270,7 @@ def run_first(folder: Folder) -> Texts:
     printed = folder.run(f"nox -s cpu -- --quick --runtime local --out {out}")
     lines = [line for line in printed.splitlines() if not REMOVED.match(line)]
     begin = next(number for number, line in enumerate(lines) if line.startswith("run "))
-    end = next(number for number, line in enumerate(lines) if " cases measured on " in line)
+    end = next(number for number, line in enumerate(lines) if " measured on " in line)
     return {
         "first-run": _without_folder(
             folder, keep("\n".join(lines[begin:end]), r"^run ", r"^round ", r"^ok +(selu|matmul)")

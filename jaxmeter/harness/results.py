@@ -13,12 +13,15 @@ from jaxmeter.harness.metrics.statistics import differs
 from jaxmeter.harness.metrics.traced import describe_bound_of
 from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record import RunRecord, Status
-from jaxmeter.harness.record.remarks import join_remarks, list_own_faults
+from jaxmeter.harness.record.remarks import gist_of, join_remarks, list_own_faults
 from jaxmeter.harness.record.traps import describe_trap, find_traps
 from jaxmeter.harness.record.wording import counted
 
 MOST_LINES = 24
 """More numbers are for a page."""
+
+LONGEST_REPEATED = 60
+"""Characters of a reason that is repeated for each variant. A longer one is there once, and the others refer to it."""
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
@@ -66,12 +69,19 @@ def describe_results(run: RunRecord) -> Iterator[str]:
     notes = {record.id: record.notes for record in run.cases}
     width = max((len(variant.planned.name) for variant in variants), default=0)
     told = ""
+    firsts: dict[tuple[str, str], str] = {}
     for variant in variants:
         if variant.planned_case.name != told:
             told = variant.planned_case.name
             yield told
+            firsts = {}
             yield from (f"  note: {note}" for note in notes.get(variant.planned_case.id, ()))
-        yield f"  {variant.planned.name:{width}}  {_describe(variant)}"
+        words = _describe(variant)
+        first = firsts.setdefault(gist_of(variant.planned.name, words), variant.planned.name)
+        is_reason = variant.read("execution_s").interval is None
+        if first != variant.planned.name and is_reason and len(words) > LONGEST_REPEATED:
+            words = f"{variant.status.value}: as {first}"
+        yield f"  {variant.planned.name:{width}}  {words}"
     yield from _list_doubts(variants)
 
 

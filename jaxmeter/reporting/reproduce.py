@@ -58,6 +58,9 @@ VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 SET = re.compile(r"(JAX|XLA|LIBTPU|TPU|CUDA|NVIDIA|NCCL|OMP|MKL|OPENBLAS)_[A-Z0-9_]+")
 """Variables that decide how it is compiled and runs. A record may name any; a script sets no others."""
 
+_SOURCE = re.compile(rb"(?<![\w.~/-])/[\w.@+-]+(?:/[\w.@+-]+)+\.py\b")
+"""A file of source code by its whole path, as JAX writes it into programs."""
+
 LEFT_OUT = "; left out"
 LONGEST_REASON = 2000
 
@@ -122,12 +125,13 @@ def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Subject:
 
 
 def _find_case(loaded: Run, pattern: str) -> Case:
-    """The one that matches; one of that very name before all."""
-    planned = loaded.manifest.cases
+    """The one that matches; one of that very name before all. Names and ids are as readers see them."""
+    cases = gather_cases(label_runs([loaded]))
+    planned = [one.planned for one in cases]
     exact = [one for one in planned if one.name == pattern]
     found = exact or match_cases(planned, pattern)
     if len(found) == 1:
-        return next(one for one in gather_cases(label_runs([loaded])) if one.planned.id == found[0].id)
+        return next(one for one in cases if one.planned is found[0])
     if found:
         some = ", ".join(one.name for one in found[:3])
         raise NothingToReproduceError(
@@ -221,6 +225,10 @@ def _collect(subject: Subject, warnings: list[str]) -> dict[str, bytes]:
         **{PROGRAM_TEXTS[kind]: data for kind, data in texts.items()},
         NUMBERS: numbers,
     }
+    for name, data in files.items():
+        if (path := _SOURCE.search(data)) is not None:
+            words = f"{name} holds paths of source files, such as {path[0].decode()}: read it before you share the zip"
+            warnings.append(words)
     return {README: _write_readme(variant, tuple(files)), **files}
 
 

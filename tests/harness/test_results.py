@@ -27,6 +27,20 @@ def test_a_speedup_that_is_none_and_processes_too_few_for_bounds_are_told():
     assert few == "  g:jit    2.01 s                      0.000501x"
 
 
+def test_a_long_reason_is_there_once_and_the_other_variants_of_the_implementation_refer_to_it():
+    reason = "at index (4, 211): got {}, reference -8.557361; error 0.046 of the largest entry, allowed 2e-05"
+    outcomes = {
+        name: {"numerics": Outcome(status=Status.WRONG, reason=reason.format(number))}
+        for name, number in (("f:eager", -8.25), ("f:jit", -8.125), ("g:jit", -8.25))
+    }
+    planned = samples.planned_case(variants=tuple(outcomes))
+
+    _, *lines = described((planned, samples.record(planned, outcomes)))
+
+    whole = f"wrong: {reason.format(-8.25)}"
+    assert lines == [f"  f:eager  {whole}", "  f:jit    wrong: as f:eager", f"  g:jit    {whole}"]
+
+
 def test_a_case_that_the_run_did_not_reach_is_lost_and_not_left_out():
     planned = samples.planned_case()
     run = samples.run((planned, None), ended=None)

@@ -137,6 +137,30 @@ def test_a_damaged_process_file_is_named_and_left_out(tmp_path):
     assert [str(damaged) in text for text in loaded.warnings] == [True]
 
 
+@pytest.mark.parametrize("marked", [True, False])
+def test_process_files_that_somebody_removed_are_said(tmp_path, marked):
+    *_, last = write_run(tmp_path, marked=marked)
+    last.unlink()
+
+    loaded = load([tmp_path])
+
+    assert loaded.runs[0].cases[0].record.files == 3
+    words = f"{last.parent}: 1 of 4 process files are missing; summed up from the others"
+    assert [text for text in loaded.warnings if "process files" in text] == [words]
+
+
+@pytest.mark.parametrize("which", [0, -1], ids=["check", "timing"])
+def test_a_copy_of_a_process_file_counts_once(tmp_path, which):
+    files = write_run(tmp_path)
+    copy = files[which].with_name("0009-" + files[which].name.partition("-")[2])
+    copy.write_bytes(files[which].read_bytes())
+
+    loaded = load([tmp_path])
+
+    assert loaded.warnings == (f"{copy}: a copy of another process file; counted once",)
+    assert loaded.runs[0].cases[0].record.files == 4
+
+
 def test_where_no_process_file_can_be_read_the_stored_summary_stays(tmp_path):
     for path in write_run(tmp_path):
         path.write_bytes(b"broken")

@@ -17,6 +17,7 @@ from jaxmeter.reporting.reproduce import NothingToReproduceError, find_subject, 
 from tests import samples
 from tests.reporting.recorded_programs import TEXTS, recorded
 
+SHARED = "read it before you share the zip"
 KEPT = {"selu:jit": {**TEXTS, EXPORTED: "the program"}}
 
 
@@ -27,7 +28,7 @@ def zipped(loaded, pattern="selu*", variant=None, warnings=None):
     with zipfile.ZipFile(io.BytesIO(make_zip(subject, found))) as archive:
         assert archive.testzip() is None
         files = {name: archive.read(name) for name in archive.namelist()}
-    assert warnings is not None or not found
+    assert warnings is not None or all(one.endswith(SHARED) for one in found)
     (folder,) = {name.partition("/")[0] for name in files}
     return folder, {name.partition("/")[2]: data for name, data in files.items()}
 
@@ -50,6 +51,19 @@ def settings_of(script):
     variables = [ast.literal_eval(one.args[0]) for one in calls if ast.unparse(one.func) == "os.environ.update"]
     config = [one.args for one in calls if ast.unparse(one.func) == "jax.config.update"]
     return variables, {ast.literal_eval(name): ast.literal_eval(value) for name, value in config}
+
+
+@pytest.mark.parametrize(
+    ("path", "warned"),
+    [("/data/team/suite.py", ["/data/team/suite.py"]), ("~/team/suite.py", []), ("suites/selu.py", [])],
+)
+def test_a_path_outside_home_in_a_program_is_said_before_anybody_shares_the_zip(tmp_path, path, warned):
+    kept = {"selu:jit": {"hlo": f'1 "{path}"', EXPORTED: "the program"}}
+    warnings = []
+
+    zipped(recorded(tmp_path / "a", kept), warnings=warnings)
+
+    assert warnings == [f"hlo.txt holds paths of source files, such as {one}: {SHARED}" for one in warned]
 
 
 def test_a_zip_holds_the_program_the_script_the_texts_and_the_numbers(tmp_path):

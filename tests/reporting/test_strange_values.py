@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +19,7 @@ from jaxmeter.reporting.load import load
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
 from tests import samples
+from tests.odd_run import odd_run
 
 DEEP = 100_000
 TOO_LARGE = {
@@ -123,3 +126,103 @@ def test_any_integer_is_read_or_refused_and_never_a_crash(place, number):
         assert loaded.runs or place != "values"  # which the manifest does not hold
         if loaded.runs:
             assert "</html>" in html.render(build(loaded))
+
+
+RUN = json.loads(msgspec.json.encode(odd_run(run_id="strange")))
+OTHERS = [odd_run(run_id=f"other {day}", started=f"2026-01-0{day}T03:04:05Z") for day in range(3, 7)]
+SMALLEST, LARGEST = 5e-324, 1e308
+EXTREMES = {
+    bool: (True, False),
+    int: (0, 1, -1, 2**63 - 1, -(2**63), 2**64 - 1),
+    float: (0.0, -0.0, SMALLEST, -1.0, LARGEST, -LARGEST),
+    str: ("", "\x00", "a\x1b[31m", "2026-01-01T10:00:00", "0001-01-01T00:00:00+00:00", "../x", "[*", "A" * 300),
+    type(None): (0, 0.0, "", LARGEST, 2**64 - 1),
+    list: ([], [None]),
+    dict: ({},),
+}
+"""By the type of a value, those of its type that arithmetic, comparisons, names or paths may not expect."""
+
+VERBS = {
+    "report": ["report", "strange", "--out", "page.html", "--markdown", "page.md"],
+    "compare": ["compare", "other 3", "strange"],
+    "gate": ["gate", "other 3", "strange"],
+    "exact gate": ["gate", "strange", "other 3", "--exact"],
+    "history": ["history", "strange", *(one.manifest.run_id for one in OTHERS)],
+    "gc": ["gc", "."],
+    "export": ["export", "strange", "--out", "a.csv"],
+    "google-benchmark": ["export", "strange", "--to", "google-benchmark", "--out", "a.json"],
+    "operations": ["export", "strange", "--to", "json", "--table", "operations", "--out", "a.json"],
+    "reproduce": ["reproduce", "strange", "--case", "trapped*", "--variant", "f:jit", "--out", "a.zip"],
+    "diff": ["diff", "other 3", "strange", "--case", "trapped*"],
+    "trace": ["trace", "strange"],
+}
+
+
+def list_places(node, path=()):
+    """Yield the path of every value below a node of JSON."""
+    for key in node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+        yield (*path, key)
+        yield from list_places(node[key], (*path, key))
+
+
+def name_place(path):
+    """The last two names of a path, `values.trace_s[]` of the items of a list: many values have them."""
+    return ".".join([key for key in path if isinstance(key, str)][-2:]) + "[]" * isinstance(path[-1], int)
+
+
+def put(run, path, choice):
+    """Replace a value by an extreme one of its type; return whether it was there."""
+    try:
+        for key in path[:-1]:
+            run = run[key]
+        extremes = EXTREMES[type(run[path[-1]])]
+    except (KeyError, IndexError, TypeError):
+        return
+    run[path[-1]] = msgspec.json.decode(msgspec.json.encode(extremes[choice % len(extremes)]))
+
+
+PLACES = list(list_places(RUN))
+NAMES = sorted({name_place(path) for path in PLACES})
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """A folder with the runs that nobody has changed, in which the verbs are called."""
+    folder = tmp_path_factory.mktemp("others")
+    for one in OTHERS:
+        samples.write_run(folder / one.manifest.run_id, one)
+    return folder
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=3),
+    everywhere=st.booleans(),
+    choice=st.integers(0, 119),
+    verb=st.sampled_from(list(VERBS)),
+)
+@example(names=["manifest.started"], everywhere=True, choice=3, verb="gc")  # without a time zone
+@example(names=["cases.id"], everywhere=True, choice=2, verb="reproduce")  # with a character of control
+@example(
+    names=["values.trace_s[]", "values.lower_s[]", "values.compile_s[]", "values.first_call_s[]"],
+    everywhere=True,
+    choice=0,
+    verb="report",
+)
+def test_no_value_that_the_schema_allows_ends_a_verb_with_a_traceback(others, names, everywhere, choice, verb):
+    run = msgspec.json.decode(msgspec.json.encode(RUN))
+    for name in names:
+        paths = [path for path in PLACES if name_place(path) == name]
+        for path in paths if everywhere else paths[choice % len(paths) :][:1]:
+            put(run, path, choice)
+    folder = others / "strange"
+    folder.mkdir(exist_ok=True)
+    (folder / "run.json").write_bytes(msgspec.json.encode(run))
+    (folder / "manifest.json").write_bytes(msgspec.json.encode(run.get("manifest")))
+
+    with contextlib.chdir(others), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numpy, about numbers near the largest
+        ended = CliRunner().invoke(app, VERBS[verb])
+
+    assert not isinstance(ended.exception, Exception), (ended.exception, ended.exc_info)
+    assert ended.exit_code in (0, 1, 2, 3)

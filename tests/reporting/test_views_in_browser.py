@@ -201,6 +201,21 @@ def test_csv_and_json_hold_the_matches_and_the_record_s_values(chromium, example
     assert read == pytest.approx({key: value for key, value in recorded.items() if value == value}, rel=1e-5)
 
 
+def test_no_text_in_csv_is_a_formula(chromium, made):
+    planned = samples.planned_case("=1+1", variants=("f:jit",))
+    run = samples.run((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}})))
+    page = Visit(chromium, made(run)).page
+    page.evaluate("location.hash = '#all'")
+    page.wait_for_selector("#all tbody tr")
+
+    with page.expect_download() as download:
+        page.locator("#all").get_by_role("button", name="CSV").click()
+
+    (row,) = csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8")))
+    assert row["case"] == f"'{planned.name}"
+    assert float(row["execution_s"]) == pytest.approx(1e-3, rel=1e-2)
+
+
 def test_a_facet_filters_counts_and_stays_in_the_fragment(chromium, example_page):
     page = Visit(chromium, example_page).page
     page.evaluate("location.hash = '#all'")

@@ -58,7 +58,7 @@ def _plan(suite: Suite, workload: Workload, params: dict[str, Param], platform: 
         return msgspec.json.decode(msgspec.json.encode(case), type=PlannedCase)
     except DeclarationError as error:
         raise SuiteError(f"suite '{suite.name}': {workload.location}: {error}") from error
-    except Exception as error:
+    except BaseException as error:
         where = find_failing_line(error) or workload.location
         what = f"workload '{workload.name}' of suite '{suite.name}' cannot be planned with {params}"
         hint = "see what its options and their functions give; docs/suites.md has the types"

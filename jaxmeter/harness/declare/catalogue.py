@@ -129,7 +129,7 @@ def _import(name: str) -> ModuleType:
                 f"no suite module or file '{name}'; --suites takes a module name, a .py file or a folder"
             ) from error
         raise SuiteError(_describe_error(name, error)) from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # a suite may raise anything, also SystemExit and KeyboardInterrupt
         raise SuiteError(_describe_error(name, error)) from error
 
 
@@ -147,7 +147,7 @@ def _import_file(path: Path) -> ModuleType:
     try:
         with undo_configuration(spec.name), record_configuration(module):
             spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # a suite may raise anything, also SystemExit and KeyboardInterrupt
         del sys.modules[spec.name]
         raise SuiteError(_describe_error(str(path), error)) from error
     return module
@@ -176,7 +176,7 @@ def _make_suite(module: ModuleType) -> Suite:
             workload.check()
         except DeclarationError as error:
             raise SuiteError(f"{suite}: {error}") from error
-        except Exception as error:
+        except BaseException as error:
             what = f"workload '{workload.name}': its options cannot be checked"
             raise SuiteError(f"{suite}: {what}: {type(error).__name__}: {error}") from error
     answers = [workload.name for workload in workloads if workload.declaration.answer is not None]

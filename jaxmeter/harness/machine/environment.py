@@ -65,6 +65,10 @@ _DUMP_VARIABLE = "JAX_DUMP_IR_TO"
 """Where is written down what is compiled: a folder is somebody's own, and steers nothing."""
 
 LONGEST_WORDS = 200
+LONGEST_SEARCHED = 40_000
+"""Characters of an error in which secrets are looked for, ten times what is kept. Of 50 million, the search would take
+longer than a process may."""
+
 _CODE = Path(__file__).parents[2]
 """The checkout, or where packages are installed: a neighbour of the harness is named from here."""
 
@@ -185,7 +189,12 @@ def recorded_options(options: Mapping[str, Param]) -> dict[str, Param]:
 
 def describe_error(error: BaseException) -> str:
     """An error's own words on one line, shortened, as a record may hold them."""
-    return make_private(" ".join(str(error).split()))[:LONGEST_WORDS]
+    return make_private(find_words(error))[:LONGEST_WORDS]
+
+
+def find_words(error: BaseException) -> str:
+    """An error's own words on one line, with their secrets: at most LONGEST_SEARCHED characters."""
+    return " ".join(str(error)[:LONGEST_SEARCHED].split())
 
 
 def make_private(text: str) -> str:

@@ -51,7 +51,7 @@ def read_cases(folder: RunFolder, manifest: Manifest) -> tuple[tuple[CaseRecord,
                 damage = str(error)
         files = own.processes() if path.name in planned else []
         if files and (stored is None or stored.statistics_version < VERSION or stored.files != len(files)):
-            again, faults = _make_again(planned[path.name], manifest.settings, files)
+            again, faults = _make_again(planned[path.name], manifest.settings, files, stored)
             stored, warnings = again or stored, [*warnings, *faults]
         if damage:
             warnings.append(f"{damage}; " + ("this case counts as lost" if stored is None else "summed up again"))
@@ -71,21 +71,35 @@ def renew(run: RunRecord, folder: RunFolder) -> tuple[RunRecord, list[str]]:
     for case in run.cases:
         is_old = case.statistics_version < VERSION and case.id in planned
         files = folder.case(case.id).processes() if is_old else []
-        again, faults = _make_again(planned[case.id], run.manifest.settings, files) if files else (None, [])
+        again, faults = _make_again(planned[case.id], run.manifest.settings, files, case) if files else (None, [])
         cases.append(again or case)
         warnings += faults
     return msgspec.structs.replace(run, cases=tuple(cases)), warnings
 
 
-def _make_again(planned: PlannedCase, settings: Settings, files: Sequence[Path]) -> tuple[CaseRecord | None, list[str]]:
-    """The summary of the process files of a case; None where none of them can be read."""
+def _make_again(
+    planned: PlannedCase, settings: Settings, files: Sequence[Path], stored: CaseRecord | None
+) -> tuple[CaseRecord | None, list[str]]:
+    """The summary of the process files of a case; None where none of them can be read.
+
+    Args:
+      stored: The earlier summary, which says of how many files it is.
+    """
     processes: list[ProcessRecord] = []
     warnings: list[str] = []
+    if stored is not None and stored.files > len(files):
+        lacks = f"{stored.files - len(files)} of {stored.files} process files are missing"
+        warnings.append(f"{files[0].parent}: {lacks}; summed up from the others")
     for path in files:
         try:
-            processes.append(read_process(path, planned))
+            process = read_process(path, planned)
         except UnreadableError as error:
             warnings.append(f"{error}; this process is left out")
+            continue
+        if process.left_out is None and process in processes:
+            warnings.append(f"{path}: a copy of another process file; counted once")
+        else:
+            processes.append(process)
     if not processes:
         return None, warnings
     try:

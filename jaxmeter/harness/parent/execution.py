@@ -218,9 +218,10 @@ class _Execution:
             return left_s > 0
         if not self._is_overtime:
             self._is_overtime = True
+            most = f" for up to {self._overtime_s:g} s" if math.isfinite(self._overtime_s) else " until they are done"
             self.watcher.said(
-                f"the {self.budget_s:g} s are used up; the fewest rounds go on for up to {self._overtime_s:g} s, since "
-                "without them all times would be lost; --budget sets a limit"
+                f"the {self.budget_s:g} s are used up; the fewest rounds go on{most}, since without them all times "
+                "would be lost; --budget sets a limit"
             )
         return True
 

@@ -23,7 +23,12 @@ def describe_end(ended: Ended, limit_s: float) -> Outcome:
     stage = f"in stage '{ended.last.stage}'"
     if ended.timed_out:
         silence_s = silence_limit_s(ended.last, limit_s)
-        reason = f"no progress for {silence_s:g} s {stage}, so it was ended; a workload's time_limit_s sets this limit"
+        sets = "a workload's time_limit_s sets this limit"
+        if silence_s > limit_s:
+            sets = (
+                f"before the first variant the limit is {silence_s:g} s, or a workload's time_limit_s if it is longer"
+            )
+        reason = f"no progress for {silence_s:g} s {stage}, so it was ended; {sets}"
         return Outcome(status=Status.TIMED_OUT, reason=reason, stderr=stderr)
     if ended.signal is not None:
         reason = f"ended by {_name_signal(ended.signal)} {stage}{_suspect_memory(ended)}"

@@ -153,7 +153,8 @@ class ForkServer:
         try:
             ended = self._run(place.with_suffix(".message"), errors, limits, on_beat)
             self.warnings.add_file(errors)
-            ended = replace(ended, answer=_read_answer(result), stderr=make_private(_tail(errors)))
+            words = make_private(_tail(errors, 2 * STDERR_KEPT))[-STDERR_KEPT:]
+            ended = replace(ended, answer=_read_answer(result), stderr=words)
         finally:
             for path in (place.with_suffix(".message"), result, errors):
                 path.unlink(missing_ok=True)
@@ -180,7 +181,7 @@ class ForkServer:
             try:
                 assert self._server is not None
                 socket.send_fds(self._server.control, [line], [heartbeat, stderr])
-                self._child = json.loads(self._server.read_line())["pid"]
+                self._child = json.loads(self._server.read_line(START_LIMIT_S))["pid"]
                 return
             except (OSError, EOFError) as error:  # the server itself was ended: start another, once
                 if attempt == 2:
@@ -222,10 +223,22 @@ class ForkServer:
             if time.monotonic() < deadline:
                 continue
             if timed_out:
-                raise ServerLostError(f"process {self._child} does not end, even by SIGKILL")
+                raise ServerLostError(self._explain_silence())
             timed_out = True
             self._end_child()
             deadline = time.monotonic() + START_LIMIT_S
+
+    def _explain_silence(self) -> str:
+        """Return why nobody has said that the child has ended, long after it was sent SIGKILL."""
+        assert self._server is not None
+        assert self._child is not None
+        if self._server.process is not None and _has_ended(self._child):
+            server = self._server.process.pid
+            return (
+                f"the fork server (process {server}) has not answered for {START_LIMIT_S:g} s: it was stopped, or the "
+                "machine is too busy; find out why, then continue with --resume"
+            )
+        return f"process {self._child} does not end, even by SIGKILL"
 
     def _wait_for_end(self) -> dict[str, int]:
         assert self._server is not None
@@ -277,6 +290,15 @@ class ForkServer:
             return
 
 
+def _has_ended(process: int) -> bool:
+    """Return whether a process is gone, or ended and its parent has not asked for its status yet."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return sys.platform == "linux"
+    return stat.rpartition(")")[2].split()[0] in ("Z", "X")
+
+
 def _read_now(pipe: int) -> bytes:
     """Return the current content of a pipe, and no more: a process that floods it must not block this one."""
     with suppress(BlockingIOError):
@@ -299,10 +321,11 @@ def _read_answer(path: Path) -> Answer | None:
         return None
 
 
-def _tail(path: Path) -> str:
+def _tail(path: Path, size: int = STDERR_KEPT) -> str:
+    """Return the end of a file. Of what is made private, more than is kept: half of a secret is not recognised."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - STDERR_KEPT))
-            return file.read(STDERR_KEPT).decode("utf8", "replace").strip()
+            file.seek(max(0, path.stat().st_size - size))
+            return file.read(size).decode("utf8", "replace").strip()
     except FileNotFoundError:
         return ""

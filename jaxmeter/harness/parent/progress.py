@@ -73,6 +73,11 @@ class _Troubles:
         self.told.update((record.name, key_of(remark)) for _, remark in new)
         return [f"{record.name}: {trouble}" for trouble in join_remarks(new)]
 
+    def find_left(self, record: CaseRecord) -> list[str]:
+        """Return the troubles of a case that has ended which were not reported before."""
+        found = _list_remarks(record)
+        return join_remarks([one for one in found if (record.name, key_of(one[1])) not in self.told])
+
 
 class Lines(Watcher):
     """A line for each round, minute and case, and one for each trouble as it happens: for logs and pipes."""
@@ -84,9 +89,11 @@ class Lines(Watcher):
         self._said_at_s = 0.0
         self._used_s = 0.0
         self._budget_s = 0.0
+        self._names: dict[str, str] = {}
 
     def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
         """Print the run's name."""
+        self._names = {case.id: case.name for case in manifest.cases}
         self._budget_s = budget_s
         self.said(_announce(manifest, folder, processes))
 
@@ -96,11 +103,13 @@ class Lines(Watcher):
         self.said(f"round {number} of {of}: {self._where()}")
 
     def process_ended(self, process: PlannedProcess, used_s: float) -> None:
-        """Print how far the run is, unless this was printed a short time ago."""
+        """Print how far the run is, unless this was printed a short time ago; the end of the budget at once."""
+        is_over = self._used_s <= self._budget_s < used_s
         self._left, self._used_s = max(0, self._left - 1), used_s
-        if used_s - self._said_at_s >= SAID_EVERY_S:
+        if is_over or used_s - self._said_at_s >= SAID_EVERY_S:
             self._said_at_s = used_s
-            self.said(f"    {self._where()}")
+            by = f"process '{process.kind}' of {self._names[process.case]} ended; " if is_over else ""
+            self.said(f"    {by}{self._where()}")
 
     def case_written(self, record: CaseRecord) -> None:
         """Says what went wrong, at once."""
@@ -108,11 +117,11 @@ class Lines(Watcher):
             self.said(trouble)
 
     def case_ended(self, record: CaseRecord, used_s: float) -> None:
-        """Print how the case ended, with every trouble on a line of its own."""
+        """Print how the case ended, with a line for each trouble that was not printed before."""
         self._used_s = used_s
         processes = counted(record.processes, "process", "processes")
         self.said(f"{record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, {processes}; {self._used()}")
-        for trouble in list_troubles(record):
+        for trouble in self._troubles.find_left(record):
             self.said(f"    {trouble}")
 
     def case_lost(self, case: PlannedCase, reason: str) -> None:
@@ -131,6 +140,8 @@ class Lines(Watcher):
 
 
 def _describe_used(used_s: float, budget_s: float) -> str:
+    if used_s - budget_s >= 1:
+        return f"{used_s:.0f} s used, {used_s - budget_s:.0f} s over the budget of {budget_s:.0f} s"
     of = f" of {budget_s:.0f}" if math.isfinite(budget_s) else ""
     return f"{used_s:.0f}{of} s used"
 
@@ -154,7 +165,8 @@ class _At:
             of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
             stage = f"{self.kind}: {of}{self.heartbeat.stage}"
         share = f"budget {100 * self.used_s / self.budget_s:.0f} %"
-        budget = share if math.isfinite(self.budget_s) else _describe_used(self.used_s, self.budget_s)
+        is_within = math.isfinite(self.budget_s) and self.used_s <= self.budget_s
+        budget = share if is_within else _describe_used(self.used_s, self.budget_s)
         return "  ".join(filter(None, (self.round, budget, self.case, stage)))
 
 
@@ -236,13 +248,8 @@ class Live(Watcher):
         self._console.print(escape(printable(text)), style=style, highlight=False, soft_wrap=True)
 
 
-def list_troubles(record: CaseRecord) -> list[str]:
-    """A line for each reason that makes the run incomplete, or for which something was too large to be run."""
-    return join_remarks(_list_remarks(record))
-
-
 def _list_remarks(record: CaseRecord, *, lost: bool = True) -> list[tuple[str, str]]:
-    """Variant, and how and why one of its probes ended so.
+    """Variant, and how and why one of its probes ended so that the run is incomplete or something was too large.
 
     Args:
       lost: Whether what is lost is among them.

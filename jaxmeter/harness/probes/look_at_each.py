@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterable
 
 from jaxmeter.harness.machine.disk import is_disk_full
-from jaxmeter.harness.machine.environment import describe_error, make_private
+from jaxmeter.harness.machine.environment import LONGEST_SEARCHED, describe_error, find_words, make_private
 from jaxmeter.harness.machine.older_releases import describe_missing_name
 from jaxmeter.harness.machine.own_fault import blame_jaxmeter, describe_own_fault, is_own_fault
 from jaxmeter.harness.plan.probes import PROBES
@@ -20,7 +20,6 @@ from jaxmeter.harness.record import Outcome, Status
 
 LONGEST_REASON = 1000
 LONGEST_TRACEBACK = 4000
-
 
 LookAt = Callable[[str, Prepared, Context], Outcome]
 
@@ -86,12 +85,12 @@ def describe_failure(error: Exception, stage: str) -> Outcome:
         return Outcome(status=Status.FAILED, reason=make_private(refused)[:LONGEST_REASON])
     if missing := describe_missing_name(error):
         return Outcome(status=Status.UNSUPPORTED, reason=missing)
-    words = " ".join(str(error).split())
+    words = find_words(error)
     if stage == "compile" and "RESOURCE_EXHAUSTED" in words:
         return Outcome(status=Status.TOO_LARGE, reason=make_private(words)[:LONGEST_REASON])
     text = "".join(traceback.format_exception(error))
     return Outcome(
         status=Status.FAILED,
         reason=make_private(f"in stage '{stage}': {type(error).__name__}: {words}")[:LONGEST_REASON],
-        stderr=make_private(text)[-LONGEST_TRACEBACK:],
+        stderr=make_private(text[-LONGEST_SEARCHED:])[-LONGEST_TRACEBACK:],
     )

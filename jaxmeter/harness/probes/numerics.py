@@ -11,7 +11,7 @@ import msgspec
 
 from jaxmeter.harness.declare.declaration import NoReference
 from jaxmeter.harness.declare.unread import describe_unread_result
-from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.machine.environment import find_words, make_private
 from jaxmeter.harness.machine.own_fault import describe_own_fault, is_own_fault
 from jaxmeter.harness.probes.comparison import UnfitError, compare
 from jaxmeter.harness.probes.context import Context, Findings, Unavailable
@@ -180,8 +180,8 @@ def _check_raised(expected: type[Exception], variant: str, context: Context) -> 
         prepared.call_and_wait()
     except expected as error:
         name = "" if type(error) is expected else f"{type(error).__name__}: "
-        words = f"{name}{' '.join(str(error).split())}"
-        return Outcome(status=Status.OK, details=NumericsDetails(raised=make_private(words)[:LONGEST_REASON]))
+        words = make_private(f"{name}{find_words(error)}")[:LONGEST_REASON]
+        return Outcome(status=Status.OK, details=NumericsDetails(raised=words))
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
         return describe_failure(error, context.at)
     return Outcome(status=Status.WRONG, reason=f"raised nothing; it is declared to raise {expected.__name__}")

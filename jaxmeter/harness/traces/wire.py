@@ -9,6 +9,9 @@ Field = int | bytes
 _MOST_SHIFT = 63
 """Of a whole number's last seven bits: it has 64 bits at most."""
 
+_LEAST_KEY = 1 << 3
+"""Of field 1 and wire type 0."""
+
 
 def sign(value: int) -> int:
     """Return a whole number of 64 bits with its sign: negative ones are written as large ones."""
@@ -43,6 +46,8 @@ def read_fields(message: bytes) -> Iterator[tuple[int, Field]]:
     while at < len(message):
         key = whole()
         kind = key & 7
+        if key < _LEAST_KEY:
+            raise ValueError("a protocol buffer cannot hold a field of number 0")
         if kind == 0:
             yield key >> 3, whole()
             continue

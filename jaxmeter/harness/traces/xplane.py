@@ -34,6 +34,9 @@ FORGET_BYTES = 8 << 20
 AROUND_BYTES = 1 << 16
 """That the system maps around a page that is read, so that parts which were forgotten come back."""
 
+MOST_PLANES = 10_000
+"""A host has a few planes and a device one, so a pod of a thousand devices has fewer than this."""
+
 MOST_REMEMBERED = 20_000
 """Statistics whose decoding a plane remembers: most repeat, others, such as addresses, never do."""
 
@@ -78,6 +81,8 @@ class Space:
         try:
             for number, start, end in _spans(data, 0, len(data)):
                 if number == 1:
+                    if len(planes) == MOST_PLANES:
+                        raise CaptureError(f"it has more than {MOST_PLANES} planes, so it is damaged")
                     planes.append(Plane(data, start, end, self._count))
                 elif number in (2, 3):
                     (errors if number == 2 else warnings).append(_text(data[start:end]))
@@ -389,6 +394,8 @@ _NUMBERS_OF_EVENT = frozenset({1 << 3, 2 << 3, 3 << 3})
 """Keys of an event's whole numbers: its metadata, its offset and its duration."""
 
 _FIXED = {1: 8, 5: 4}
+_LEAST_KEY = 1 << 3
+"""Fields count from 1. What a power cut leaves of a file is zeros, which would be fields of number 0."""
 
 
 def _cut() -> CaptureError:
@@ -422,6 +429,8 @@ def _skip(data: mmap.mmap | bytes, at: int) -> int:
     """The place behind the field that begins there."""
     key, at = _whole(data, at)
     wire = key & 7
+    if key < _LEAST_KEY:
+        raise _cut()
     if wire == 0:
         return _whole(data, at)[1]
     if wire == 2:
@@ -442,6 +451,8 @@ def _spans(data: mmap.mmap | bytes, at: int, end: int) -> Iterator[tuple[int, in
         while at < end:
             key, at = _whole(data, at)
             wire = key & 7
+            if key < _LEAST_KEY:
+                raise _cut()
             if wire == 0:
                 value, at = _whole(data, at)
                 yield key >> 3, value, 0
@@ -464,6 +475,8 @@ def _values(message: bytes) -> Iterator[tuple[int, int, int, int]]:
         while at < end:
             key, at = _whole(message, at)
             wire = key & 7
+            if key < _LEAST_KEY:
+                raise _cut()
             if wire == 0:
                 value, at = _whole(message, at)
                 yield key >> 3, wire, 0, value

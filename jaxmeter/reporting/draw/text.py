@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
+from itertools import accumulate
 
 FONT_SIZE = 11
 """Pixels: the smallest size that stays readable. Figures are redrawn for a width, never scaled."""
@@ -49,8 +51,9 @@ def shorten_text(text: str, room: float, *, is_bold: bool = False) -> str:
     """
     if measure_text(text, is_bold=is_bold) <= room:
         return text
-    kept = text
-    while kept and measure_text(kept + ELLIPSIS, is_bold=is_bold) > room:
+    widths = accumulate(measure_text(letter, is_bold=is_bold) for letter in text)
+    kept = text[: bisect_right(list(widths), room - measure_text(ELLIPSIS, is_bold=is_bold))]
+    while kept and measure_text(kept + ELLIPSIS, is_bold=is_bold) > room:  # sums are rounded: at most a letter
         kept = kept[:-1]
     last_word = kept.rfind(" ") if not text[len(kept)].isspace() else len(kept)
     if last_word >= len(kept) / 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -66,6 +66,7 @@ def _look(path: Path, before: datetime, store: Store | None) -> OldRun | None:
         began = datetime.fromisoformat(manifest.started)
     except (RecordError, ValueError):
         return None
+    began = began if began.tzinfo is not None else began.replace(tzinfo=UTC)  # a foreign record may lack its zone
     if began >= before:
         return None
     files = list_local(path)

@@ -189,7 +189,9 @@
   function toCsv(records) {
     if (!records.length) return "";
     const write = (value) => {
-      const text = value === null ? "" : String(value);
+      // An apostrophe before a text that a spreadsheet would run as a formula; see FORMULA of render/export.py.
+      const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(value);
+      const text = value === null ? "" : isFormula ? `'${value}` : String(value);
       return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     const lines = [Object.keys(records[0]), ...records.map(Object.values)];

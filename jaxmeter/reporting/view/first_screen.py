@@ -10,7 +10,7 @@ from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE, Status, Trap
 from jaxmeter.harness.record.differences import facts_of, find_differences
-from jaxmeter.harness.record.remarks import list_own_faults
+from jaxmeter.harness.record.remarks import gist_of, list_own_faults
 from jaxmeter.harness.record.traps import describe_trap, find_traps
 
 from ..text import by_numbers, counted, shorten
@@ -48,12 +48,23 @@ def make_finding(machines: Sequence[MachineRuns], cases: Sequence[Case], compari
     """
     if not cases:
         return "No case was planned"
+    finding = "; ".join(
+        filter(None, (_troubles(cases), _describe_book(comparisons), _describe_measured(machines, cases)))
+    )
+    return finding[:1].upper() + finding[1:]
+
+
+def _describe_measured(machines: Sequence[MachineRuns], cases: Sequence[Case]) -> str:
+    """How many cases were measured where; where some lack variants, how many variants were as well."""
     complete = sum(case.is_complete and not case.is_skipped for case in cases)
     skipped = sum(case.is_skipped for case in cases)
-    measured = f"{complete} of {counted(len(cases), 'case')} measured {_describe_where(machines)}"
-    measured += f", {skipped} skipped" if skipped else ""
-    finding = "; ".join(filter(None, (_troubles(cases), _describe_book(comparisons), measured)))
-    return finding[:1].upper() + finding[1:]
+    of, where = f"{complete} of {counted(len(cases), 'case')}", _describe_where(machines)
+    variants = [variant for case in cases for variant in case.shown]
+    measured = sum(variant.status is Status.OK for variant in variants)
+    if complete + skipped == len(cases) or not measured:
+        return f"{of} measured {where}" + (f", {skipped} skipped" if skipped else "")
+    words = f"{measured} of {counted(len(variants), 'variant')} measured {where}, {of} complete"
+    return words + (f", {skipped} skipped" if skipped else "")
 
 
 def _describe_where(platforms: Sequence[MachineRuns]) -> str:
@@ -125,10 +136,11 @@ def list_facts(cases: Sequence[Case]) -> tuple[Item, ...]:
 
 def list_attention(cases: Sequence[Case]) -> tuple[Item, ...]:
     """What failed, is wrong or missing, worst first, then traps; variants alike in case and reason share an item."""
-    alike: dict[tuple[str, str, Status, str | None], list[Variant]] = {}
+    alike: dict[tuple[str, str, Status, tuple[str, str]], list[Variant]] = {}
     for variant in find_incomplete(variant for case in cases if not case.is_lost for variant in case.shown):
         probe, outcome = variant.worst
-        alike.setdefault((key_of_case(variant.case), probe, outcome.status, outcome.reason), []).append(variant)
+        gist = gist_of(variant.planned.name, f"{outcome.status.value}: {outcome.reason}")
+        alike.setdefault((key_of_case(variant.case), probe, outcome.status, gist), []).append(variant)
     lost = (_lost_item(case) for case in cases if case.is_lost)
     return (*map(_item, alike.values()), *lost, *_list_trap_items(cases))
 

@@ -168,6 +168,8 @@ BROKEN = {
         "\n\nfrom jaxmeter import workloads\n",
         FAILS + r"broken\.py:3: ImportError: cannot import name 'workloads'",
     ),
+    "an interrupt": ("raise KeyboardInterrupt\n", FAILS + r"broken\.py:1: KeyboardInterrupt"),
+    "an exit": ("raise SystemExit(0)\n", FAILS + r"broken\.py:1: SystemExit: 0"),
     "an error in a function": (
         "def f():\n    raise ValueError('no data')\n\nf()\n",
         FAILS + r"broken\.py:2: ValueError: no data",

@@ -1,6 +1,7 @@
 import getpass
 import inspect
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,7 +25,8 @@ from jaxmeter.harness.machine.environment import (
     recorded_variables,
     usable_cores,
 )
-from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure
+from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure
+from jaxmeter.harness.record import Status
 from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
 
 
@@ -320,6 +322,17 @@ def test_a_reason_that_is_cut_inside_the_home_tells_no_part_of_it():
     before = "x" * (LONGEST_REASON - len("in stage 'trace': ValueError: ") - 8)
 
     assert "/home" not in describe_failure(ValueError(before + "/home/anna/suite.py"), "trace").reason
+
+
+def test_an_error_of_fifty_million_letters_fails_within_seconds_in_shortened_words():
+    start_s = time.process_time()
+
+    outcome = describe_failure(RuntimeError("E" * 50_000_000), "numerics")
+
+    assert outcome.status is Status.FAILED
+    assert outcome.reason.startswith("in stage 'numerics': RuntimeError: EEE")
+    assert (len(outcome.reason), len(outcome.stderr)) == (LONGEST_REASON, LONGEST_TRACEBACK)
+    assert time.process_time() - start_s < 5
 
 
 def test_a_path_of_the_code_begins_with_its_package():

@@ -15,11 +15,29 @@ from jaxmeter.harness.plan.messages import Heartbeat, Problem
 from jaxmeter.harness.record import Outcome, Status
 
 LIMIT_S = 90.0
+INPUTS = "in stage 'inputs', so it was ended"
+SETS = "a workload's time_limit_s"
 
 
 def ended(**how) -> Ended:
     alive = {"answer": None, "signal": None, "timed_out": False, "code": None, "stderr": "", "peak_bytes": 0}
     return Ended(last=Heartbeat("f:jit", "compile"), **{**alive, **how})
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "reason"),
+    [
+        (
+            10,
+            f"120 s {INPUTS}; before the first variant the limit is 120 s, or {SETS} if it is longer",
+        ),
+        (300, f"300 s {INPUTS}; {SETS} sets this limit"),
+    ],
+)
+def test_the_reason_names_the_limit_that_ended_it(limit_s, reason):
+    silent = dataclasses.replace(ended(signal=9, timed_out=True), last=Heartbeat(None, "inputs"))
+
+    assert describe_end(silent, limit_s).reason == f"no progress for {reason}"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
+from jaxmeter.harness.parent import fork_client, limits
 from jaxmeter.harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
 from jaxmeter.harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
 from jaxmeter.harness.plan.processes import plan_processes
@@ -231,8 +232,7 @@ def describe(server: ForkServer, suite: str, **options):
         lambda result: Describe(
             suites=(suite,), platform=PLATFORMS["cpu"], level="quick", devices=False, result=result
         ),
-        stage_limit_s=60.0,
-        **options,
+        **{"stage_limit_s": 60.0, **options},
     )
 
 
@@ -326,6 +326,17 @@ def test_a_server_that_is_ended_while_it_starts_is_no_fault_of_what_was_asked(tm
         ForkServer(os.environ, tmp_path / "scratch"),
     ):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there can a process's state be read")
+def test_a_server_that_somebody_stopped_is_named_and_not_its_process(server, tmp_path, monkeypatch):
+    for module in (limits, fork_client):
+        monkeypatch.setattr(module, "START_LIMIT_S", 2.0)
+    path = tmp_path / "a.py"
+    path.write_text("import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(60)\n")
+
+    with pytest.raises(ServerLostError, match=r"the fork server \(process \d+\) has not answered for 2 s: it was"):
+        describe(server, str(path), stage_limit_s=1.0)
 
 
 def test_of_what_a_process_wrote_the_end_is_read_however_much_that_is(server, tmp_path):

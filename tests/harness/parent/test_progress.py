@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from jaxmeter.harness.parent.progress import Lines, Live, Watcher, list_troubles, printable
+from jaxmeter.harness.parent.progress import Lines, Live, Watcher, printable
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import Outcome, Status
@@ -98,7 +98,38 @@ def test_a_trouble_is_told_once_and_as_soon_as_a_record_has_it(kind, request):
     assert "lost" not in text
 
 
+def test_at_the_end_of_a_case_its_troubles_are_not_said_again(lines):
+    watcher, said = lines
+    lost = Outcome(status=Status.LOST, reason="no time")
+    record = samples.record(PLANNED, {"a:jit": {"numerics": failed("no luck")}, "b:jit": {"timing": lost}})
+
+    watcher.case_written(record)
+    watcher.case_ended(record, 12.4)
+
+    assert [line.strip() for line in said()[-1:]] == ["b:jit: lost: no time"]
+    assert "\n".join(said()).count("no luck") == 1
+
+
+def test_the_process_that_exceeds_the_budget_is_said_at_once_and_by_how_much(lines):
+    watcher, said = lines
+
+    watcher.round_started(1, 8, 40)
+    for used_s in (10.0, 599.0, 613.0, 615.0):
+        watcher.process_ended(PROCESS, used_s)
+
+    over = "process 'timing' of selu[n=4] ended; 37 processes left; 613 s used, 13 s over the budget of 600 s"
+    assert [line.strip() for line in said()[1:]] == ["38 processes left; 599 of 600 s used", over]
+
+
 # The bar
+
+
+def test_it_says_how_far_a_run_is_over_its_budget(live):
+    watcher, shown = live
+
+    watcher.process_ended(PROCESS, 613.0)
+
+    assert "613 s used, 13 s over the budget of 600 s" in shown()
 
 
 def test_the_bar_moves_with_every_process(live):
@@ -206,8 +237,12 @@ INPUTS = {"numerics": failed("in stage 'inputs': TypeError: 'relu'")}
     ],
     ids=["of several probes", "of all variants", "too large, though nothing went wrong"],
 )
-def test_a_trouble_is_told_once_and_what_is_expected_is_none(outcomes, troubles):
-    assert list_troubles(samples.record(PLANNED, outcomes)) == troubles
+def test_a_trouble_is_told_once_and_what_is_expected_is_none(outcomes, troubles, lines):
+    watcher, said = lines
+
+    watcher.case_ended(samples.record(PLANNED, outcomes), 1.0)
+
+    assert [line.strip() for line in said()[1:]] == troubles
 
 
 @given(text=st.text())

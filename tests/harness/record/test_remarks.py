@@ -32,6 +32,16 @@ def test_reasons_that_differ_are_lines_of_their_own():
     assert len(join_remarks([("f:jit", "in stage 'trace': a"), ("f:jit", "in stage 'trace': b"), ("f:jit", "a")])) == 3
 
 
+def test_wrong_results_of_an_implementation_that_differ_in_their_numbers_alone_are_one_line():
+    wrong = "wrong: at index (4, 211): got {}, reference -8.5; error {} of the largest entry"
+    remarks = [("f:eager", wrong.format(-8.1, 0.046)), ("f:jit", wrong.format(8.2, "4.6e-02"))]
+
+    assert join_remarks(remarks) == [f"f:eager, f:jit: {remarks[0][1]} (numbers of f:eager)"]
+    assert len(join_remarks([*remarks, ("g:jit", remarks[1][1])])) == 2
+    assert join_remarks([remarks[0], ("f:jit", remarks[0][1])]) == [f"f:eager, f:jit: {remarks[0][1]}"]
+    assert len(join_remarks([("f:eager", "held 1 GiB"), ("f:jit", "held 9 GiB")])) == 2
+
+
 def test_the_names_that_contain_what_was_wanted_come_first():
     nearest = list_nearest("fusions", METRICS)
 

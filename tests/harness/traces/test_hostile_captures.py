@@ -1,6 +1,7 @@
 """A capture that is cut short, damaged or made up to do harm gives numbers or a finding, and nothing else."""
 
 import random
+import time
 
 import jax
 import jax.numpy as jnp
@@ -251,6 +252,29 @@ def test_numbers_and_lengths_without_end_are_damage(data, summarise):
 
     assert summarise(data).findings
     assert problems(summarise(data + encode_space(host))) == [Problem.DAMAGED]
+
+
+ZEROS = bytes(100 * 2**20)
+"""What a power cut leaves of a file. Each pair would be a field: reading them takes a minute."""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ZEROS,
+        encode_space(encode_host(step(0, 100), operation("a", 10, 20))) + ZEROS,
+        part(1, part(2, "/host:CPU") + part(3, part(4, ZEROS))),
+        part(1, part(2, "/host:CPU") + part(3, ZEROS)),
+        part(1, b"") * 1_000_000,
+    ],
+    ids=["zeros", "zeros at the end", "an event of zeros", "a line of zeros", "a million planes"],
+)
+def test_zeros_and_planes_without_end_are_damage_within_five_seconds(data, summarise):
+    start_s = time.process_time()
+
+    assert problems(summarise(data)) == [Problem.DAMAGED]
+
+    assert time.process_time() - start_s < 5
 
 
 @pytest.mark.parametrize("data", [ENDLESS, part(1, ENDLESS), b"\x08" + ENDLESS, part(3, part(2, part(36, ENDLESS)))])

@@ -35,3 +35,8 @@ def test_a_protocol_buffer_that_is_cut_short_says_so(size):
 def test_a_wire_type_that_there_is_not_is_named(kind):
     with pytest.raises(ValueError, match=f"cannot hold wire type {kind}"):
         list(read_fields(bytes([1 << 3 | kind, 0, 0, 0, 0, 0, 0, 0, 0])))
+
+
+def test_zeros_end_at_the_first_since_no_field_has_the_number_0():
+    with pytest.raises(ValueError, match="a field of number 0"):
+        next(read_fields(bytes(2)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxmeter.reporting.draw import text as widths
 from jaxmeter.reporting.draw.text import ELLIPSIS, measure_text, shorten_text
 
 
@@ -30,6 +31,15 @@ def test_a_text_without_room_for_two_letters_is_left_out() -> None:
 
 def test_bold_text_is_wider() -> None:
     assert measure_text("compile", is_bold=True) > measure_text("compile")
+
+
+def test_cutting_a_text_of_a_hundred_thousand_letters_measures_each_a_few_times(monkeypatch) -> None:
+    letters = []
+    monkeypatch.setattr(widths, "_measure_letter", lambda letter: letters.append(letter) or 0.6)
+
+    assert shorten_text("a" * 100_000, 100) == "aaaaaaaaaaaa…"
+
+    assert len(letters) < 300_000  # each prefix anew would be 5 × 10^9
 
 
 @given(text=st.text(max_size=40), room=st.floats(0, 300), is_bold=st.booleans())

@@ -15,7 +15,7 @@ from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Outcome, RecordError, Status
 from jaxmeter.reporting.frame import COLUMNS, TABLES, load_frame, make_frame
-from jaxmeter.reporting.render.export import FORMATS, to_csv, to_google_benchmark, to_json
+from jaxmeter.reporting.render.export import FORMATS, FORMULA, quote_formula, to_csv, to_google_benchmark, to_json
 from tests import samples
 from tests.reporting.views import loaded
 
@@ -163,6 +163,24 @@ def test_csv_and_json_hold_the_same():
                 assert float(text) == value
             else:
                 assert text == value
+
+
+@pytest.mark.parametrize("start", "=+-@")
+def test_no_text_in_csv_is_a_formula(start):
+    name = f"{start}1+cmd|' /C calc'!A0"
+    planned = samples.planned_case(name, variants=("f:jit",))
+    run = samples.run((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}})), run_id=name)
+
+    row, *_ = csv.DictReader(io.StringIO(to_csv(loaded(run)).decode()))
+
+    assert (row["run"], row["case"]) == (f"'{name}", f"'{planned.name}")
+    assert not [cell for cell in row.values() if cell.startswith(FORMULA)]
+
+
+def test_a_negative_number_in_csv_has_no_apostrophe():
+    cells = [-1.5, "-1.5", "\t=1", "\r=1", None, "a-b"]
+
+    assert [quote_formula(cell) for cell in cells] == [-1.5, "'-1.5", "'\t=1", "'\r=1", None, "a-b"]
 
 
 def test_google_benchmark_has_a_repetition_for_each_process_and_their_summaries():

@@ -33,6 +33,39 @@ def test_a_case_of_which_nothing_was_to_be_run_here_is_skipped_and_not_measured(
     assert "skipped" not in page_of(lost).finding
 
 
+def test_the_heading_counts_variants_where_some_cases_lack_one():
+    wrong = Outcome(status=Status.WRONG, reason="at index 1: got 2, reference 3")
+    good = {"numerics": samples.numerics(), "timing": samples.timing(1e-3)}
+    half = {"f:jit": good, "g:jit": {"numerics": wrong}}
+    pairs = [
+        (planned := samples.planned_case(name, variants=("f:jit", "g:jit")), samples.record(planned, outcomes))
+        for name, outcomes in (
+            ("a", {"f:jit": good, "g:jit": good}),
+            ("b", half),
+        )
+    ]
+
+    finding = page_of(samples.run(*pairs)).finding
+
+    assert finding.startswith("1 variant wrong; 3 of 4 variants measured on cpu")
+    assert finding.endswith(", 1 of 2 cases complete")
+
+
+def test_wrong_results_of_an_implementation_share_an_item_of_what_needs_attention():
+    planned = samples.planned_case("a", variants=("f:eager", "f:jit", "g:jit"))
+    outcomes = {
+        name: {"numerics": Outcome(status=Status.WRONG, reason=f"at index 1: got {number}, reference 3")}
+        for name, number in (("f:eager", 2.5), ("f:jit", 2.25), ("g:jit", 7))
+    }
+
+    items = page_of(samples.run((planned, samples.record(planned, outcomes)))).attention
+
+    assert [(" · f:eager, f:jit · " in item.text, " · g:jit · " in item.text) for item in items] == [
+        (True, False),
+        (False, True),
+    ]
+
+
 def test_a_case_that_was_too_slow_for_the_budget_was_to_be_run():
     planned = samples.planned_case()
     too_slow = Outcome(status=Status.SKIPPED, reason="too slow for the budget")

@@ -260,7 +260,8 @@ def describe_compilation(cases: Sequence[Case]) -> str:
     totals = [math.fsum(variant.read(stage).estimate or 0.0 for variant, _ in whole) for stage in STAGES]
     main = max(range(len(STAGES)), key=totals.__getitem__)
     slowest, longest = max(whole, key=lambda pair: pair[1])
-    share = numbers.percent(totals[main] / math.fsum(totals))
+    total_s = math.fsum(totals)
+    share = numbers.percent(totals[main] / total_s) if total_s else "no measurable part"
     return (
         f"Of the cold time of {counted(len(whole), 'compiled variant')}, {share} is {STAGE_NAMES[main]}. "
         f"Longest: {write(METRICS['first_result_s'], longest)}, {name_variant(slowest)}."
