@@ -47,13 +47,16 @@ def find_checkout(given: Path, suites: Sequence[str]) -> Checkout:
         raise UsageError(
             f"{OPTION} {given}: not a folder; name the checkout of the commit that the earlier run measured"
         )
+    same = UsageError(
+        f"{OPTION} {given}: the code that is measured today lies there too; name another checkout: "
+        "git worktree add ../base COMMIT"
+    )
+    if then == here:
+        raise same
     places = [_find_place(name, here, then, given) for name in suites]
     todays = dict.fromkeys(today for today, _ in places)
-    if then in (here, *todays):
-        raise UsageError(
-            f"{OPTION} {given}: the code that is measured today lies there too; name another checkout: "
-            "git worktree add ../base COMMIT"
-        )
+    if then in todays:
+        raise same
     if len(todays) > 1:
         raise UsageError(
             f"{OPTION} {given}: the suites are of several checkouts ({', '.join(map(str, todays))}); "
@@ -73,11 +76,11 @@ def check_code(checkout: Checkout, cases: Iterable[PlannedCase], seen: Seen, bef
       UsageError: Something else was loaded.
     """
     place = f"{OPTION} {checkout.given}"
-    for name, file in seen.strangers.items():
+    for name, file in sorted(seen.strangers.items()):
         raise UsageError(
-            f"{place}: {name} is loaded from {file}, not from there, so that both sides would run the same code; "
-            "modules of a checkout are found in it and in its src. For another folder, set PYTHONPATH to its relative "
-            "path, which each side reads in its own checkout; or uninstall the package"
+            f"{place}: {name} is loaded from {file} and not from this checkout, so both sides would run the same code. "
+            "A checkout's modules are found in it and in its src. If they lie in another folder of it, set PYTHONPATH "
+            "to the relative path of that folder, or uninstall the package"
         )
     revision = before.environment.git_revision
     commit = "the commit that it measured" if revision is None else f"the commit {revision}"
@@ -113,7 +116,7 @@ def _find_place(name: str, here: Path, then: Path, given: Path) -> tuple[Path, s
     if not full.is_relative_to(here):
         full = full.parent.resolve() / full.name
     today = here if full.is_relative_to(here) else _find_repository(full)
-    if full.is_relative_to(then) and (today is None or not today.is_relative_to(then) or today == then):
+    if full.is_relative_to(then) and (today is None or today == then or not today.is_relative_to(then)):
         raise UsageError(f"--suites {name}: lies in {OPTION} {given}; name the suite of the current checkout")
     if today is None:
         raise UsageError(
