@@ -21,6 +21,7 @@ FLAGS = ("--full", "--json", "--quick", "--quiet")
 REASONS = {
     "--against": "this session itself says what is compared",
     "--lock-step": "this session itself chooses the environments",
+    "--baseline-checkout": "this session measures one checkout; nox -s gate compares two",
     "--suspects": "this session finds them by itself",
     "--resume": "this session starts a new measurement; finish a run with nox -s cpu -- --resume RUN",
     "--run-id": "this session makes several runs, and names them",

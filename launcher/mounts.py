@@ -13,6 +13,9 @@ from launcher.runs import Run
 
 REPORTS = "reports"
 
+CHECKOUT = "--baseline-checkout"
+"""The option that names the folder of an earlier run's code."""
+
 CONTAINERS_OWN = tuple(
     map(
         Path, ("/bin", "/dev", "/etc", "/lib", "/lib64", "/opt/jaxmeter", "/opt/venv", "/proc", "/sbin", "/sys", "/usr")
@@ -44,11 +47,14 @@ def mounts_for(arguments: Sequence[str], run: Run, here: Path) -> tuple[Mount, .
       UsageError: A folder that cannot be mounted, is not there or may not be written.
     """
     results = _absolute(run.folder, here).parent
-    given = read_options(arguments, "--suites", "--data", "--against", "--suspects", "--lock-step")
+    given = read_options(arguments, "--suites", "--data", "--against", "--suspects", "--lock-step", CHECKOUT)
     data, against, suspects = map(given.get, ("--data", "--against", "--suspects"))
     readable = [path for name in given.values.get("--suites", ()) if (path := _suite_folder(name, here)) is not None]
     readable += [_find_run(against, results, here)] if against else []
     readable += [_absolute(suspects, here)] if suspects else []
+    if checkout := given.get(CHECKOUT):
+        readable.append(_existing_folder(_absolute(checkout, here), CHECKOUT))
+        _check_below(given.values.get("--suites", ()), here)
     if data:
         readable.append(_existing_folder(_absolute(data, here), "--data"))
     _check_mountable(results, "--out")
@@ -120,6 +126,16 @@ def _suite_folder(name: str, here: Path) -> Path | None:
         return package
     module = package.with_suffix(".py")
     return module if module.is_file() else None
+
+
+def _check_below(suites: Sequence[str], here: Path) -> None:
+    """Check that suites lie below the working folder: a container sees no repository around others."""
+    for name in suites:
+        if not _absolute(name, here).is_relative_to(here):
+            raise UsageError(
+                f"--suites {name}: lies outside {here}; with {CHECKOUT}, a container needs suites below it: "
+                "start there, or use --runtime local"
+            )
 
 
 def _existing_folder(path: Path, option: str) -> Path:

@@ -84,7 +84,8 @@ CoresInTurns = Annotated[
     typer.Option(
         parser=read_cores,
         metavar="N|all",
-        help="Run each process on N cores, different ones in each round. Default: all; with --lock-step: 1.",
+        help="Run each process on N cores, different ones in each round. Default: all; with --lock-step or "
+        "--baseline-checkout: 1.",
     ),
 ]
 

@@ -7,7 +7,7 @@ import os
 import shlex
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +47,7 @@ from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS, Platform
 from jaxmeter.harness.metrics.reread import read_cases
 from jaxmeter.harness.parent.against import Against, choose_suspects, read_against, read_suspects
+from jaxmeter.harness.parent.checkouts import Checkout, find_checkout
 from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerError
 from jaxmeter.harness.parent.prepare_run import (
@@ -137,6 +138,14 @@ LockStep = Annotated[
         help="With --against: path of the Python of that run's environment, which runs the variants interleaved, too.",
     ),
 ]
+BaselineCheckout = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="With --against: checkout of the code that RUN measured. It takes the place of the current folder, and "
+        "its suites and packages are timed in turns with today's, eager code too.",
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; measure nothing.")]
 
 
@@ -157,6 +166,7 @@ def command(
     against: AgainstRun = None,
     suspects: SuspectsFile = None,
     lock_step: LockStep = None,
+    baseline_checkout: BaselineCheckout = None,
     cores: CoresInTurns = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
@@ -178,6 +188,7 @@ def command(
         against=against,
         suspects=suspects,
         lock_step=lock_step,
+        baseline_checkout=baseline_checkout,
         cores=cores,
     )
     own = (dry_run, select, probe, quick, full, processes, run_id, machine, cores is not None, suspects)
@@ -185,12 +196,14 @@ def command(
         raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
     if lock_step is not None and against is None and resume is None:
         raise typer.BadParameter("--lock-step is the environment of an earlier run: name that run with --against RUN")
+    if baseline_checkout is not None and against is None and resume is None:
+        raise typer.BadParameter("--baseline-checkout has the code of an earlier run: name that run with --against RUN")
     if dry_run and against is not None:
         raise typer.BadParameter("--dry-run plans no replays; leave out --against")
     if resume is not None and any(own):
         raise typer.BadParameter(
             "--resume goes by the run's own settings; of the other options it takes --out and --budget, and the paths "
-            "that the run was given: --suites, --data, --against and --lock-step"
+            "that the run was given: --suites, --data, --against, --lock-step and --baseline-checkout"
         )
     if dry_run:
         end(lambda: print_plan(request, as_json=as_json))
@@ -235,7 +248,9 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
     before = None if against is None else against.manifest
     settings = choose_settings(request, run_id, before)
     if settings.lock_step is not None and "timing" not in settings.probes:
-        raise UsageError("--lock-step times calls in two environments; add --probe timing")
+        option = "--lock-step" if request.baseline_checkout is None else "--baseline-checkout"
+        raise UsageError(f"{option} times calls in two environments; add --probe timing")
+    checkout = _find_checkout(request, request.suites)
     platform = find_backend(request.backend)
     say_what_is_not_used()
     with (
@@ -246,6 +261,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             settings.suites,
             find_other_environment(request, before),
             cores=settings.cores,
+            checkout=checkout,
         ) as servers,
     ):
         servers.arms_of(platform)  # whether it can be had is known before anything is measured
@@ -259,8 +275,12 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
         settings = msgspec.structs.replace(settings, notes=notes)
         cases = choose_representatives(select(description.cases, request.select))
         if against is not None and "timing" in settings.probes:
-            cases = against.add_programs(cases) if settings.lock_step is None else against.add_lock_step(cases)
+            if settings.lock_step is None:
+                cases = against.add_programs(cases)
+            else:
+                cases = against.add_lock_step(cases, from_checkout=checkout is not None)
             cases = cases if suspects is None else choose_suspects(cases, suspects)
+            servers.check_code(platform, cases, against.manifest)
         if request.budget is not None:
             check_budget(plan_processes(cases, settings), settings, settings.budget_s)
         machine = choose_machine(request, environment)
@@ -301,15 +321,18 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
     if folder.mark.exists():  # a run that has ended is not written again
         return conclude(_read_ended(folder), path, finish, as_json=as_json)
     check_same_baseline(manifest, request.against and _find_run(request.against, request.out))
-    lock_step = choose_lock_step(request.lock_step, manifest, path)
+    lock_step = choose_lock_step(request.lock_step, manifest, path, request.baseline_checkout)
     suites = choose_suites(request.suites, manifest.settings.suites, path, "--resume")
     data = choose_data(request.data, manifest.settings.data, path, "--resume")
     settings = replace_paths(manifest.settings, suites, data, lock_step)
+    checkout = _find_checkout(request, suites)
     manifest = msgspec.structs.replace(manifest, settings=settings)
     platform = find_backend(manifest.backend)
     with (
         lock_folder(folder),
-        start_servers(find_parent(path), settings.data, settings.suites, lock_step, cores=settings.cores) as servers,
+        start_servers(
+            find_parent(path), settings.data, settings.suites, lock_step, cores=settings.cores, checkout=checkout
+        ) as servers,
     ):
         servers.arms_of(platform)
         server = servers.of(platform)
@@ -341,8 +364,15 @@ def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
         words += [word for name in request.suites if not is_own_suite(name) for word in ("--suites", name)]
         words += [] if request.data is None else ["--data", str(request.data)]
         words += [] if request.lock_step is None else ["--lock-step", request.lock_step]
+        checkout = request.baseline_checkout
+        words += [] if checkout is None else ["--baseline-checkout", str(checkout)]
     own = os.environ.get("JAXMETER_COMMAND") or "jaxmeter run"  # a launcher has a command of its own
     return f"{own} {shlex.join(words)}"
+
+
+def _find_checkout(request: RunRequest, suites: Sequence[str]) -> Checkout | None:
+    """Return where the earlier run's code comes from; None where both sides load today's suites."""
+    return None if request.baseline_checkout is None else find_checkout(request.baseline_checkout, suites)
 
 
 def _find_other_machine(machine: str, against: Against | None) -> Iterator[str]:

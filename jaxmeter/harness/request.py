@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import msgspec
 
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.machine.affinity import can_choose_cores, find_lock_step_cores
@@ -15,6 +14,7 @@ from jaxmeter.harness.machine.environment import make_paths_private, usable_core
 from jaxmeter.harness.machine.platforms import BACKENDS, Backend, list_unused_variables
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.parent.prepare_run import UsageError
+from jaxmeter.harness.parent.recorded import make_environment_private
 from jaxmeter.harness.plan.probes import PROBE_NAMES
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.record import Manifest, OtherEnvironment, Settings
@@ -58,10 +58,16 @@ class RunRequest:
     against: Path | None = None
     suspects: Path | None = None
     lock_step: str | None = None
+    baseline_checkout: Path | None = None
     cores: int | None = None
     fewest_rounds: int | None = None
     fewest_kept: int | None = None
     blocks: int | None = None
+
+    @property
+    def has_two_arms(self) -> bool:
+        """Whether processes of an earlier run's environment or code take turns with today's."""
+        return self.lock_step is not None or self.baseline_checkout is not None
 
 
 def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = None) -> Settings:
@@ -104,19 +110,24 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         data=None if request.data is None else make_paths_private(str(request.data.absolute())),
         not_used=list_unused_variables(os.environ),
         cores=(request.cores or None) if other is None else None,
-        lock_step=None if other is None else msgspec.structs.replace(other, python=make_paths_private(other.python)),
+        lock_step=None if other is None else make_environment_private(other),
         lock_step_cores=None if other is None else find_lock_step_cores(find_backend(request.backend), cores),
         run_id=run_id,
     )
 
 
 def find_other_environment(request: RunRequest, before: Manifest | None) -> OtherEnvironment | None:
-    """The earlier run's, where it takes turns with that of this one."""
-    if request.lock_step is None or before is None:
+    """The earlier run's, where it, or its code, takes turns with that of this one."""
+    checkout = request.baseline_checkout
+    if before is None or (request.lock_step is None and checkout is None):
         return None
     here = before.environment
     return OtherEnvironment(
-        python=request.lock_step, version=here.python, packages=here.packages, variables=here.variables
+        python=request.lock_step or sys.executable,
+        version=here.python,
+        packages=here.packages,
+        variables=here.variables,
+        checkout=None if checkout is None else str(checkout),
     )
 
 
@@ -136,7 +147,7 @@ def complete_request(request: RunRequest, settings: Settings, suspects: Suspects
         select=request.select or settings.select,
         probes=request.probes or tuple(name for name in asked if name in PROBE_NAMES),
         processes=request.processes or settings.processes,
-        cores=settings.cores if request.cores is None and request.lock_step is None else request.cores,
+        cores=settings.cores if request.cores is None and not request.has_two_arms else request.cores,
         budget=request.budget or _find_given_budget(settings, usual),
     )
     if suspects is None:

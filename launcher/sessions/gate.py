@@ -11,6 +11,7 @@ from pathlib import Path
 
 from launcher.command_line import REASONS, check_measuring, read_backend, read_request
 from launcher.locks import SMALLEST_LOCK
+from launcher.mounts import CHECKOUT
 from launcher.options import UsageError, read_options
 from launcher.request import Request
 from launcher.runs import DEFAULT_OUT, EXACT, MANIFEST, Run, is_store, new_run_id, plan_beside
@@ -22,7 +23,10 @@ from launcher.sessions.shell import INTERRUPTED, NO_ANSWER, USAGE_ERROR, Shell, 
 JUDGING = ("--budgets", "--min-effect", "--markdown", "--verdict")
 """Options of the judge; all others are of the measurement."""
 
-REFUSED = {name: why for name, why in REASONS.items() if name != "--lock-step"} | {
+ARMS = ("--lock-step", CHECKOUT)
+"""Options of what takes turns with today's code."""
+
+REFUSED = {name: why for name, why in REASONS.items() if name not in ARMS} | {
     "--against": "the baseline is named without an option: nox -s gate -- RUN"
 }
 
@@ -56,6 +60,11 @@ def read_gate_request(arguments: Sequence[str]) -> GateRequest:
     if not (baseline / MANIFEST).is_file():
         raise UsageError(f"{name}: no run; give a folder that a measurement has written, such as results/RUN")
     exact = "--exact" in given
+    checkout = read_options(given.rest, CHECKOUT).get(CHECKOUT)
+    if checkout is not None and exact:
+        raise UsageError(f"{CHECKOUT} times calls in two checkouts, and --exact times none; leave one of them out")
+    if checkout is not None and not Path(checkout).expanduser().is_dir():
+        raise UsageError(f"{CHECKOUT} {checkout}: no such folder; make it: git worktree add {checkout} COMMIT")
     measuring = (*given.rest, *given.list_words("--out"), *(EXACT if exact else ()))
     return GateRequest(baseline, measuring, tuple(given.list_words("--exact", *JUDGING)), exact)
 
@@ -69,7 +78,7 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
     asked = read_gate_request(_fetch_baseline(shell, arguments))
     backend, measuring = read_backend(asked.measuring)
     request = read_request(backend, measuring, shell.variables)
-    check_measuring(request.arguments, "a gate", ("--machine", "--lock-step"), REFUSED)
+    check_measuring(request.arguments, "a gate", ("--machine", *ARMS), REFUSED)
     judging = read_options(asked.judging, "--budgets", "--min-effect")
     limits = judging.list_words("--budgets", "--min-effect")
     shell.install(SMALLEST_LOCK)

@@ -1,6 +1,7 @@
 """What an earlier run adds to a request."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.plan.timing_process import TURNS
 from jaxmeter.harness.record import OtherEnvironment
 from jaxmeter.harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
-from jaxmeter.harness.request import ALL_CORES, RunRequest, choose_settings, complete_request
+from jaxmeter.harness.request import ALL_CORES, RunRequest, choose_settings, complete_request, find_other_environment
 from tests import samples
 
 ASKED = RunRequest(
@@ -116,6 +117,18 @@ def test_a_run_in_lock_step_records_that_a_cpus_two_environments_run_on_one_core
 
     assert choose_settings(beside, "after", samples.manifest(())).lock_step_cores == cores
     assert choose_settings(replace(ASKED, backend=backend), "after", samples.manifest(())).lock_step_cores is None
+
+
+def test_a_run_next_to_another_checkout_takes_turns_with_it_under_the_same_python():
+    beside = replace(ASKED, baseline_checkout=Path("~/base"))
+    both = replace(beside, lock_step="/elsewhere/bin/python")
+
+    found = choose_settings(beside, "after", samples.manifest(())).lock_step
+
+    assert find_other_environment(beside, samples.manifest(())).python == sys.executable
+    assert found.checkout == "~/base"
+    assert find_other_environment(both, samples.manifest(())).python == "/elsewhere/bin/python"
+    assert find_other_environment(ASKED, samples.manifest(())) is None
 
 
 @needs_cores

@@ -2,10 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from launcher.command_line import check_measuring
 from launcher.mounts import Mount, mounts_for
 from launcher.options import UsageError
 from launcher.runs import EXACT, plan_beside
-from launcher.sessions.gate import read_gate_request
+from launcher.sessions.gate import ARMS, REFUSED, read_gate_request
 
 
 @pytest.fixture
@@ -52,6 +53,8 @@ def test_the_exact_part_alone_measures_no_times(baseline):
         (["base", "--dry-run"], "measures nothing"),
         (["base", "--suspects", "x"], "finds them by itself"),
         (["base", "--budgets"], "--budgets needs a value"),
+        (["base", "--baseline-checkout", "gone"], "gone: no such folder; make it: git worktree add gone COMMIT"),
+        (["base", "--baseline-checkout=.", "--exact"], "leave one of them out"),
     ],
 )
 def test_what_a_gate_does_not_take_is_said(baseline, arguments, words):
@@ -71,6 +74,14 @@ def test_a_run_beside_another_reports_not_by_itself(baseline):
     assert run.has_measured(0)
     assert not run.can_be_reported(0)
     assert not run.has_measured(2)
+
+
+def test_both_measurements_of_a_gate_take_the_earlier_checkout(baseline, tmp_path):
+    checkout = ("--baseline-checkout", str(tmp_path))
+    request = read_gate_request(["base", *checkout])
+
+    assert request.measuring == checkout
+    check_measuring(request.measuring, "a gate", ARMS, REFUSED)
 
 
 def test_a_container_sees_the_earlier_run_the_suspects_and_the_suites_that_a_person_names(baseline, tmp_path):

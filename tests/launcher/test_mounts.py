@@ -267,6 +267,31 @@ def test_the_folder_where_another_container_is_asked_can_be_written(here, tmp_pa
         assert writable(here, "--lock-step", str(tmp_path / "s" / "gateway"))[-1] == tmp_path / "s"
 
 
+def test_the_checkout_of_an_earlier_run_is_read(here, tmp_path):
+    base = tmp_path / "base"
+    base.mkdir()
+    touch(here / "bench" / "step.py")
+    given = ("--suites", "bench/step.py", "--baseline-checkout", str(base))
+
+    assert base in readable(here, *given)
+    assert base not in writable(here, *given)
+
+
+@pytest.mark.parametrize(
+    ("suite", "checkout", "words"),
+    [
+        ("step.py", "gone", "--baseline-checkout .*gone: no such folder"),
+        ("../step.py", "base", "lies outside .*; with --baseline-checkout, a container needs suites below it"),
+    ],
+)
+def test_a_checkout_that_a_container_cannot_use_is_refused(here, suite, checkout, words):
+    touch(here / suite)
+    (here / "base").mkdir()
+
+    with pytest.raises(UsageError, match=words):
+        readable(here, "--suites", suite, "--baseline-checkout", str(here / checkout))
+
+
 def test_a_python_to_take_turns_with_is_in_no_container(here, tmp_path):
     python = touch(tmp_path / "bin" / "python")
 

@@ -14,7 +14,7 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ import jax
 import msgspec
 
 from jaxmeter.harness.child.case import find_workload, set_up_jax
+from jaxmeter.harness.child.checkout import list_strangers
 from jaxmeter.harness.child.describe import find_missing_device
 from jaxmeter.harness.child.forks import Forks
 from jaxmeter.harness.child.inputs import find_inputs
@@ -31,7 +32,7 @@ from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import describe_error, list_packages
 from jaxmeter.harness.machine.interference import Interference, ReadInterference
-from jaxmeter.harness.plan.turns import Begin, Done, Ready, Reply, Step, Turn
+from jaxmeter.harness.plan.turns import Begin, Done, Look, Ready, Reply, Seen, SeenCase, Step, Turn
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.sampler import Sampler
 from jaxmeter.harness.programs.arguments import hash_arguments, unpack_numbers
@@ -43,6 +44,7 @@ def serve(descriptor: str, path: str, *suites: str) -> None:
 
     Args:
       path: Of the socket where measuring processes connect, one at a time.
+      suites: In place of those of the run; empty where they are the same.
     """
     forks = Forks(descriptor, suites)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -52,7 +54,7 @@ def serve(descriptor: str, path: str, *suites: str) -> None:
         while forks.control not in select.select([listener, forks.control], [], [])[0]:
             connection, _ = listener.accept()
             with connection:
-                pid = forks.fork(partial(_answer, connection, listener))
+                pid = forks.fork(partial(_answer, connection, listener, suites))
                 _wait_for_any(pid, connection, forks.control)
             os.kill(pid, signal.SIGKILL)
             forks.wait(pid)
@@ -72,18 +74,34 @@ def _wait_for_any(pid: int, *connections: socket.socket) -> None:
     os.close(ended)
 
 
-def _answer(connection: socket.socket, listener: socket.socket) -> None:
-    """Serve one measuring process."""
+def _answer(connection: socket.socket, listener: socket.socket, suites: Sequence[str]) -> None:
+    """Serve one process: one that measures, or the parent, which looks at the code first."""
     listener.close()
     with connection.makefile("rwb") as stream:
-        _serve(stream)
+        asked = msgspec.json.decode(stream.readline(), type=Begin | Look)
+        if isinstance(asked, Look):
+            _say(stream, _look(asked, suites))
+        else:
+            _serve(stream, asked, suites or asked.settings.suites)
 
 
-def _serve(stream: io.BufferedRWPair) -> None:
-    """Prepares what is asked for, and takes turns until the measuring process is gone."""
-    begin = msgspec.json.decode(stream.readline(), type=Begin)
+def _look(look: Look, suites: Sequence[str]) -> Reply:
+    """Return which code of the cases there is here."""
+    seen: dict[str, SeenCase] = {}
     try:
-        context = _begin(begin)
+        for case in look.cases:
+            _, now = find_workload(case, suites, look.platform)
+            sources = {one.name: one.source for one in now.variants}
+            seen[case.id] = SeenCase(definition=now.definition, sources=sources)
+    except Exception as error:  # noqa: BLE001  a suite's code may raise anything
+        return Reply(refusal=_describe(error))
+    return Reply(seen=Seen(cases=seen, strangers=list_strangers()))
+
+
+def _serve(stream: io.BufferedRWPair, begin: Begin, suites: Sequence[str]) -> None:
+    """Prepares what is asked for, and takes turns until the measuring process is gone."""
+    try:
+        context = _begin(begin, suites)
         inputs = hash_arguments(context.arguments)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything
         _say(stream, Reply(refusal=_describe(error)))
@@ -106,7 +124,7 @@ def _serve(stream: io.BufferedRWPair) -> None:
             _say(stream, reply)
 
 
-def _begin(begin: Begin) -> Context:
+def _begin(begin: Begin, suites: Sequence[str]) -> Context:
     """The case, as this environment has it.
 
     Raises:
@@ -117,7 +135,7 @@ def _begin(begin: Begin) -> Context:
         keep_on_cores(begin.cores, begin.core)
     use_cache(begin.cache)
     set_up_jax(begin.case, begin.platform)
-    workload, now = find_workload(begin.case, begin.settings.suites, begin.platform)
+    workload, now = find_workload(begin.case, suites, begin.platform)
     if (problem := find_missing_device(begin.platform)) is not None:
         raise SuiteError(problem)
     if now.definition != begin.case.definition:
@@ -160,6 +178,8 @@ def _prepare(variant: str, context: Context, begin: Begin) -> Sampler:
     prepared = context.prepare(variant)
     prepared.reset()
     prepared.wait(prepared.call(*prepared.args))
+    for name, file in list_strangers().items():  # also what a call imports
+        raise SuiteError(f"{name} is loaded from {file}, not from the checkout of the earlier run")
     gc.collect()
     return Sampler(prepared, time.perf_counter, begin.settings.sample_s)
 

@@ -130,6 +130,8 @@ def _find_arms(message: Measure) -> dict[Arm, Address] | None:
     if message.arms is None:
         return None
     variants = message.case.variants
+    # Absolute: a process of another checkout works in another folder.
+    cache, inputs = (os.path.abspath(path) for path in (message.cache, message.inputs))  # noqa: PTH100
     sources = (
         {one.replays.variant: one.source for one in variants if one.replays is not None},
         {one.name: one.source for one in variants},
@@ -143,9 +145,9 @@ def _find_arms(message: Measure) -> dict[Arm, Address] | None:
                 settings=message.settings,
                 sources=own,
                 # One for each: today's environment alone would load what a check has compiled.
-                cache=f"{message.cache}-{arm.name.lower()}",
+                cache=f"{cache}-{arm.name.lower()}",
                 # A file for each: another environment's NumPy may not read what this one's has written.
-                inputs=f"{message.inputs}.{arm.name.lower()}",
+                inputs=f"{inputs}.{arm.name.lower()}",
                 cores=message.cores,
                 core=message.process.round,
             ),

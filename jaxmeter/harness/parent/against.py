@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from jaxmeter.harness.metrics.reread import read_cases, renew
@@ -60,14 +61,17 @@ class Against:
             "it is older than programs are kept",
         )
 
-    def add_lock_step(self, cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
+    def add_lock_step(self, cases: Sequence[PlannedCase], *, from_checkout: bool) -> tuple[PlannedCase, ...]:
         """Return the cases with the variants that the earlier run measured of them, to be run in its environment.
+
+        Args:
+          from_checkout: Whether that run's own code runs, too.
 
         Raises:
           UsageError: The earlier run measured none of these cases.
         """
         return self._add(
-            add_lock_step,
+            partial(add_lock_step, from_checkout=from_checkout),
             cases,
             "it has no variant of JAX's of these cases that was found right: they are not in it, or their inputs, "
             "reference or cost have changed",

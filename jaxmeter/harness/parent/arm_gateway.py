@@ -53,7 +53,8 @@ def _start(connection: socket.socket) -> subprocess.Popen[bytes]:
     with connection.makefile("rb") as stream:
         asked = msgspec.json.decode(stream.readline(), type=StartArm)
     variables = exchange_variables(os.environ, asked.variables)
-    return start_arm(connection, sys.executable, Path(asked.folder), variables, asked.suites)
+    folder = Path(asked.folder)
+    return start_arm(connection, sys.executable, folder, variables, asked.suites, asked.checkout)
 
 
 def exchange_variables(own: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

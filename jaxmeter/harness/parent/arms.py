@@ -17,13 +17,15 @@ from typing import Self
 import msgspec
 
 from jaxmeter.harness.machine.environment import list_packages, make_private, recorded_variables
+from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.parent.arm_variables import choose_steering, restore_variables
+from jaxmeter.harness.parent.checkouts import OPTION, Checkout
 from jaxmeter.harness.parent.fork_client import ServerError
 from jaxmeter.harness.parent.limits import START_LIMIT_S
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.parent.server_process import Server, start_arm
-from jaxmeter.harness.plan.turns import CODE_FOLDER, ERRORS, Ready, StartArm
-from jaxmeter.harness.record import OtherEnvironment
+from jaxmeter.harness.plan.turns import CODE_FOLDER, ERRORS, Look, Ready, Reply, Seen, StartArm
+from jaxmeter.harness.record import OtherEnvironment, PlannedCase
 from jaxmeter.harness.record.differences import steers_programs
 
 STDERR_KEPT = 2000
@@ -40,18 +42,26 @@ class ArmServer:
         container's arm_gateway.py.
       variables: The environment of every process of this run; what the earlier run set takes the place of its own.
       suites: What it imports, where it can.
+      checkout: Where the earlier run's code comes from; None where it is today's suites, under another environment.
 
     Raises:
       UsageError: There is no such interpreter or socket, or the variables cannot be restored.
     """
 
-    def __init__(self, environment: OtherEnvironment, variables: Mapping[str, str], suites: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        environment: OtherEnvironment,
+        variables: Mapping[str, str],
+        suites: Sequence[str] = (),
+        checkout: Checkout | None = None,
+    ) -> None:
         self._environment = environment
         path = Path(environment.python).expanduser()
         self._gateway = path if path.is_socket() else None
         self._python = "" if self._gateway else _find_python(environment.python)
         self._variables = restore_variables(variables, environment.variables)
-        self._suites = suites
+        self._suites = suites if checkout is None else checkout.suites
+        self._folders = None if checkout is None else (str(checkout.today), str(checkout.then))
         self._running: _Running | None = None
 
     def __enter__(self) -> Self:
@@ -100,23 +110,47 @@ class ArmServer:
             running.is_ready = True
         return str(running.folder / "socket")
 
+    def look(self, index: int, cases: Sequence[PlannedCase], platform: Platform) -> Seen:
+        """Return which code of some cases its processes load.
+
+        Raises:
+          ServerError: It cannot be started, or does not answer.
+          UsageError: The suites cannot be used there.
+        """
+        path = self.reach(index)
+        try:
+            with socket.socket(socket.AF_UNIX) as connected:
+                connected.settimeout(START_LIMIT_S)
+                connected.connect(path)
+                with connected.makefile("rwb") as stream:
+                    stream.write(msgspec.json.encode(Look(cases=tuple(cases), platform=platform)) + b"\n")
+                    stream.flush()
+                    reply = msgspec.json.decode(stream.readline(), type=Reply)
+        except (OSError, msgspec.DecodeError) as error:
+            words = make_private(_read_words(Path(path).with_name(ERRORS)))
+            raise ServerError(f"{_name(self._environment)}: its code cannot be looked at: {words or error}") from error
+        if reply.seen is None:
+            raise UsageError(f"{_name(self._environment)}: {make_private(reply.refusal)}")
+        return reply.seen
+
     def _read_ready(self, running: _Running) -> Ready:
         try:
             return msgspec.json.decode(running.server.read_line(START_LIMIT_S), type=Ready)
         except (EOFError, OSError) as error:
             words = make_private(_read_words(running.folder / ERRORS))
             said = words or f"it said nothing in {START_LIMIT_S:.0f} s"
-            where = self._environment.python
-            raise ServerError(f"--lock-step: {where} cannot run the earlier run's code: {said}") from error
+            raise ServerError(f"{_name(self._environment)}: cannot run the earlier run's code: {said}") from error
 
     def _start_here(self, folder: Path) -> Server:
         control, theirs = socket.socketpair()
         with theirs:
-            return Server(control, start_arm(theirs, self._python, folder, self._variables, self._suites))
+            return Server(
+                control, start_arm(theirs, self._python, folder, self._variables, self._suites, self._folders)
+            )
 
     def _start_there(self, gateway: Path, folder: Path) -> Server:
         variables = choose_steering(self._variables)
-        asked = StartArm(folder=str(folder), variables=variables, suites=tuple(self._suites))
+        asked = StartArm(folder=str(folder), variables=variables, suites=tuple(self._suites), checkout=self._folders)
         control = socket.socket(socket.AF_UNIX)
         try:
             control.connect(str(gateway))
@@ -196,6 +230,14 @@ def check_environment(found: Ready, wanted: OtherEnvironment) -> None:
         others.insert(0, f"Python {found.python}, not {wanted.version}")
     if others:
         raise UsageError(
-            f"--lock-step {wanted.python}: not the earlier run's environment: it has {', '.join(others)}; make one "
-            "with the versions in that run's manifest.json, or measure a new baseline run with this one"
+            f"{_name(wanted)}: not the earlier run's environment: it has {', '.join(others)}; make one "
+            "with the versions in that run's manifest.json, and name it with --lock-step PYTHON, or measure a new "
+            "baseline run with this one"
         )
+
+
+def _name(environment: OtherEnvironment) -> str:
+    """The option that has named it."""
+    if environment.checkout is not None and environment.python == sys.executable:
+        return f"{OPTION} {environment.checkout}"
+    return f"--lock-step {environment.python}"

@@ -6,6 +6,7 @@ A run may come from somebody else. A path in it could name code in the run itsel
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -69,17 +70,28 @@ def choose_data(given: Path | None, recorded: str | None, run: Path, option: str
     return given
 
 
-def choose_lock_step(given: str | None, manifest: Manifest, run: Path) -> OtherEnvironment | None:
-    """Return the other environment of a run that goes on, by the interpreter that was given.
+def choose_lock_step(
+    given: str | None, manifest: Manifest, run: Path, checkout: Path | None = None
+) -> OtherEnvironment | None:
+    """Return the other environment of a run that goes on, by the interpreter and the checkout that were given.
 
     Raises:
-      UsageError: One of the two has an environment, and the other has none.
+      UsageError: One of the two has an environment or a checkout, and the other has none.
     """
     recorded = manifest.settings.lock_step
+    if checkout is not None and (recorded is None or recorded.checkout is None):
+        raise UsageError(f"--baseline-checkout {checkout}: {run} measures one checkout; leave it out")
     if recorded is None and given is None:
         return None
     if recorded is None:
         raise UsageError(f"--lock-step {given}: {run} measures in one environment; leave it out")
+    if recorded.checkout is not None:
+        if checkout is None:
+            raise UsageError(
+                f"--resume {run}: it measures in turns with the code of run {manifest.against}, and no code is loaded "
+                "from where a record says; name its checkout yourself: --baseline-checkout DIR"
+            )
+        return replace(recorded, python=given or sys.executable, checkout=str(checkout))
     if given is None:
         raise UsageError(
             f"--resume {run}: it measures in turns with the environment of run {manifest.against}, and no program is "
@@ -113,5 +125,11 @@ def replace_paths(
         settings,
         suites=tuple(map(make_paths_private, suites)),
         data=None if data is None else make_paths_private(str(data.absolute())),
-        lock_step=None if lock_step is None else replace(lock_step, python=make_paths_private(lock_step.python)),
+        lock_step=None if lock_step is None else make_environment_private(lock_step),
     )
+
+
+def make_environment_private(environment: OtherEnvironment) -> OtherEnvironment:
+    """Return an environment with its paths as a record may hold them."""
+    checkout = None if environment.checkout is None else make_paths_private(environment.checkout)
+    return replace(environment, python=make_paths_private(environment.python), checkout=checkout)

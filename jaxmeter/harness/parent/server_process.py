@@ -67,6 +67,7 @@ def start_server(
     arguments: Sequence[str],
     variables: Mapping[str, str],
     errors: Path,
+    folder: str | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a server, which ends with this process however that ends.
 
@@ -76,6 +77,7 @@ def start_server(
       paths: Where it imports from; where empty, from the interpreter's own paths.
       module: Whose `serve` takes the number of that socket and the arguments.
       errors: The file of what it and its processes print.
+      folder: Its working folder; by default that of this process.
     """
     with errors.open("wb") as stderr:
         return subprocess.Popen(
@@ -83,6 +85,7 @@ def start_server(
             [python, "-u", str(_BEGIN), paths, str(os.getpid()), module, str(control.fileno()), *arguments],
             pass_fds=[control.fileno()],
             env=variables,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=stderr,
             stderr=stderr,
@@ -91,14 +94,23 @@ def start_server(
 
 
 def start_arm(
-    control: socket.socket, python: str, folder: Path, variables: Mapping[str, str], suites: Sequence[str]
+    control: socket.socket,
+    python: str,
+    folder: Path,
+    variables: Mapping[str, str],
+    suites: Sequence[str],
+    checkout: tuple[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start the server of an environment that takes turns, see `start_server`.
 
     Args:
       folder: With our package in CODE_FOLDER; where ERRORS and the socket of its processes appear.
+      checkout: As in `StartArm`.
     """
     paths = [str(folder / CODE_FOLDER), *filter(None, [variables.get("PYTHONPATH")])]
     variables = {**variables, "PYTHONPATH": os.pathsep.join(paths)}
-    arguments = (str(folder / "socket"), *suites)
-    return start_server(control, python, "", "jaxmeter.harness.child.arm", arguments, variables, folder / ERRORS)
+    module, there = ("arm", None) if checkout is None else ("checkout", checkout[1])
+    arguments = (str(folder / "socket"), *(checkout or ()), *suites)
+    return start_server(
+        control, python, "", f"jaxmeter.harness.child.{module}", arguments, variables, folder / ERRORS, there
+    )

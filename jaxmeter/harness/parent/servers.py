@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from jaxmeter.harness.machine.environment import usable_cores
 from jaxmeter.harness.machine.platforms import Platform, make_process_environment
 from jaxmeter.harness.parent.arms import ArmServer, describe_own_environment
+from jaxmeter.harness.parent.checkouts import Checkout, check_code
 from jaxmeter.harness.parent.fork_client import ForkServer
 from jaxmeter.harness.parent.scratch import make_scratch
 from jaxmeter.harness.parent.written import Warnings
-from jaxmeter.harness.record import OtherEnvironment, ProcessWarning
+from jaxmeter.harness.record import Manifest, OtherEnvironment, PlannedCase, ProcessWarning
 
 
 class Servers:
@@ -31,9 +32,10 @@ class Servers:
         suites: tuple[str, ...],
         lock_step: OtherEnvironment | None,
         cores: int | None,
+        checkout: Checkout | None = None,
     ) -> None:
         self._stack, self.scratch, self._data, self._suites = stack, scratch, data, suites
-        self._lock_step = lock_step
+        self._lock_step, self._checkout = lock_step, checkout
         self._cores = cores or usable_cores()
         self._running: dict[frozenset[tuple[str, str]], ForkServer] = {}
         self._arms: dict[frozenset[tuple[str, str]], tuple[ArmServer, ...]] = {}
@@ -63,12 +65,28 @@ class Servers:
         if key not in self._arms:
             today = describe_own_environment(variables)
             self._arms[key] = tuple(
-                self._stack.enter_context(ArmServer(one, variables, self._suites)) for one in (self._lock_step, today)
+                self._stack.enter_context(ArmServer(one, variables, self._suites, checkout))
+                for one, checkout in ((self._lock_step, self._checkout), (today, None))
             )
         for arm in self._arms[key]:  # both import jax at the same time, before anything is measured
             arm.start(index)
         before, now = (arm.reach(index) for arm in self._arms[key])
         return before, now
+
+    def check_code(self, platform: Platform, cases: Sequence[PlannedCase], before: Manifest) -> None:
+        """Check that the earlier run's checkout has the code that this run measured of some cases.
+
+        Args:
+          cases: With the variants that run there.
+          before: Of the earlier run.
+        Raises:
+          UsageError: It has not, or what is imported there is not its own.
+        """
+        if self._checkout is None or self.arms_of(platform) is None:
+            return
+        beside = [case for case in cases if any(item.replays is not None for item in case.variants)]
+        earlier, _ = self._arms[frozenset(self._make_variables(platform).items())]
+        check_code(self._checkout, beside, earlier.look(0, beside, platform), before)
 
     def list_warnings(self) -> tuple[ProcessWarning, ...]:
         """List what libraries warned of in all processes so far."""
@@ -92,6 +110,7 @@ def start_servers(
     suites: tuple[str, ...] = (),
     lock_step: OtherEnvironment | None = None,
     cores: int | None = None,
+    checkout: Checkout | None = None,
 ) -> Iterator[Servers]:
     """Yield the fork servers, and end them when the context ends.
 
@@ -101,6 +120,7 @@ def start_servers(
       suites: Suites that are imported only once, for many processes.
       lock_step: The environment that takes turns with the run's environment.
       cores: Number of cores that each process uses, also for the thread counts of libraries; all by default.
+      checkout: Where the earlier run's code comes from, if not from the suites of today.
     """
     with make_scratch(parent) as scratch, ExitStack() as stack:
-        yield Servers(stack, scratch, data, suites, lock_step, cores)
+        yield Servers(stack, scratch, data, suites, lock_step, cores, checkout)

@@ -51,7 +51,9 @@ def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecor
     return replace(case, variants=tuple(variants))
 
 
-def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRecord | None, run: str) -> PlannedCase:
+def add_lock_step(
+    case: PlannedCase, before: PlannedCase | None, record: CaseRecord | None, run: str, *, from_checkout: bool = False
+) -> PlannedCase:
     """Return the case with each variant of an earlier run, in that run's environment, after today's variant.
 
     Peers are left out, since they have processes of their own. Variants are left out whose results the earlier run did
@@ -59,6 +61,7 @@ def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRec
 
     Args:
       before, record, run: The same as in `add_replays`.
+      from_checkout: Whether that run's own code runs, too.
     """
     if before is None or record is None or not is_same_problem(before, case):
         return case
@@ -71,8 +74,8 @@ def add_lock_step(case: PlannedCase, before: PlannedCase | None, record: CaseRec
             one,
             planned_before[one.name],
             LOCK_STEP,
-            f"the same in the environment of run {run}",
-            Replay(run=run, variant=one.name),
+            f"the code of run {run}" if from_checkout else f"the same in the environment of run {run}",
+            Replay(run=run, variant=one.name, from_checkout=from_checkout),
         )
         for one in timed
         if one.name in right & planned_before.keys() and (one.mode != "aot" or one.implementation not in jitted)

@@ -26,11 +26,14 @@ class StartArm(msgspec.Struct, frozen=True, kw_only=True):
       folder: Folder of the socket and of ERRORS, which both processes see at the same path.
       variables: Variables that control JAX there, in place of its own.
       suites: Suites that it imports, if it can.
+      checkout: The folder that the earlier run's code comes from, after the folder whose place it takes; None where
+        both sides load the same suites.
     """
 
     folder: str
     variables: dict[str, str]
     suites: tuple[str, ...] = ()
+    checkout: tuple[str, str] | None = None
 
 
 class Step(StrEnum):
@@ -47,7 +50,14 @@ class Step(StrEnum):
     RECORD = "record"
 
 
-class Begin(msgspec.Struct, frozen=True, kw_only=True):
+class Look(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Tell which code of these cases there is here; run nothing."""
+
+    cases: tuple[PlannedCase, ...]
+    platform: Platform
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Make the inputs of a case.
 
     Args:
@@ -109,10 +119,30 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     process: VariantSamples | None = None
 
 
+class SeenCase(msgspec.Struct, frozen=True, kw_only=True):
+    """A case as a process has it: hashes of its definition, and of its variants' code by name."""
+
+    definition: str
+    sources: dict[str, str]
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """The code that a process has loaded.
+
+    Args:
+      cases: By id.
+      strangers: Files of modules that should have come from its checkout, by the modules' names.
+    """
+
+    cases: dict[str, SeenCase]
+    strangers: dict[str, str]
+
+
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer: what was done, or why it cannot be done."""
+    """The answer: what was done or seen, or why it cannot be done."""
 
     done: Done | None = None
+    seen: Seen | None = None
     refusal: str = ""
 
 

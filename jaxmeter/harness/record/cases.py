@@ -154,12 +154,15 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
       variant: The variant's name in the earlier run.
       sha256: Hash of the file with the kept program; None if the earlier run's environment runs the code.
       fingerprint: Fingerprint of the program that the earlier run compiled; None if it was not recorded.
+      from_checkout: Whether the earlier run's own code ran, from a checkout of that time; else the code of today, or
+        the kept program.
     """
 
     run: str
     variant: str
     sha256: str | None = None
     fingerprint: str | None = None
+    from_checkout: bool = False
 
     @property
     def in_lock_step(self) -> bool:

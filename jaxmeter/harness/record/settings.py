@@ -12,12 +12,14 @@ class OtherEnvironment(msgspec.Struct, frozen=True, kw_only=True):
       python: Its interpreter, as it was given.
       version: Of that run's Python.
       packages, variables: What that run recorded of it.
+      checkout: Folder that that run's code was loaded from, as it was given; None if both loaded the suites of today.
     """
 
     python: str
     version: str
     packages: dict[str, str]
     variables: dict[str, str]
+    checkout: str | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from .conditions import compare_conditions, name_variables
 from .exact import compare_exact, count_exact
 from .findings import TIME, WHOLE, Change, Changes, Finding, LoneNote, make_change
 from .reports import judge_reports
+from .runtimes import name_confirming_command
 from .times import compare_cold, compare_times
 from .variant_pair import Comparison, VariantPair, find_status
 
@@ -56,7 +57,17 @@ def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFF
         variables=name_variables(before.environment, after.environment),
         notes=tuple(_list_lone_notes(pairs)),
         edited=tuple(run.manifest.run_id for run in (before, after) if run.contents is Contents.CHANGED),
+        confirming=_name_confirming(before, after),
     )
+
+
+def _name_confirming(before: Run, after: Run) -> str:
+    """Return the command that confirms a slower call; empty where the earlier code ran in lock-step already."""
+    lock_step = after.manifest.settings.lock_step
+    if lock_step is not None and lock_step.checkout is not None:
+        return ""
+    is_launched = after.environment.lock_sha256 is not None
+    return name_confirming_command(before.manifest, after.manifest, str(before.folder.path), with_nox=is_launched)
 
 
 def _list_changes(runs: Comparison) -> Iterator[Change]:

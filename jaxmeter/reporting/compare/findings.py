@@ -175,6 +175,7 @@ class Changes:
       reports: Reports of changes between the releases of both runs, and what these say of them.
       notes: Notes that only one of both runs has, from probes that both runs have.
       edited: Ids of runs whose files have changed since they ended.
+      confirming: The command that measures the code of both runs in lock-step; empty where they were measured so.
     """
 
     before: str
@@ -191,6 +192,7 @@ class Changes:
     reports: tuple[JudgedReport, ...] = ()
     notes: tuple[LoneNote, ...] = ()
     edited: tuple[str, ...] = ()
+    confirming: str = ""
 
     @property
     def sides(self) -> tuple[str, str]:

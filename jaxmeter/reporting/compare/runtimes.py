@@ -1,13 +1,24 @@
-"""In what two runs were measured: a container's image or a local environment, and its Python; one sentence says it."""
+"""In what two runs were measured, and how both would be measured in turns: sentences and commands.
+
+A run is measured in a container's image or a local environment, and in a checkout of the user's code.
+"""
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass
 
 from jaxmeter.harness.record import Manifest
 
 OWN_IMAGES = "jaxmeter"
 """Repository of the images that the launcher builds: another for each state of the code, so their tags say nothing."""
+
+
+OWN_SUITES = "jaxmeter.suites"
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_SHOWN_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -69,3 +80,19 @@ def describe_other_runtime(before: Runtime, after: Runtime, backend: str) -> str
         f"the baseline was measured in {before}, the candidate in {after}: a difference may be that of the runtimes; "
         f"nox -s {backend} -- {after.option} makes a comparable baseline"
     )
+
+
+def name_confirming_command(before: Manifest, after: Manifest, run: str, *, with_nox: bool = True) -> str:
+    """Return the command that measures the whole call of two commits in lock-step, and so confirms a difference.
+
+    Args:
+      before, after: Of the baseline run and of the candidate, whose suites are named.
+      run: The baseline run, as a person would type it.
+      with_nox: Whether nox measures and judges; else jaxmeter itself only measures.
+    """
+    revision = before.environment.git_revision or ""
+    commit = revision[:_SHOWN_DIGITS] if _COMMIT.fullmatch(revision) else "COMMIT"
+    own = [name for name in after.settings.suites if not name.startswith(OWN_SUITES)]
+    words = [run, *(word for name in own for word in ("--suites", name)), "--baseline-checkout", "../base"]
+    measure = ("nox", "-s", "gate", "--") if with_nox else ("jaxmeter", "run", "--against")
+    return f"git worktree add ../base {commit} && {shlex.join((*measure, *words))}"

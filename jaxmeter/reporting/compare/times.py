@@ -147,7 +147,9 @@ def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
 
 def _covers_call(sides: VariantPair, replay: Variant) -> bool:
     """Whether Python's part of both calls ran next to each other, too: the earlier code in the earlier environment."""
-    return _is_in_lock_step(replay) and sides.old.planned.source == sides.new.planned.source
+    assert replay.planned.replays is not None
+    has_earlier_code = replay.planned.replays.from_checkout or sides.old.planned.source == sides.new.planned.source
+    return has_earlier_code and _is_in_lock_step(replay)
 
 
 def _look_at_call(sides: VariantPair, of_program: Change) -> Change:

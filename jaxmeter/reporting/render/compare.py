@@ -24,7 +24,7 @@ from jaxmeter.reporting.view.changes import (
 )
 from jaxmeter.reporting.view.reports import describe_reports, make_report_table, write_report
 from jaxmeter.reporting.view.tone import Tone
-from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, write_heading
+from jaxmeter.reporting.view.verdict import describe_runtimes, find_confirming_command, list_others, write_heading
 
 MOST_LINES = 24
 """Of single changes in a terminal; files hold all."""
@@ -34,6 +34,7 @@ IN_FILES = "in --markdown FILE and --verdict FILE"
 MOST_OPEN, MOST_OPEN_IN_FILE = 5, 50
 """Of times without a finding, in each sentence: in a terminal, and in a pull request; the verdict file has all."""
 
+CONFIRM = "Confirm slower calls by both checkouts in lock-step"
 OBSTACLE = "Missing for an answer"
 LONE_NOTES = "Notes that only one run has:"
 
@@ -57,6 +58,8 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
         yield Text("  not confirmed  ", "yellow").append(f"{one.finding.value}: {write_change(one)}", "default")
     if len(unconfirmed) > MOST_LINES:
         yield Text(f"  + {len(unconfirmed) - MOST_LINES} more not confirmed, {IN_FILES}", "dim")
+    if judgement is not None and (command := find_confirming_command(changes, judgement)):
+        yield Text(f"  {CONFIRM}: {command}")
     regressions = () if judgement is None else judgement.regressions
     shown = [*regressions, *list_others(changes, judgement)]
     for index, one in enumerate(shown[:MOST_LINES]):
@@ -113,6 +116,8 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
             parts += [f"**{title}**", write_table(replace(table, caption="") if is_explained else table, room // share)]
             is_explained = True
     parts += map(escape, write_open_times(changes, MOST_OPEN_IN_FILE, (*regressions, *unconfirmed)))
+    if judgement is not None and (command := find_confirming_command(changes, judgement)):
+        parts.append(f"{CONFIRM}: {escape(command)}")
     if changes.reports:
         parts += [
             f"**{describe_reports(changes.reports)}**",

@@ -30,6 +30,12 @@ def write_heading(changes: Changes, judgement: Judgement | None) -> str:
     return f"Passed: {told}"
 
 
+def find_confirming_command(changes: Changes, judgement: Judgement) -> str:
+    """Return the command that confirms what only stored times suspect; empty where nothing is left open so."""
+    is_open = any(not one.replayed for one in judgement.unconfirmed)
+    return changes.confirming if is_open else ""
+
+
 def list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
     """What else changed: neither a regression nor a suspect that was not confirmed."""
     said = () if judgement is None else (*judgement.regressions, *judgement.unconfirmed)

@@ -1,5 +1,6 @@
 """What of a record is followed, and what a person has to name."""
 
+import sys
 from pathlib import Path
 
 import msgspec
@@ -93,6 +94,19 @@ def test_the_python_of_another_environment_has_to_be_named_by_a_person():
         choose_lock_step(None, manifest(ELSEWHERE), RUN)
     with pytest.raises(UsageError, match="measures in one environment"):
         choose_lock_step("mine/bin/python", manifest(), RUN)
+
+
+def test_a_run_that_goes_on_next_to_another_checkout_needs_its_folder_again():
+    base, recorded = Path("../base"), msgspec.structs.replace(ELSEWHERE, checkout="evil")
+
+    chosen = choose_lock_step(None, manifest(recorded), RUN, base)
+    assert (chosen.python, chosen.checkout) == (sys.executable, "../base")
+    assert choose_lock_step("mine/bin/python", manifest(recorded), RUN, base).python == "mine/bin/python"
+    with pytest.raises(UsageError, match="no code is loaded from where a record says"):
+        choose_lock_step("mine/bin/python", manifest(recorded), RUN)
+    for other in (manifest(), manifest(ELSEWHERE)):
+        with pytest.raises(UsageError, match=r"--baseline-checkout \.\./base: .* measures one checkout"):
+            choose_lock_step(None, other, RUN, base)
 
 
 def test_a_run_goes_on_next_to_the_run_that_it_began_with(tmp_path):

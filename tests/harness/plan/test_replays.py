@@ -141,6 +141,18 @@ def test_in_lock_step_everything_of_jax_that_was_right_runs_in_the_earlier_envir
     ]
     assert {one.mode for one in beside} == {"lock-step"}
     assert all(one.replays.in_lock_step and one.replays.run == "run 1" for one in beside)
+    assert not any(one.replays.from_checkout for one in beside)
+
+
+def test_a_variant_with_the_code_of_an_earlier_checkout_says_so():
+    before, record = checked("selu:eager", "selu:jit")
+
+    planned = add_lock_step(before, before, record, "run 1", from_checkout=True)
+
+    beside = [one for one in planned.variants if one.replays is not None]
+    assert [one.name for one in beside] == ["selu:eager before", "selu:jit before"]
+    assert all(one.replays.from_checkout and one.replays.in_lock_step for one in beside)
+    assert {one.description for one in beside} == {"the code of run run 1"}
 
 
 @pytest.mark.parametrize("lacks", ["case", "record", "definition"])

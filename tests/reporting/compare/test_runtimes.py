@@ -1,5 +1,6 @@
 """Two runs of two runtimes: one sentence, in place of one for each time."""
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -7,7 +8,7 @@ from jaxmeter.cli.app import app
 from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
 from jaxmeter.reporting.compare.findings import Finding
 from jaxmeter.reporting.compare.gate import judge
-from jaxmeter.reporting.compare.runtimes import Runtime, describe_other_runtime
+from jaxmeter.reporting.compare.runtimes import Runtime, describe_other_runtime, name_confirming_command
 from jaxmeter.reporting.render.compare import write_markdown
 from jaxmeter.reporting.view.changes import list_changed
 from jaxmeter.reporting.view.verdict import make_verdict
@@ -97,3 +98,23 @@ def test_a_run_that_is_to_come_is_judged_by_its_runtime(tmp_path, python, image,
 
     assert ended.exit_code == code
     assert ended.output.count("\n") == (1 if code else 0)
+
+
+@pytest.mark.parametrize(
+    ("revision", "commit"),
+    [("a1b2c3d" * 6, "a1b2c3da1b2c"), (None, "COMMIT"), ("--upload-pack=evil", "COMMIT"), ("a; rm -r ~", "COMMIT")],
+)
+def test_the_command_that_confirms_a_slower_call_names_the_commit_the_run_and_the_suites(revision, commit):
+    before, after = (run.manifest for run in (plain(BEFORE), plain(AFTER)))
+    environment = msgspec.structs.replace(before.environment, git_revision=revision)
+    before = msgspec.structs.replace(before, environments={before.backend: environment})
+    settings = msgspec.structs.replace(after.settings, suites=("jaxmeter.suites.selu", "bench/my step.py"))
+    after = msgspec.structs.replace(after, settings=settings)
+
+    assert name_confirming_command(before, after, "results/base") == (
+        f"git worktree add ../base {commit} && "
+        "nox -s gate -- results/base --suites 'bench/my step.py' --baseline-checkout ../base"
+    )
+    assert name_confirming_command(before, after, "results/base", with_nox=False).endswith(
+        "&& jaxmeter run --against results/base --suites 'bench/my step.py' --baseline-checkout ../base"
+    )
