@@ -13,6 +13,7 @@ from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
 from jaxmeter.harness.programs import cost, program, serialised, traps
 from jaxmeter.harness.programs.caches import forget_compiled
+from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
 from jaxmeter.harness.programs.jax_events import describe_silent_event, explain_misses, find_silent_events, watch_jax
 from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Number, Outcome, Status, write_bytes
@@ -38,7 +39,7 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
 
     Where nothing is called, the stages and the program are all.
     """
-    values, compiles = _call_twice(variant, prepared, context) if context.platform.measures else ({}, 0)
+    values, compiles, called = _call_twice(variant, prepared, context) if context.platform.measures else ({}, 0, None)
     described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
@@ -53,12 +54,15 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
         # Where nothing may be kept, such as in a notebook, nothing is.
         outcome = join(outcome, _load_again(prepared, context))
     if context.index == 0:  # last of all: nothing more is timed in this process
-        outcome = join(outcome, _find_traps(variant, prepared, context))
+        outcome = join(outcome, _find_traps(variant, prepared, called, context))
     return _hold_budget(outcome, compiles, context.compiles(variant), prepared, context)
 
 
-def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Values, int]:
-    """The first call's time and what was compiled for it; what an equal one compiles, in the first process only."""
+def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Values, int, Called | None]:
+    """The first call's time and what was compiled for it; what an equal one compiles and calls in Python.
+
+    An equal one is called in the first process only.
+    """
     with watch_jax() as first:
         start = context.clock()
         prepared.wait(prepared.call(*prepared.args))
@@ -66,14 +70,14 @@ def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Val
     compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
     values: Values = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
     if _count_calls(context) == 1:
-        return values, compiles
+        return values, compiles, None
     is_jit = context.find_variant(variant)[1] == "jit"
     if is_jit and (entries := _count_cache_entries(prepared)) is not None:
         values["cache_entries"] = (entries,)
-    with watch_jax() as second:
+    with watch_jax() as second, watch_callbacks() as called:
         prepared.wait(prepared.call(*prepared.args))
     values["recompiles"] = (second.compiled,)
-    return values, compiles + second.compiled
+    return values, compiles + second.compiled, called
 
 
 def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
@@ -111,7 +115,7 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
     )
 
 
-def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
+def _find_traps(variant: str, prepared: Prepared, called: Called | None, context: Context) -> Outcome:
     """Why the program does not do the work that its source suggests: the same in every process, and never a failure."""
     context.stage("traps")
     notes: list[str] = []
@@ -121,11 +125,12 @@ def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything when it is called again
         wide = ()
         notes.append(f"the dtypes of the inputs cannot be read: {describe_error(error)}")
-    found, missed = traps.find_traps(prepared, wide)
+    found = traps.find_traps(prepared, wide, called)
     declared = context.declared_traps(variant)
-    marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in found)
-    details = CompilationDetails(traps=marked, unknown_traps=tuple(missed)) if marked or missed else None
-    return Outcome(status=Status.OK, notes=(*notes, *missed.values()), details=details)
+    marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in found.traps)
+    details = CompilationDetails(traps=marked, unknown_traps=tuple(found.unknown)) if marked or found.unknown else None
+    notes += [remark.text for remark in found.remarks if remark.kind not in declared]
+    return Outcome(status=Status.OK, notes=(*notes, *found.unknown.values()), details=details)
 
 
 def _count_cache_entries(prepared: Prepared) -> int | None:

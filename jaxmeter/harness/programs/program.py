@@ -10,7 +10,7 @@ from typing import Any
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.own_fault import ReleaseLacksError
-from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
+from jaxmeter.harness.programs.equations import walk_inside
 from jaxmeter.harness.programs.modes import Stages
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.record import Number
@@ -89,10 +89,7 @@ def count_optimised(stages: Stages) -> dict[str, Number]:
 
 def walk_equations(jaxpr: Any) -> Iterator[Any]:
     """Yield the equations of a jaxpr and of those inside them; those of a function that is called twice come twice."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for inner in list_jaxprs(equation):
-            yield from walk_equations(open_jaxpr(inner))
+    yield from (equation for equation, _ in walk_inside(jaxpr))
 
 
 def find_fingerprint(stages: Stages) -> str:

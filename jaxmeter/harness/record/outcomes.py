@@ -114,7 +114,8 @@ class Trap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
       kind: A row of `KINDS` in harness/record/traps.py.
       evidence: What was found, as the subject of a sentence: names, shapes, counts.
-      sources: `folder/file:line` of what it is about, the most important first.
+      sources: `folder/file:line` of what it is about, the most important first. A line of a library follows the user's
+        line that calls it: `mine/step.py:12 via flax/linear.py:264`.
       share: Of dead work the part of the traced FLOPs; of outputs the part that depends on no argument.
       size_bytes: Of captured constants and of donated arrays.
       count: How many outputs, arrays, calls or equations it is about.
