@@ -43,7 +43,8 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
     described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
-        described = _describe(stages, thoroughly=context.index == 0)
+        has_options = any(each.compiler_options for each in context.workload.implementations)
+        described = _describe(stages, thoroughly=context.index == 0, of_code=has_options)
         if context.index == 0 and context.folder is not None:
             _keep_texts(context.folder, variant, stages)
     if silent := find_silent_events():  # checked after the timed first call: the check compiles
@@ -80,13 +81,16 @@ def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Val
     return values, compiles + second.compiled, called
 
 
-def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
+def _describe(stages: Stages, *, thoroughly: bool, of_code: bool) -> Outcome:
     """Which program it is; thoroughly, what is in it too, which is the same in every process.
+
+    Of the machine code, a hash shows which variants have equal code in spite of their compiler options.
 
     The stages have been timed by now: what cannot be read of the program is a note, whatever the reason.
     """
     values: dict[str, Number] = {}
     fingerprints: list[str] = []
+    codes: list[str | None] = []
     notes: list[str] = []
 
     def read(what: str, reading: Callable[[], Mapping[str, Number]]) -> None:
@@ -101,7 +105,13 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
         fingerprints.append(program.find_fingerprint(stages))
         return {}
 
+    def code() -> Mapping[str, Number]:
+        codes.append(program.find_code_fingerprint(stages))
+        return {}
+
     read("which program this is", fingerprint)
+    if thoroughly and of_code:
+        read("whether its compiler options have an effect", code)
     if thoroughly:
         read("the program before it is optimised", lambda: program.count_source(stages))
         read("the optimised program", lambda: program.count_optimised(stages))
@@ -111,7 +121,7 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
         status=Status.OK,
         values={name: (value,) for name, value in values.items()},
         notes=tuple(notes),
-        details=CompilationDetails(fingerprints=tuple(fingerprints)),
+        details=CompilationDetails(fingerprints=tuple(fingerprints), code=next(iter(codes), None)),
     )
 
 
