@@ -9,6 +9,7 @@ from jaxmeter.harness.metrics.across import find_timing
 from jaxmeter.harness.metrics.agreement import find_disagreement
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Run, Variant
+from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.metrics.statistics import differs
 from jaxmeter.harness.metrics.traced import describe_bound_of
 from jaxmeter.harness.metrics.withheld import find_objection
@@ -144,7 +145,11 @@ def _describe_speedup(variant: Variant) -> str:
     if speedup.interval is None:
         is_withheld = speedup.fault is not None and speedup.fault.lack is Lack.WITHHELD
         return find_objection(variant.outcomes) or (speedup.fault.reason if is_withheld and speedup.fault else "")
-    undecided = "" if speedup.interval.low is None or differs(speedup.interval) else ", no confirmed difference"
+    undecided = ""
+    if speedup.interval.low is not None and not differs(speedup.interval):
+        baseline = variant.find(variant.planned_case.baseline)
+        is_same = baseline is not None and is_same_program(variant, baseline)
+        undecided = ", the same program" if is_same else ", no confirmed difference"
     is_doubted = bool(find_traps(variant.outcomes))
     return f"{_write(speedup, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
 

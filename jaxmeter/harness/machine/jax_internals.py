@@ -123,6 +123,7 @@ def _row(what: str, unknown: str, *names: Name | str) -> Internal:
 DEPENDENCE = "which outputs depend on an argument"
 ROUNDING = "how far rounding moves the result"
 COST = "how many operations the traced function has"
+CALLBACKS = "how often a program calls Python"
 
 # Parameters of primitives, in `equation.params`.
 SCAN_COUNTS = _row(
@@ -184,6 +185,10 @@ DEAD_CODE = _row(
     "the removal of dead equations", "how much dead work there is", "jax.interpreters.partial_eval.dce_jaxpr"
 )
 SOURCE_LINE = _row("the source line of an equation", "source lines", "jax.extend.source_info_util.summarize")
+PURE_CALLBACK = _row("the function that runs a pure callback", CALLBACKS, "jax._src.callback.pure_callback_impl")
+IO_CALLBACK = _row("the function that runs an I/O callback", CALLBACKS, "jax._src.callback.io_callback_impl")
+DEBUG_CALLBACK = _row("the function that runs a debug callback", CALLBACKS, "jax._src.debugging.debug_callback_p.impl")
+DEBUG_PRINT = _row("the function that runs a print of eager code", CALLBACKS, "jax._src.debugging.debug_callback_impl")
 PROFILER_STATE = _row(
     "the state of a profiler session", "whether a failed session has ended", "jax._src.profiler._profile_state"
 )
@@ -272,7 +277,6 @@ OUTPUT_ALIASES = _row("the aliases of arguments and outputs", "which donated arr
 CUSTOM_FUSION = _row("a fusion that a library runs", "which products the plan leaves out", "kind=kCustom")
 ELIDED = _row("the placeholder for the values of a large constant", "the fingerprint of the program", "constant({...})")
 TRIP_COUNT = _row("the trip count of a loop", "what loops cost", Name("known_trip_count", since=(0, 4, 33)))
-PYTHON_TARGET = _row("the targets of XLA's custom calls of Python", "whether a compiled program calls Python", "python")
 
 FUSION_KIND = _row("the library of a fused product", "which products the plan leaves out", "fusion_config")
 

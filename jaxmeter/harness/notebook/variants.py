@@ -23,7 +23,7 @@ from jaxmeter.harness.notebook.tracing import (
 )
 from jaxmeter.harness.probes.conditioning import Judge
 from jaxmeter.harness.probes.context import Context
-from jaxmeter.harness.programs.callbacks import has_callbacks, is_calling_python, watch_writing
+from jaxmeter.harness.programs.callbacks import watch_callbacks, watch_writing
 from jaxmeter.harness.programs.checkify_errors import is_error, list_predicates
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.programs.modes import Prepared, Stages, compile_in_stages
@@ -55,9 +55,8 @@ class NotebookContext(Context):
     _calls: dict[str, Call] = field(default_factory=dict)
     _made: dict[str, Prepared] = field(default_factory=dict)
     _compiled: dict[str, Compiled] = field(default_factory=dict)
-    _callers: dict[str, bool] = field(default_factory=dict)
+    _calling: set[str] = field(default_factory=set)
     _writing: set[str] = field(default_factory=set)
-    _traces: int = 0
 
     def call(self, variant: str) -> Call:
         """The variant as a call that can be repeated.
@@ -89,39 +88,14 @@ class NotebookContext(Context):
     def describe_effects(self, variants: Iterable[str]) -> str:
         """What a call of these variants does outside JAX; empty where nothing is seen."""
         known = [name for name in variants if name in self._made]
-        if any(map(self._calls_back, known)):
+        if self._calling & set(known):
             return "calls back into Python"
         return "writes to stdout or stderr" if self._writing & set(known) else ""
-
-    def _calls_back(self, variant: str) -> bool:
-        """Whether a program of the variant calls Python; of eager code the program that it would be."""
-        if variant not in self._callers:
-            self._callers[variant] = self._find_callbacks(variant)
-        return self._callers[variant]
-
-    def _find_callbacks(self, variant: str) -> bool:
-        stages, given = self._made[variant].stages, self.given[variant.rpartition(":")[0]]
-        if stages is not None:
-            return has_callbacks(stages.traced.jaxpr.jaxpr)
-        if hasattr(given.base, "as_text"):
-            return is_calling_python(given.base)
-        if any(made.stages and name.rpartition(":")[0] == given.name for name, made in self._made.items()):
-            return False  # another mode of the same function shows what it calls
-        function = given.function if given.plain is None else given.plain
-        self._traces += 1
-        try:
-            arguments = split(self.arguments, self.keywords)
-            whole = jax.jit(arguments.close_over(partial(_call, function)))
-            return has_callbacks(whole.trace(*arguments.traced[0], **arguments.traced[1]).jaxpr.jaxpr)
-        except Exception:  # noqa: BLE001  eager code may look at its values, and do anything else
-            return False
-        finally:
-            self.state.put_back()
 
     def count_calls(self) -> int:
         """How often the functions have been called so far; tracing one runs its Python code, too."""
         traced = sum(TRACES for made in self._made.values() if made.stages is not None)
-        return sum(call.count for call in self._calls.values()) + self._traces + traced
+        return sum(call.count for call in self._calls.values()) + traced
 
     def list_jitted_calls(self) -> list[str]:
         """Names of the functions that are one jitted call inside."""
@@ -199,9 +173,10 @@ class NotebookContext(Context):
         _ = self.reference  # it has set the names of what is changed in place
 
         def result_with_updates() -> Any:
-            with watch_writing() as written:
+            with watch_writing() as written, watch_callbacks() as called:
                 result = jax.block_until_ready(call())
-                jax.effects_barrier()
+            if called.callbacks:
+                self._calling.add(variant)
             if written.is_any:
                 self._writing.add(variant)
             if lacking := [name for name in self._updated if name not in call.updated]:

@@ -13,6 +13,7 @@ from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
 from jaxmeter.harness.programs import cost, program, serialised, traps
 from jaxmeter.harness.programs.caches import forget_compiled
+from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
 from jaxmeter.harness.programs.jax_events import describe_silent_event, explain_misses, find_silent_events, watch_jax
 from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Number, Outcome, Status, write_bytes
@@ -38,11 +39,12 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
 
     Where nothing is called, the stages and the program are all.
     """
-    values, compiles = _call_twice(variant, prepared, context) if context.platform.measures else ({}, 0)
+    values, compiles, called = _call_twice(variant, prepared, context) if context.platform.measures else ({}, 0, None)
     described = Outcome(status=Status.OK)
     if (stages := prepared.stages) is not None:
         values |= {"trace_s": (stages.trace_s,), "lower_s": (stages.lower_s,), "compile_s": (stages.compile_s,)}
-        described = _describe(stages, thoroughly=context.index == 0)
+        has_options = any(each.compiler_options for each in context.workload.implementations)
+        described = _describe(stages, thoroughly=context.index == 0, of_code=has_options)
         if context.index == 0 and context.folder is not None:
             _keep_texts(context.folder, variant, stages)
     if silent := find_silent_events():  # checked after the timed first call: the check compiles
@@ -53,12 +55,15 @@ def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outc
         # Where nothing may be kept, such as in a notebook, nothing is.
         outcome = join(outcome, _load_again(prepared, context))
     if context.index == 0:  # last of all: nothing more is timed in this process
-        outcome = join(outcome, _find_traps(variant, prepared, context))
+        outcome = join(outcome, _find_traps(variant, prepared, called, context))
     return _hold_budget(outcome, compiles, context.compiles(variant), prepared, context)
 
 
-def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Values, int]:
-    """The first call's time and what was compiled for it; what an equal one compiles, in the first process only."""
+def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Values, int, Called | None]:
+    """The first call's time and what was compiled for it; what an equal one compiles and calls in Python.
+
+    An equal one is called in the first process only.
+    """
     with watch_jax() as first:
         start = context.clock()
         prepared.wait(prepared.call(*prepared.args))
@@ -66,23 +71,26 @@ def _call_twice(variant: str, prepared: Prepared, context: Context) -> tuple[Val
     compiles = first.compiled + (0 if prepared.stages is None else prepared.stages.events.compiled)
     values: Values = {"first_call_s": (first_call_s,), "compiles": (compiles,)}
     if _count_calls(context) == 1:
-        return values, compiles
+        return values, compiles, None
     is_jit = context.find_variant(variant)[1] == "jit"
     if is_jit and (entries := _count_cache_entries(prepared)) is not None:
         values["cache_entries"] = (entries,)
-    with watch_jax() as second:
+    with watch_jax() as second, watch_callbacks() as called:
         prepared.wait(prepared.call(*prepared.args))
     values["recompiles"] = (second.compiled,)
-    return values, compiles + second.compiled
+    return values, compiles + second.compiled, called
 
 
-def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
+def _describe(stages: Stages, *, thoroughly: bool, of_code: bool) -> Outcome:
     """Which program it is; thoroughly, what is in it too, which is the same in every process.
+
+    Of the machine code, a hash shows which variants have equal code in spite of their compiler options.
 
     The stages have been timed by now: what cannot be read of the program is a note, whatever the reason.
     """
     values: dict[str, Number] = {}
     fingerprints: list[str] = []
+    codes: list[str | None] = []
     notes: list[str] = []
 
     def read(what: str, reading: Callable[[], Mapping[str, Number]]) -> None:
@@ -97,7 +105,13 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
         fingerprints.append(program.find_fingerprint(stages))
         return {}
 
+    def code() -> Mapping[str, Number]:
+        codes.append(program.find_code_fingerprint(stages))
+        return {}
+
     read("which program this is", fingerprint)
+    if thoroughly and of_code:
+        read("whether its compiler options have an effect", code)
     if thoroughly:
         read("the program before it is optimised", lambda: program.count_source(stages))
         read("the optimised program", lambda: program.count_optimised(stages))
@@ -107,11 +121,11 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
         status=Status.OK,
         values={name: (value,) for name, value in values.items()},
         notes=tuple(notes),
-        details=CompilationDetails(fingerprints=tuple(fingerprints)),
+        details=CompilationDetails(fingerprints=tuple(fingerprints), code=next(iter(codes), None)),
     )
 
 
-def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
+def _find_traps(variant: str, prepared: Prepared, called: Called | None, context: Context) -> Outcome:
     """Why the program does not do the work that its source suggests: the same in every process, and never a failure."""
     context.stage("traps")
     notes: list[str] = []
@@ -121,11 +135,12 @@ def _find_traps(variant: str, prepared: Prepared, context: Context) -> Outcome:
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything when it is called again
         wide = ()
         notes.append(f"the dtypes of the inputs cannot be read: {describe_error(error)}")
-    found, missed = traps.find_traps(prepared, wide)
+    found = traps.find_traps(prepared, wide, called)
     declared = context.declared_traps(variant)
-    marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in found)
-    details = CompilationDetails(traps=marked, unknown_traps=tuple(missed)) if marked or missed else None
-    return Outcome(status=Status.OK, notes=(*notes, *missed.values()), details=details)
+    marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in found.traps)
+    details = CompilationDetails(traps=marked, unknown_traps=tuple(found.unknown)) if marked or found.unknown else None
+    notes += [remark.text for remark in found.remarks if remark.kind not in declared]
+    return Outcome(status=Status.OK, notes=(*notes, *found.unknown.values()), details=details)
 
 
 def _count_cache_entries(prepared: Prepared) -> int | None:

@@ -1,22 +1,25 @@
-"""Does a program call Python while it runs, and does a call of Python code print? Primitives, HLO text, streams."""
+"""Does a program call Python while it runs, and does a call of Python code print? Primitives, calls, streams."""
 
 from __future__ import annotations
 
-import re
+import pkgutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, TextIO
 
+import jax
+
 from jaxmeter.harness.machine import jax_internals as internals
-from jaxmeter.harness.programs.program import NoTextError, read_hlo, walk_equations
+from jaxmeter.harness.machine.own_fault import UnknownError
 
 CALLBACKS = ("callback", "outside_call", "debug_print")
 """Parts of the names of primitives that call Python."""
 
-_TARGET = re.compile(rf'custom_call_target="[^"]*{internals.PYTHON_TARGET.name}[^"]*"')
-"""Such as xla_ffi_python_cpu_callback, xla_ffi_partitioned_python_gpu_callback and xla_buffer_python_cpu_callback."""
+RUNNERS = (internals.PURE_CALLBACK, internals.IO_CALLBACK, internals.DEBUG_CALLBACK, internals.DEBUG_PRINT)
+"""A compiled program looks each of them up when it calls Python."""
 
 
 def is_callback(primitive: str) -> bool:
@@ -24,17 +27,50 @@ def is_callback(primitive: str) -> bool:
     return any(part in primitive for part in CALLBACKS)
 
 
-def has_callbacks(jaxpr: Any) -> bool:
-    """Return whether a program calls Python, at any level."""
-    return any(is_callback(equation.primitive.name) for equation in walk_equations(jaxpr))
+@dataclass
+class Called:
+    """Calls of Python by programs.
+
+    Args:
+      callbacks: The callback of each call, as the equation has it. `jax.debug.print` has one that no equation has.
+      fault: Why they are not counted; None if they are.
+    """
+
+    callbacks: list[Any] = field(default_factory=list)
+    fault: UnknownError | None = None
 
 
-def is_calling_python(compiled: Any) -> bool:
-    """Return whether a compiled program calls Python, by its HLO text; without a text that is not known: False."""
+@contextmanager
+def watch_callbacks() -> Iterator[Called]:
+    """Keep which callbacks programs call, also programs that were compiled before. The block's effects end with it."""
+    called = Called()
+
+    def keep(run: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(run)
+        def run_and_keep(*args: Any, **params: Any) -> Any:
+            called.callbacks.append(params.get("callback"))
+            return run(*args, **params)
+
+        return run_and_keep
+
     try:
-        return bool(_TARGET.search(read_hlo(compiled)))
-    except NoTextError:
-        return False
+        runners = [(row.load(), *_find_holder(row)) for row in RUNNERS]
+    except UnknownError as error:
+        called.fault, runners = error, []
+    for run, holder, name in runners:
+        setattr(holder, name, keep(run))
+    try:
+        yield called
+        jax.effects_barrier()
+    finally:
+        for run, holder, name in runners:
+            setattr(holder, name, run)
+
+
+def _find_holder(row: internals.Internal) -> tuple[Any, str]:
+    """The object that has the internal as an attribute, and the attribute's name."""
+    holder, _, name = row.name.rpartition(".")
+    return pkgutil.resolve_name(holder), name
 
 
 @dataclass

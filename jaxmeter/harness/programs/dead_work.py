@@ -5,27 +5,52 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from jaxmeter.harness.machine import jax_internals as internals
-from jaxmeter.harness.programs.equations import Lines, count_elementwise_flops, count_product_flops, list_inside
+from jaxmeter.harness.programs.equations import (
+    Lines,
+    count_elementwise_flops,
+    count_product_flops,
+    find_user_line,
+    list_inside,
+)
 
 _DIFFERENTIATED = re.compile(r"\b(jvp|transpose)\(")
 
 
-def measure_dead_work(jaxpr: Any, lines: Lines) -> tuple[float, Counter[str]]:
-    """Return the share of the FLOPs that jax removes before it lowers, and these FLOPs by source line.
+@dataclass(frozen=True)
+class DeadWork:
+    """Work that JAX removes before it lowers.
 
-    What differentiation leaves over of a forward pass, since only the derivative is used, is not dead.
+    Args:
+      share: Of the FLOPs.
+      by_line: FLOPs by source line.
+    """
+
+    share: float
+    by_line: Counter[str]
+
+
+def measure_dead_work(jaxpr: Any, lines: Lines) -> tuple[DeadWork, DeadWork]:
+    """Return the dead work that the user's lines do for nothing, and that inside calls whose other work is live.
+
+    The second is in a library, and a user cannot change it. What differentiation leaves over of a forward pass, since
+    only the derivative is used, is not dead.
     """
     live, _ = internals.DEAD_CODE.load()(jaxpr, [True] * len(jaxpr.outvars))
     before, after = _count_flops(jaxpr, lines), _count_flops(live, lines)
-    dead: Counter[str] = Counter()
+    used = {find_user_line(line) for (line, _), flops in after.items() if flops}
+    own: Counter[str] = Counter()
+    inside: Counter[str] = Counter()
     for (line, left_over), flops in before.items():
         removed = flops - after[line, left_over]
+        user = find_user_line(line)
         if not left_over and removed > 0:
-            dead[line] += removed
-    return (dead.total() / before.total() if before else 0.0), dead
+            (inside if user != line and user in used else own)[line] += removed
+    whole = before.total() or 1
+    return DeadWork(own.total() / whole, own), DeadWork(inside.total() / whole, inside)
 
 
 def has_work(jaxpr: Any) -> bool:
@@ -37,18 +62,18 @@ def _count_flops(jaxpr: Any, lines: Lines) -> Counter[tuple[str, bool]]:
     """FLOPs by source line, and by whether differentiation leaves such work over."""
     counted: Counter[tuple[str, bool]] = Counter()
 
-    def count(inner: Any, times: float, outside: str) -> None:
+    def count(inner: Any, times: float, outside: str, outer: tuple[Any, ...]) -> None:
         for equation in inner.eqns:
             stack = f"{outside}/{equation.source_info.name_stack}"
             if inside := list_inside(equation):
                 for deeper, rounds in inside:
-                    count(deeper, times * rounds, stack)
+                    count(deeper, times * rounds, stack, (*outer, equation))
                 continue
             products = count_product_flops(equation)
             if flops := math.ceil(times * (products or count_elementwise_flops(equation))):
-                counted[lines.find(equation), _is_left_over(stack, is_product=products > 0)] += flops
+                counted[lines.find(equation, outer), _is_left_over(stack, is_product=products > 0)] += flops
 
-    count(jaxpr, 1.0, "")
+    count(jaxpr, 1.0, "", ())
     return counted
 
 

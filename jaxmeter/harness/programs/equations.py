@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import jax
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import make_private
+from jaxmeter.harness.traces.programs import is_of_library, pick_line
 
 WHILE_STEPS = 10
 """How often a loop goes round that does not say so beforehand: a guess."""
@@ -47,6 +50,10 @@ MOVING = frozenset(
 )
 """Primitives that move or name data and compute nothing."""
 
+MOST_FRAMES = 200
+"""That are read of one traceback."""
+
+_VIA = " via "
 _PLACE = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::\d+)?")
 
 REDUCING = ("reduce", "arg", "cum", "sort")
@@ -67,6 +74,17 @@ def list_jaxprs(equation: Any) -> list[Any]:
     """Return the jaxprs inside an equation, closed or open, as its parameters hold them."""
     leaves = jax.tree.leaves(tuple(equation.params.values()), is_leaf=is_jaxpr)
     return [value for value in leaves if is_jaxpr(value)]
+
+
+def walk_inside(jaxpr: Any, outer: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the equations of a jaxpr and of those inside them, each with the equations that it is inside of.
+
+    Those of a function that is called twice come twice.
+    """
+    for equation in jaxpr.eqns:
+        yield equation, outer
+        for inner in list_jaxprs(equation):
+            yield from walk_inside(open_jaxpr(inner), (*outer, equation))
 
 
 def list_inside(equation: Any) -> list[tuple[Any, float]]:
@@ -115,16 +133,61 @@ class Lines:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._found: dict[int, tuple[Any, str]] = {}
+        self._found: dict[int, tuple[Any, tuple[str, ...]]] = {}
+        self._named: dict[tuple[tuple[str, ...], str], str] = {}
 
-    def find(self, equation: Any) -> str:
-        """Return `folder/file:line` of the innermost frame outside JAX; empty where the equation has none."""
+    def find(self, equation: Any, outer: Sequence[Any] = ()) -> str:
+        """Return the source line of an equation as `name_source` writes it.
+
+        Args:
+          outer: The equations that this one is inside of, the outermost first. JAX's traceback of an equation ends at
+            the function that is traced, and theirs begin there.
+        """
+        stack = self.read_stack(equation, outer)
+        key = stack[:1], _pick_user_line(stack)
+        if key not in self._named:
+            self._named[key] = name_source(stack)
+        return self._named[key]
+
+    def read_stack(self, equation: Any, outer: Sequence[Any] = ()) -> tuple[str, ...]:
+        """Return `path:line` of each frame outside JAX, the innermost first."""
+        return tuple(chain.from_iterable(map(self._read_own, (equation, *reversed(outer)))))
+
+    def _read_own(self, equation: Any) -> tuple[str, ...]:
         traceback = equation.source_info.traceback
         if id(traceback) not in self._found:
+            frames = internals.SOURCE_LINE.load()(equation.source_info, MOST_FRAMES).splitlines()
+            places = (_PLACE.fullmatch(frame.rpartition(" ")[0]) for frame in reversed(frames))
             # The traceback is kept, so that no other takes its id.
-            place = internals.SOURCE_LINE.load()(equation.source_info).rpartition(" ")[0]
-            self._found[id(traceback)] = traceback, brief_source(place)
+            self._found[id(traceback)] = traceback, tuple(f"{one['path']}:{one['line']}" for one in places if one)
         return self._found[id(traceback)][1]
+
+
+def name_source(stack: Sequence[str]) -> str:
+    """Return the innermost line; of a library's line also the user's line that calls it: `a/b.py:3 via flax/c.py:9`.
+
+    Args:
+      stack: `path:line` of each frame, the innermost first.
+    """
+    if not stack:
+        return ""
+    inner, user = brief_source(stack[0]), _pick_user_line(stack)
+    return f"{brief_source(user)}{_VIA}{inner}" if user not in ("", stack[0]) else inner
+
+
+def find_user_line(name: str) -> str:
+    """Return the user's line of what `name_source` returns."""
+    return name.partition(_VIA)[0]
+
+
+def is_inside_library(stack: Sequence[str]) -> bool:
+    """Return whether the innermost line is a library's, which a user cannot change; code without a file is in none."""
+    return bool(stack) and not stack[0].startswith("<") and _pick_user_line(stack) != stack[0]
+
+
+def _pick_user_line(stack: Sequence[str]) -> str:
+    # An installed suite has no line that is written elsewhere.
+    return next((line for line in stack if not is_of_library(line)), "") or pick_line(stack)
 
 
 def brief_source(source: str) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
+import struct
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.own_fault import ReleaseLacksError
-from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
+from jaxmeter.harness.programs.equations import walk_inside
 from jaxmeter.harness.programs.modes import Stages
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.record import Number
@@ -25,6 +29,12 @@ class NoTextError(Exception):
 _LEFT_OUT = re.compile(rf"\[([\d,]*)\]\S* {re.escape(hlo.ELIDED)}")
 _LARGE_CONSTANT = 16
 """Elements beyond which a constant's values are left out of a text; XLA has a similar limit."""
+
+_ELF, _ELF_HEADER = b"\x7fELF\x02\x01", 64
+"""How an ELF file of 64 bits, little-endian, begins, and the size of its header in bytes."""
+
+_WITHOUT_CODE = frozenset({"parameter", "dot", "custom-call", "fusion", "bitcast", "tuple", "get-tuple-element"})
+"""Instructions of a program that needs no machine code of its own: the work is done by libraries."""
 
 MOST_ELEMENTS = 4_000_000
 """Most elements of the constants in a fingerprint: they take about a second."""
@@ -89,10 +99,7 @@ def count_optimised(stages: Stages) -> dict[str, Number]:
 
 def walk_equations(jaxpr: Any) -> Iterator[Any]:
     """Yield the equations of a jaxpr and of those inside them; those of a function that is called twice come twice."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for inner in list_jaxprs(equation):
-            yield from walk_equations(open_jaxpr(inner))
+    yield from (equation for equation, _ in walk_inside(jaxpr))
 
 
 def find_fingerprint(stages: Stages) -> str:
@@ -106,6 +113,51 @@ def find_fingerprint(stages: Stages) -> str:
     text = read_hlo(stages.compiled)
     text = _with_constants(stages.compiled, text) if hlo.ELIDED in text else text
     return hlo.find_fingerprint(text, write_options(stages.compiler_options))
+
+
+def find_code_fingerprint(stages: Stages) -> str | None:
+    """Return a hash of the optimised program and its machine code, without the compiler options; None if unknown.
+
+    Options can change machine code of equal HLO. Executables of other platforms than a CPU under Linux do not show it.
+
+    Raises:
+      NoTextError, HloError: As `find_fingerprint`.
+    """
+    executable = stages.compiled.runtime_executable()
+    serialize = None if executable is None else internals.SERIALIZE.get(executable)
+    if (
+        serialize is None
+        or sys.platform != "linux"
+        or {each.platform for each in executable.local_devices()} != {"cpu"}
+    ):
+        return None
+    objects = _list_objects(serialize())
+    opcodes = {item.opcode for item in hlo.parse(read_hlo(stages.compiled)).instructions()}
+    if objects is None or not (objects or opcodes <= _WITHOUT_CODE):
+        return None
+    whole = hashlib.sha256(find_fingerprint(replace(stages, compiler_options={})).encode())
+    for each in sorted(objects):
+        whole.update(each)
+    return whole.hexdigest()[: hlo.DIGITS]
+
+
+def _list_objects(executable: bytes) -> list[bytes] | None:
+    """Return the ELF files of 64 bits inside a serialised executable; None if one has another form.
+
+    Source: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html; the section headers are last.
+    """
+    found, at = [], executable.find(_ELF)
+    while at >= 0:
+        if len(executable) < at + _ELF_HEADER:
+            return None
+        (sections,) = struct.unpack_from("<Q", executable, at + 40)
+        size, number = struct.unpack_from("<HH", executable, at + 58)
+        end = at + sections + size * number
+        if end > len(executable):
+            return None
+        found.append(executable[at:end])
+        at = executable.find(_ELF, end)
+    return found
 
 
 def measure_executable(compiled: Any) -> dict[str, Number]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
@@ -16,13 +16,20 @@ import numpy
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.machine.own_fault import OwnFaultError, describe_own_fault
-from jaxmeter.harness.programs.callbacks import is_callback
+from jaxmeter.harness.programs.callbacks import Called, is_callback
 from jaxmeter.harness.programs.checkify_errors import list_error_leaves
-from jaxmeter.harness.programs.dead_work import has_work, measure_dead_work
+from jaxmeter.harness.programs.dead_work import DeadWork, has_work, measure_dead_work
 from jaxmeter.harness.programs.dependence import find_dependent
-from jaxmeter.harness.programs.equations import Lines, brief_source, list_inside, list_jaxprs, open_jaxpr
+from jaxmeter.harness.programs.equations import (
+    Lines,
+    is_inside_library,
+    list_inside,
+    list_jaxprs,
+    name_source,
+    walk_inside,
+)
 from jaxmeter.harness.programs.modes import Prepared, as_new_function
-from jaxmeter.harness.programs.program import NoTextError, read_hlo, walk_equations
+from jaxmeter.harness.programs.program import NoTextError, read_hlo
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
 from jaxmeter.harness.record import Trap
 from jaxmeter.harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_DEAD, LEAST_FROM_ONE_LINE
@@ -54,6 +61,7 @@ class Program:
       lowered, compiled: None of eager code.
       warned: What JAX warned of while it was made.
       wide: Dtypes of NumPy arrays that the suite gives and JAX does not take as they are.
+      called: What one call of it called in Python; None if it was not called.
     """
 
     traced: Any
@@ -61,6 +69,7 @@ class Program:
     compiled: Any = None
     warned: Sequence[Warned] = ()
     wide: Sequence[str] = ()
+    called: Called | None = None
     lines: Lines = field(default_factory=Lines)
 
     @property
@@ -69,50 +78,81 @@ class Program:
         return self.traced.jaxpr.jaxpr
 
 
-def find_traps(prepared: Prepared, wide: Sequence[str] = ()) -> tuple[tuple[Trap, ...], dict[str, str]]:
-    """Return the traps of a variant, and by kind a note where it could not be looked for.
+@dataclass(frozen=True)
+class Remark:
+    """What is no trap: what the program can do, and does not, or what a user cannot change."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in a program.
+
+    Args:
+      unknown: By kind why it could not be looked for.
+    """
+
+    traps: tuple[Trap, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+
+def find_traps(prepared: Prepared, wide: Sequence[str] = (), called: Called | None = None) -> Found:
+    """Return the traps of a variant.
 
     Eager code does all the work that its source says: only dtypes and callbacks are looked at, where it can be traced.
     Streams, peers and code that is not traced as a whole have no program.
+
+    Args:
+      called: What one call of the variant called in Python; None if it was not called.
     """
     stages = prepared.stages
     if stages is not None:
-        return _find(Program(stages.traced, stages.lowered, stages.compiled, stages.warned, wide), FINDERS)
+        return _find(Program(stages.traced, stages.lowered, stages.compiled, stages.warned, wide, called), FINDERS)
     if prepared.traceable is None:
-        return (), {}
+        return Found()
     try:
         with keep_warnings(show=False) as warned:
             traced = jax.jit(as_new_function(prepared.traceable)).trace(*prepared.args)
     except Exception:  # noqa: BLE001  eager code may look at its values, which a trace has not
-        return (), {}
+        return Found()
     eager = {kind: finder for kind, finder in FINDERS.items() if kind in ("truncated", "callbacks")}
-    return _find(Program(traced, warned=warned, wide=wide), eager)
+    return _find(Program(traced, warned=warned, wide=wide, called=called), eager)
 
 
-Finder = Callable[[Program], Iterable[Trap]]
+Finder = Callable[[Program], Iterable[Trap | Remark]]
 
 
-def _find(program: Program, finders: dict[str, Finder]) -> tuple[tuple[Trap, ...], dict[str, str]]:
+def _find(program: Program, finders: dict[str, Finder]) -> Found:
     """What the finders give; where one fails, its trap is unknown."""
-    traps: list[Trap] = []
-    notes: dict[str, str] = {}
+    items: list[Trap | Remark] = []
+    unknown: dict[str, str] = {}
     for kind, find in finders.items():
         try:
-            traps += find(program)
+            items += find(program)
         except NoTextError as error:
-            notes[kind] = f"cannot look for the trap '{KINDS[kind].title.lower()}': {describe_error(error)}"
+            unknown[kind] = f"cannot look for the trap '{KINDS[kind].title.lower()}': {describe_error(error)}"
         except Exception as error:  # noqa: BLE001  no finder calls the user's code
-            notes[kind] = describe_own_fault(error, f"whether it has the trap '{KINDS[kind].title.lower()}'")
-    return tuple(traps), notes
+            unknown[kind] = describe_own_fault(error, f"whether it has the trap '{KINDS[kind].title.lower()}'")
+    traps = tuple(item for item in items if isinstance(item, Trap))
+    return Found(traps, tuple(item for item in items if isinstance(item, Remark)), unknown)
 
 
-def find_dead_work(program: Program) -> Iterator[Trap]:
+def find_dead_work(program: Program) -> Iterator[Trap | Remark]:
     """Find work of which no result depends."""
-    share, by_line = measure_dead_work(program.jaxpr, program.lines)
-    if share >= LEAST_DEAD:
-        lines = tuple(line for line, _ in by_line.most_common(MOST_NAMED) if line)
-        evidence = f"{_write_share(share)} of the traced FLOPs"
-        yield Trap(kind="dead_work", evidence=evidence, sources=lines, share=share)
+    own, inside = measure_dead_work(program.jaxpr, program.lines)
+    if own.share >= LEAST_DEAD:
+        evidence = f"{_write_share(own.share)} of the traced FLOPs"
+        yield Trap(kind="dead_work", evidence=evidence, sources=_name_most(own), share=own.share)
+    elif own.share + inside.share >= LEAST_DEAD:
+        evidence, lines = f"{_write_share(inside.share)} of the traced FLOPs", ", ".join(_name_most(inside))
+        yield Remark("dead_work", f"{evidence} do not reach the result, inside calls of a library ({lines})")
+
+
+def _name_most(dead: DeadWork) -> tuple[str, ...]:
+    return tuple(line for line, _ in dead.by_line.most_common(MOST_NAMED) if line)
 
 
 def _write_share(share: float) -> str:
@@ -173,39 +213,37 @@ def _is_literal(var: Any) -> bool:
 
 def find_captured_constants(program: Program) -> Iterator[Trap]:
     """Find arrays that the function takes from outside its arguments, which become a part of the program."""
-    held = {id(value): (value, use) for value, use in _list_constants(program.traced.jaxpr, program.lines)}
-    sizes = [(_size_bytes(value), value, use) for value, use in held.values()]
+    held = {id(value): (value, user) for value, *user in _list_constants(program.traced.jaxpr)}
+    sizes = [(_size_bytes(value), value, user) for value, user in held.values()]
     whole = sum(size for size, _, _ in sizes)
     if whole >= LEAST_CAPTURED_BYTES:
         largest = sorted(sizes, key=lambda item: -item[0])[:MOST_NAMED]
         shapes = ", ".join(_write_shape(value) for _, value, _ in largest)
         more = f" and {len(sizes) - MOST_NAMED} more" if len(sizes) > MOST_NAMED else ""
+        lines = (program.lines.find(*user) for _, _, user in largest if user[0] is not None)
         yield Trap(
             kind="constants",
             evidence=f"{whole / 1e6:.3g} MB of arrays ({shapes}{more})",
-            sources=tuple(dict.fromkeys(use for _, _, use in largest if use)),
+            sources=tuple(dict.fromkeys(filter(None, lines))),
             size_bytes=whole,
             count=len(sizes),
         )
 
 
-def _list_constants(closed: Any, lines: Lines) -> Iterator[tuple[Any, str]]:
-    """Arrays that a closed jaxpr holds, at all levels, with the line of the equation that uses each first."""
+def _list_constants(closed: Any, outer: tuple[Any, ...] = ()) -> Iterator[tuple[Any, Any, tuple[Any, ...]]]:
+    """Arrays that a closed jaxpr holds, at all levels, with the equation that uses each first and those around it."""
     jaxpr = closed.jaxpr
-    users: dict[Any, str] = {}
+    users: dict[Any, Any] = {}
     for equation in jaxpr.eqns:
         for var in equation.invars:
             if not _is_literal(var):
-                users.setdefault(var, lines.find(equation))
+                users.setdefault(var, equation)
             elif getattr(var.val, "shape", ()):
-                yield var.val, lines.find(equation)
+                yield var.val, equation, outer
         for inner in list_jaxprs(equation):
-            if hasattr(inner, "consts"):
-                yield from _list_constants(inner, lines)
-            else:
-                yield from _list_constants(_Closed(inner), lines)
+            yield from _list_constants(inner if hasattr(inner, "consts") else _Closed(inner), (*outer, equation))
     for var, value in zip(jaxpr.constvars, closed.consts, strict=False):
-        yield value, users.get(var, "")
+        yield value, users.get(var), outer
 
 
 @dataclass(frozen=True)
@@ -266,8 +304,7 @@ def find_truncated_dtypes(program: Program) -> Iterator[Trap]:
     for warned in program.warned:
         if found := _TRUNCATED.search(warned.text):
             asked[f"{found[1]} becomes {found[2]}"] = None
-            if "/jax/_src/" not in warned.source:
-                sources[brief_source(warned.source)] = None
+            sources[name_source(warned.stack)] = None
     given = [f"NumPy's {dtype} among the inputs becomes {CANONICAL[dtype]}" for dtype in program.wide]
     if asked or given:
         evidence = "; ".join([*given, *asked])
@@ -296,38 +333,126 @@ def find_wide_inputs(make: Callable[[], Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def find_callbacks(program: Program) -> Iterator[Trap]:
-    """Find primitives that call Python while the program runs, and how often a call of the program does."""
-    counted: Counter[str] = Counter()
-    lines: dict[str, None] = {}
+_OPTIONAL = {"cond": "branch", "while": "loop"}
+"""Primitives around an equation that a call of the program need not come to."""
 
-    def count(jaxpr: Any, times: float) -> None:
-        for equation in jaxpr.eqns:
-            name = equation.primitive.name
-            if is_callback(name):
-                counted[name] += int(times)
-                lines[program.lines.find(equation)] = None
-            # Of branches all are looked at: any may be taken.
-            rounds = {id(inner): often for inner, often in list_inside(equation)}
-            for inner in map(open_jaxpr, list_jaxprs(equation)):
-                count(inner, times * rounds.get(id(inner), 1))
 
-    count(program.jaxpr, 1.0)
-    if counted:
+@dataclass(frozen=True, eq=False)
+class _Callback:
+    """An equation that calls Python.
+
+    Args:
+      inside: "branch" or "loop" where a call need not come to it; a loop of a known length is none.
+      times: How often a call of the program comes to it, where it does.
+    """
+
+    name: str
+    line: str
+    callback: Any
+    inside: str
+    times: int
+
+
+def find_callbacks(program: Program) -> Iterator[Trap | Remark]:
+    """Find primitives that call Python while the program runs, and how often a call of the program does.
+
+    What a call did not come to, as a check in a branch that was not taken, is a remark.
+    """
+    called, present = program.called, list(_list_callbacks(program))
+    if present and called is not None and called.fault is not None:
+        raise called.fault
+    used, counted = _expect_calls(present) if called is None else _match_calls(present, called.callbacks)
+    if used:
         named = [name if often == 1 else f"{name} ({often:,} times a call)" for name, often in counted.most_common()]
         evidence = named[0] if len(named) == 1 else f"each of {', '.join(named)}"
-        sources = tuple(filter(None, lines))[:MOST_NAMED]
-        yield Trap(kind="callbacks", evidence=evidence, sources=sources, count=counted.total())
+        yield Trap(kind="callbacks", evidence=evidence, sources=_list_lines(used), count=counted.total())
+    unused = [each for each in present if each not in used]
+    if unused:
+        names, lines = ", ".join(dict.fromkeys(each.name for each in unused)), ", ".join(_list_lines(unused))
+        inside = " or a ".join(dict.fromkeys(each.inside for each in unused))
+        where = f", in a {inside}" if all(each.inside for each in unused) else ""
+        result = "" if called is None else "; the call that was examined did not come to it"
+        yield Remark("callbacks", f"{names} can call Python{where}{f' ({lines})' if lines else ''}{result}")
 
 
-def find_unrolled_loops(program: Program) -> Iterator[Trap]:
-    """Find source lines that very many equations come from, as where a Python loop is traced step by step."""
-    counted = Counter(program.lines.find(equation) for equation in walk_equations(program.jaxpr))
-    many = [(line, number) for line, number in counted.most_common() if line and number >= LEAST_FROM_ONE_LINE]
-    if many:
-        lines, most = tuple(line for line, _ in many[:MOST_NAMED]), many[0][1]
-        evidence = f"{most:,} equations" if len(many) == 1 else f"Up to {most:,} equations each"
+def _list_callbacks(program: Program) -> Iterator[_Callback]:
+    for equation, outer in walk_inside(program.jaxpr):
+        name = equation.primitive.name
+        if is_callback(name):
+            times = math.prod(list_inside(each)[0][1] for each in outer)
+            inside = next((_OPTIONAL[each.primitive.name] for each in outer if each.primitive.name in _OPTIONAL), "")
+            line = program.lines.find(equation, outer)
+            yield _Callback(name, line, equation.params.get("callback"), inside, int(times))
+
+
+def _expect_calls(present: Sequence[_Callback]) -> tuple[list[_Callback], Counter[str]]:
+    """The equations that every call of the program comes to, and how often, by the primitive's name."""
+    used = [each for each in present if not each.inside]
+    counted: Counter[str] = Counter()
+    for each in used:
+        counted[each.name] += each.times
+    return used, counted
+
+
+def _match_calls(present: Sequence[_Callback], called: Sequence[Any]) -> tuple[list[_Callback], Counter[str]]:
+    """The equations that a call of the program came to, and how often, by the primitive's name.
+
+    Equations can have equal callbacks, and eager code makes its callbacks anew. Of equations that cannot be
+    distinguished, the optional ones count only if there were more calls than the others make.
+    """
+    calls = Counter(map(_identify, called))
+    alike: dict[Any, list[_Callback]] = {}
+    for each in present:
+        key = _identify(each.callback)
+        alike.setdefault(key if key in calls else None, []).append(each)
+    if None in alike:
+        calls[None] = sum(number for key, number in calls.items() if key not in alike)
+    used: list[_Callback] = []
+    counted: Counter[str] = Counter()
+    for key, equations in alike.items():
+        expected, by_name = _expect_calls(equations)
+        if not 0 < calls[key] <= by_name.total():
+            expected = equations if calls[key] else []
+        if expected:
+            used += expected
+            counted[" and ".join(dict.fromkeys(each.name for each in expected))] += calls[key]
+    return used, counted
+
+
+def _identify(callback: Any) -> Any:
+    """A callback as a key; None of `jax.debug.print`, whose equation has none."""
+    try:
+        hash(callback)
+    except TypeError:
+        return id(callback)
+    return callback
+
+
+def _list_lines(callbacks: Sequence[_Callback]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (each.line for each in callbacks))))[:MOST_NAMED]
+
+
+def find_unrolled_loops(program: Program) -> Iterator[Trap | Remark]:
+    """Find source lines that very many equations come from, as where a Python loop is traced step by step.
+
+    Lines of a library are a remark.
+    """
+    found: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
+    for equation, outer in walk_inside(program.jaxpr):
+        for line in program.lines.read_stack(equation)[:1]:
+            found.setdefault(line, []).append((equation, outer))
+    many = [each for each in sorted(found.values(), key=len, reverse=True) if len(each) >= LEAST_FROM_ONE_LINE]
+    own = [each for each in many if not is_inside_library(program.lines.read_stack(*each[0]))]
+    shown = own or many
+    if not shown:
+        return
+    lines = tuple(dict.fromkeys(program.lines.find(*item) for each in shown for item in each))[:MOST_NAMED]
+    most = len(shown[0])
+    evidence = f"{most:,} equations" if len(shown) == 1 else f"Up to {most:,} equations each"
+    if own:
         yield Trap(kind="unrolled", evidence=evidence, sources=lines, count=most)
+    else:
+        yield Remark("unrolled", f"{evidence} come from one line of a library: an unrolled loop ({', '.join(lines)})")
 
 
 FINDERS: dict[str, Finder] = {

@@ -114,7 +114,8 @@ class Trap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Args:
       kind: A row of `KINDS` in harness/record/traps.py.
       evidence: What was found, as the subject of a sentence: names, shapes, counts.
-      sources: `folder/file:line` of what it is about, the most important first.
+      sources: `folder/file:line` of what it is about, the most important first. A line of a library follows the user's
+        line that calls it: `mine/step.py:12 via flax/linear.py:264`.
       share: Of dead work the part of the traced FLOPs; of outputs the part that depends on no argument.
       size_bytes: Of captured constants and of donated arrays.
       count: How many outputs, arrays, calls or equations it is about.
@@ -177,12 +178,15 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
 
     Args:
       fingerprints: Of the optimised programs that the processes compiled, each different one once.
+      code: Hash of the optimised program and its machine code, without compiler options: variants with equal hashes are
+        the same program. None if no variant of the workload has options, or if unknown.
       explanation: JAX's own words on why more was compiled than is declared; None where that is not so.
       traps: Why the program does not do the work that its source suggests.
       unknown_traps: Kinds of traps that could not be looked for; a note of the outcome says why.
     """
 
     fingerprints: tuple[str, ...] = ()
+    code: str | None = None
     explanation: str | None = None
     traps: tuple[Trap, ...] = ()
     unknown_traps: tuple[str, ...] = ()
@@ -191,6 +195,7 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
         """The programs of both."""
         return type(self)(
             fingerprints=tuple(dict.fromkeys((*self.fingerprints, *other.fingerprints))),
+            code=self.code or other.code,
             explanation=self.explanation or other.explanation,
             traps=tuple(dict.fromkeys((*self.traps, *other.traps))),
             unknown_traps=tuple(dict.fromkeys((*self.unknown_traps, *other.unknown_traps))),

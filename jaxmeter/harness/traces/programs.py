@@ -26,7 +26,7 @@ HOLDERS = frozenset({"while", "call", "conditional"})
 
 _OWN = re.compile(r"/jaxmeter/(harness|cli)/")
 _PACKAGES = re.compile(r"/(site|dist)-packages/")
-_LIBRARY = re.compile(rf"^<|{_PACKAGES.pattern}|/python3\.\d+/|{_OWN.pattern}")
+_LIBRARY = re.compile(rf"^<(?!ipython-input)|{_PACKAGES.pattern}|/python3\.\d+/|{_OWN.pattern}")
 _SUITES = re.compile(r"/jaxmeter/suites/[^/]+$")
 _CALLBACK = re.compile(
     r"(pure_|io_|debug_)?callback|xla_ffi_(partitioned_)?python_\w+_callback|xla_python_\w+_callback"
@@ -207,14 +207,15 @@ def pick_line(stack: Sequence[str]) -> str:
         for line, caller in pairwise(stack)
         if _PACKAGES.search(line) and _OWN.search(caller) and not _OWN.search(line)
     }
-    return next((line for line in stack if _find_file(line) in called or not _is_of_library(line)), "")
+    return next((line for line in stack if _find_file(line) in called or not is_of_library(line)), "")
 
 
 def _find_file(line: str) -> str:
     return line.rpartition(":")[0]
 
 
-def _is_of_library(line: str) -> bool:
+def is_of_library(line: str) -> bool:
+    """Return whether a line is Python's, an installed package's or the harness's; suites of jaxmeter are no library."""
     return _LIBRARY.search(line) is not None and _SUITES.search(line) is None
 
 

@@ -9,6 +9,7 @@ from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.roofline import find_cost
+from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Answer, Status
@@ -189,7 +190,7 @@ def _make_cell(case: Case, standing: Case) -> Cell:
         f"! {counted(len(bad), 'variant')} not measured" if bad else "",
     ]
     tone = Tone.WARN if bad or doubts else find_speedup_tone(compared or speedup.interval)
-    told = "baseline" if best.is_baseline else _write_speedup(speedup)
+    told = "baseline" if best.is_baseline else _write_speedup(best, speedup)
     if compared is not None:
         told = " ".join(part for part in numbers.speedup_with_bounds(compared) if part != numbers.MISSING)
     return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=fragment_of(case))
@@ -214,10 +215,13 @@ def _make_other_cell(best: Variant, metric: str) -> Cell | None:
     return Cell(text, " · ".join(filter(None, flags)), tone, target=fragment_of(best.case))
 
 
-def _write_speedup(speedup: Reading) -> str:
+def _write_speedup(best: Variant, speedup: Reading) -> str:
     """`8.7× [8.5, 8.9]`, `1.02× [0.98, 1.06] undecided`."""
-    undecided = speedup.interval is not None and not differs(speedup.interval)
-    parts = (*write_reading(speedup), "undecided" if undecided else "")
+    word = ""
+    if speedup.interval is not None and not differs(speedup.interval):
+        baseline = best.find(best.planned_case.baseline)
+        word = "same program" if baseline is not None and is_same_program(best, baseline) else "undecided"
+    parts = (*write_reading(speedup), word)
     return " ".join(part for part in parts if part not in ("", numbers.MISSING)) or numbers.MISSING
 
 

@@ -9,6 +9,7 @@ from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_w
 from jaxmeter.harness.metrics.metric import Direction, Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.roofline import DECLARED, find_cost
+from jaxmeter.harness.metrics.same_program import explain_same_program, is_same_program
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.record import INCOMPLETE, Answer
@@ -117,14 +118,19 @@ def _compare_times(one: Variant, other: Variant, also: str = "") -> Sentence:
     bounded = ratio.low is not None
     undecided = bounded and not differs(ratio)
     sentence = f"{names[0]} is {number} as fast as {names[1]}"
+    if is_same := undecided and is_same_program(one, other):
+        sentence = f"{names[0]} is the same program as {names[1]}: measured {number} as fast"
     doubts = _write_doubts((doubt_ratio(one, other),), (one, other))
     remarks = (
         also,
+        explain_same_program(one, other) if is_same else "",
         "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
         "a wide interval" if is_vague(ratio) else "",
     )
     return Sentence(
-        f"No difference is confirmed{_explain_undecided(one, ratio)}: {sentence}" if undecided else sentence,
+        f"No difference is confirmed{_explain_undecided(one, ratio)}: {sentence}"
+        if undecided and not is_same
+        else sentence,
         Tone.WARN if doubts else find_speedup_tone(ratio),
         doubts,
         tuple(filter(None, remarks)),

@@ -156,10 +156,9 @@ def test_an_event_that_jax_does_not_report_is_noticed(monkeypatch):
     [
         ("TRIP_COUNT", lambda x: jax.lax.fori_loop(0, 7, lambda _, c: jnp.sin(c) @ c, x), (np.ones((30, 30), "f4"),)),
         ("ELIDED", lambda x: x @ np.arange(1000.0, dtype="f4").reshape(10, 100), (np.ones((7, 10), "f4"),)),
-        ("PYTHON_TARGET", lambda x: jax.pure_callback(lambda y: y, x, x), ARGUMENTS[:1]),
         ("OUTPUT_ALIASES", jax.jit(lambda x: x + 1, donate_argnums=0), ARGUMENTS[:1]),
     ],
-    ids=["trip_count", "elided", "python_target", "output_aliases"],
+    ids=["trip_count", "elided", "output_aliases"],
 )
 def test_hlo_text_has_the_parts_of_the_table(row, function, arguments):
     jitted = function if hasattr(function, "lower") else jax.jit(function)

@@ -49,6 +49,21 @@ def test_callbacks_that_another_program_holds_are_limited(function, options):
     assert announces(measurement, "calls back into Python")
 
 
+def failing_if_negative(x):
+    """As a library checks its arguments."""
+    return jax.lax.cond(x.sum() < 0, lambda y: jax.pure_callback(tick, jax.typeof(y), y), lambda y: y * 2, x)
+
+
+@pytest.mark.parametrize("function", [failing_if_negative, jax.jit(failing_if_negative)], ids=["plain", "jitted"])
+def test_a_callback_in_a_branch_that_is_not_taken_limits_nothing(function):
+    calls, measurement = count_after(function, X, modes=("jit",))
+
+    assert calls == 0
+    assert not any("called at most" in note for note in measurement.record.notes)
+    assert "trap" not in str(measurement)
+    assert "pure_callback can call Python, in a branch (notebook/test_effects.py:" in str(measurement)
+
+
 @pytest.mark.parametrize("options", [{}, {"modes": ("eager",)}])
 def test_python_code_that_prints_is_limited(options, capsys):
     def function(x):

@@ -1,10 +1,15 @@
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import pytest
+from jax.experimental import checkify
 
-from jaxmeter.harness.programs.callbacks import has_callbacks, is_calling_python, watch_writing
+from jaxmeter.harness.machine.jax_internals import Internal, Name
+from jaxmeter.harness.machine.own_fault import OwnFaultError
+from jaxmeter.harness.programs import callbacks
+from jaxmeter.harness.programs.callbacks import RUNNERS, watch_callbacks, watch_writing
 
 X = jnp.ones(4)
 
@@ -27,30 +32,90 @@ def inside_scan(x):
     return jax.lax.scan(lambda carry, row: (with_callback(carry), None), x, None, length=2)[0]
 
 
-CALLING = (with_print, with_callback, with_pure_callback, inside_scan)
+def with_io_callback(x):
+    return jax.experimental.io_callback(lambda value: value, jax.typeof(x), x, ordered=True)
 
 
-@pytest.mark.parametrize("function", CALLING)
-def test_a_program_that_calls_python_is_known_before_and_after_it_is_compiled(function):
-    traced = jax.jit(function).trace(X)
-
-    assert has_callbacks(traced.jaxpr.jaxpr)
-    assert is_calling_python(traced.lower().compile())
+def in_a_branch(x, *, is_taken):
+    return jax.lax.cond((x.sum() > 0) == is_taken, with_pure_callback, lambda y: y + 1, x)
 
 
-def test_another_program_calls_no_python():
-    traced = jax.jit(jnp.linalg.inv).trace(jnp.eye(4))  # a custom call of LAPACK
+def for_each_element(x):
+    """A branch on values of a batch becomes a selection, which computes both sides."""
 
-    assert not has_callbacks(traced.jaxpr.jaxpr)
-    assert not is_calling_python(traced.lower().compile())
+    def one(element):
+        return jax.lax.cond(element > 100, with_pure_callback_in_turn, lambda y: y + 1, element)
+
+    return jax.vmap(one)(x)
 
 
-def test_a_program_without_a_text_is_not_known_to_call_python():
-    class Silent:
-        def as_text(self):
-            return None
+def with_pure_callback_in_turn(x):
+    return jax.pure_callback(lambda value: value, jax.typeof(x), x, vmap_method="sequential")
 
-    assert not is_calling_python(Silent())
+
+def branch_of_a_batch(x):
+    """A branch on a value that the batch shares stays one."""
+
+    def one(element):
+        return jax.lax.cond(x.sum() > 100, with_pure_callback_in_turn, lambda y: y + 1, element)
+
+    return jax.vmap(one)(x)
+
+
+def checked(x):
+    checkify.check(x.sum() > 0, "the sum must be positive")
+    return x + 1
+
+
+OFTEN = {
+    "print": (with_print, 1),
+    "debug callback": (with_callback, 1),
+    "pure callback": (with_pure_callback, 1),
+    "I/O callback": (with_io_callback, 1),
+    "in a loop": (inside_scan, 2),
+    "in a branch that is taken": (partial(in_a_branch, is_taken=True), 1),
+    "in a branch that is not taken": (partial(in_a_branch, is_taken=False), 0),
+    "in a branch on values of a batch": (for_each_element, 4),
+    "in a branch of a batch": (branch_of_a_batch, 0),
+    "a check of checkify": (checkify.checkify(checked), 0),
+    "none": (jnp.sin, 0),
+}
+
+
+@pytest.mark.parametrize(("function", "often"), OFTEN.values(), ids=OFTEN)
+@pytest.mark.parametrize("mode", ["eager", "jit", "aot"])
+def test_the_calls_of_python_that_a_program_makes_are_counted(function, often, mode):
+    call = {"eager": lambda: function, "jit": lambda: jax.jit(function), "aot": lambda: compiled(function)}[mode]()
+    call(X)  # what is compiled before is watched, too
+
+    with watch_callbacks() as called:
+        call(X)
+
+    assert len(called.callbacks) == often
+
+
+def compiled(function):
+    return jax.jit(function).lower(X).compile()
+
+
+def test_after_the_watch_jax_is_as_before():
+    before = [row.load() for row in RUNNERS]
+
+    with pytest.raises(ZeroDivisionError), watch_callbacks():
+        1 / 0  # noqa: B018
+
+    assert [row.load() for row in RUNNERS] == before
+
+
+def test_without_what_runs_callbacks_the_number_of_calls_is_unknown(monkeypatch):
+    row = Internal("what runs callbacks", "how often a program calls Python", (Name("jax._src.callback.gone"),))
+    monkeypatch.setattr(callbacks, "RUNNERS", (*RUNNERS, row))
+
+    with watch_callbacks() as called:
+        with_pure_callback(X)
+
+    assert called.callbacks == []
+    assert isinstance(called.fault, OwnFaultError)
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

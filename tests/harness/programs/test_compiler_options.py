@@ -1,6 +1,7 @@
 """Programs that are compiled with XLA options of their own."""
 
 import re
+import sys
 import time
 from dataclasses import replace
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 from jaxmeter.harness.probes.caching import CACHE_STATES, Call, time_call
+from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.modes import How, compile_in_stages, prepare_as
-from jaxmeter.harness.programs.program import find_fingerprint, read_hlo
+from jaxmeter.harness.programs.program import find_code_fingerprint, find_fingerprint, read_hlo
 from jaxmeter.harness.programs.refused_options import describe_refused_option
 from jaxmeter.harness.programs.serialised import load_exported
 from jaxmeter.harness.traces import hlo
@@ -45,6 +47,38 @@ def test_programs_of_one_text_and_other_options_are_told_apart():
 
     assert hlo.find_fingerprint(read_hlo(plain.stages.compiled)) == hlo.find_fingerprint(read_hlo(wide.stages.compiled))
     assert find_fingerprint(plain.stages) != find_fingerprint(wide.stages) == find_fingerprint(again.stages)
+
+
+OPTIONS = {
+    "none": ({}, True),
+    "without an effect": ({"xla_cpu_multi_thread_eigen": False}, True),
+    "other machine code of the same HLO": ({"xla_backend_optimization_level": 0}, False),
+    "other HLO": (UNFUSED, False),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="machine code is read from ELF files")
+@pytest.mark.parametrize(("options", "is_same"), OPTIONS.values(), ids=OPTIONS)
+def test_options_without_an_effect_leave_the_machine_code_as_it_is(options, is_same):
+    plain, other = (find_code_fingerprint(prepare("jit", chosen).stages) for chosen in ({}, options))
+
+    assert plain is not None
+    assert (plain == other) is is_same
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="machine code is read from ELF files")
+def test_a_product_has_no_machine_code_of_its_own():
+    plain, other = (
+        prepare_as("jit", lambda x: x @ x, (X.reshape(8, 8),), How(compiler_options=options), time.perf_counter, print)
+        for options in ({}, {"xla_cpu_multi_thread_eigen": False})
+    )
+
+    assert find_code_fingerprint(plain.stages) == find_code_fingerprint(other.stages) is not None
+
+
+@pytest.mark.parametrize("executable", [program._ELF, program._ELF + b"\xff" * 100])
+def test_machine_code_of_another_form_is_unknown(executable):
+    assert program._list_objects(b"code" + executable) is None
 
 
 def compile_again_with_donation(options):

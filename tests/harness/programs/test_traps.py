@@ -1,5 +1,7 @@
 """Each trap is found in a small program that has it, and in none that does not."""
 
+import importlib
+import re
 import time
 import warnings
 
@@ -9,7 +11,9 @@ import numpy as np
 import pytest
 from jax.experimental import checkify
 
+from jaxmeter.harness.machine.own_fault import OwnFaultError
 from jaxmeter.harness.programs import traps
+from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
 from jaxmeter.harness.programs.modes import How, prepare_as
 from jaxmeter.harness.record.remarks import OWN_FAULT
 from jaxmeter.harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_FROM_ONE_LINE
@@ -20,15 +24,24 @@ WEIGHTS = np.ones(LEAST_CAPTURED_BYTES // 4, np.float32)
 FEW_WEIGHTS = WEIGHTS[:-1]
 
 
-def found_in(function, *args, mode="jit", donate=(), wide=()):
+def found_in(function, *args, **options):
     """The traps of a function, by kind."""
+    return {trap.kind: trap for trap in examine(function, *args, **options).traps}
+
+
+def examine(function, *args, mode="jit", donate=(), wide=(), is_called=True):
+    """The traps of a function, and the remarks on it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # jax's own, which are evidence here
         prepared = prepare_as(mode, function, args, How(donate=donate), time.perf_counter, lambda stage: None)
-    found, notes = traps.find_traps(prepared, wide)
-    assert notes == {}
-    assert len({trap.kind for trap in found}) == len(found)
-    return {trap.kind: trap for trap in found}
+        called = None
+        if is_called:
+            with watch_callbacks() as called:
+                jax.block_until_ready(prepared.call(*prepared.args))
+    found = traps.find_traps(prepared, wide, called)
+    assert found.unknown == {}
+    assert len({trap.kind for trap in found.traps}) == len(found.traps)
+    return found
 
 
 def products_of_which_none_is_used(x):
@@ -246,13 +259,183 @@ def in_a_branch(x):
     return jax.lax.cond(x[0, 0] > 0, printing, lambda y: jnp.sin(jnp.cos(y)), x)
 
 
-@pytest.mark.parametrize(("function", "often"), [(printing, 1), (in_a_loop, 7), (in_a_branch, 1)])
-@pytest.mark.parametrize("mode", ["eager", "jit"])
-def test_callbacks_are_found_with_how_often_a_call_comes_to_them(function, often, mode):
-    trap = found_in(function, MATRIX, mode=mode)["callbacks"]
+def in_a_branch_that_is_taken(x):
+    return jax.lax.cond(x[0, 0] == 0, printing, lambda y: jnp.sin(jnp.cos(y)), x)
 
-    assert trap.count == often
-    assert trap.sources
+
+def until_it_is_large(x):
+    return jax.lax.while_loop(lambda y: y[0, 0] < 4, printing, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "often"),
+    [(printing, 1), (in_a_loop, 7), (in_a_branch_that_is_taken, 1), (until_it_is_large, 4)],
+)
+@pytest.mark.parametrize("mode", ["eager", "jit", "aot"])
+def test_callbacks_are_found_with_how_often_a_call_comes_to_them(function, often, mode):
+    found = examine(function, MATRIX, mode=mode)
+    (trap,) = found.traps
+
+    assert (trap.kind, trap.count) == ("callbacks", often)
+    assert trap.sources[0].startswith("programs/test_traps.py:")
+    assert found.remarks == ()
+
+
+def host(value):
+    return np.asarray(value) + 1
+
+
+def called_on_the_host(x):
+    return jax.pure_callback(host, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+@jax.custom_jvp
+def error_if(x, is_wrong):
+    """As `equinox.error_if` does it."""
+
+    def fail(value):
+        raise ValueError("wrong")
+
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return jax.lax.cond(is_wrong, lambda: jax.pure_callback(fail, shape, x), lambda: x)
+
+
+@error_if.defjvp
+def _(primals, tangents):
+    return error_if(*primals), tangents[0]
+
+
+def with_an_error_if(x):
+    return jnp.sin(error_if(x, jnp.isnan(x).any()))
+
+
+CHECKS = {
+    "a branch that is not taken": in_a_branch,
+    "an error of equinox": with_an_error_if,
+    "its gradient": jax.grad(lambda x: with_an_error_if(x).sum()),
+    "in a loop": lambda x: jax.lax.fori_loop(0, 3, lambda _, y: with_an_error_if(y), x),
+    "a loop that ends at once": lambda x: jax.lax.while_loop(lambda y: y[0, 0] > 4, printing, x),
+}
+
+
+@pytest.mark.parametrize("function", CHECKS.values(), ids=CHECKS)
+@pytest.mark.parametrize("mode", ["eager", "jit", "aot"])
+def test_a_callback_that_a_call_does_not_come_to_is_a_remark(function, mode):
+    found = examine(function, MATRIX, mode=mode)
+
+    (remark,) = found.remarks
+    assert found.traps == ()
+    assert remark.kind == "callbacks"
+    assert "can call Python, in a " in remark.text
+    assert "programs/test_traps.py:" in remark.text
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_only_the_callbacks_that_ran_are_named(mode):
+    def both(x):
+        y = jax.lax.cond(x[0, 0] > 4, called_on_the_host, lambda y: y, x)
+        return called_on_the_host(y)
+
+    found = examine(both, MATRIX, mode=mode)
+
+    assert [trap.count for trap in found.traps] == [1]
+    assert len(found.remarks) == 1
+
+
+def test_where_nothing_is_called_a_callback_in_a_branch_is_a_remark_and_another_a_trap():
+    assert examine(in_a_branch, MATRIX, is_called=False).traps == ()
+    assert examine(in_a_branch, MATRIX, is_called=False).remarks[0].text.startswith("debug_print can call Python, in a")
+    assert found_in(in_a_loop, MATRIX, is_called=False)["callbacks"].count == 7
+
+
+def test_callbacks_that_cannot_be_counted_leave_the_trap_unknown():
+    prepared = prepare_as("jit", printing, (MATRIX,), How(), time.perf_counter, lambda stage: None)
+
+    found = traps.find_traps(prepared, called=Called(fault=OwnFaultError("gone", "how often it calls Python")))
+
+    assert found.traps == found.remarks == ()
+    assert found.unknown["callbacks"].startswith(OWN_FAULT)
+
+
+LIBRARY = f"""
+import jax, jax.numpy as jnp
+
+@jax.jit
+def call_back(x):
+    jax.debug.callback(lambda y: None, x)
+    return x
+
+def square(x):
+    return x @ x
+
+def waste(x):
+    x @ x
+    return x + 1
+
+def widen(x):
+    return x + jnp.ones(x.shape, "float64")
+
+def capture(x, w):
+    return x[0, 0] * jnp.asarray(w)
+
+def unroll(x):
+    for _ in range({LEAST_FROM_ONE_LINE}):
+        x = x + 1
+    return x
+"""
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A module that is installed as a package is."""
+    packages = tmp_path / "lib/python3.13/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "library_of_traps.py").write_text(LIBRARY, encoding="utf8")
+    monkeypatch.syspath_prepend(str(packages))
+    return importlib.import_module("library_of_traps")
+
+
+def dropping_a_square(library, x):
+    library.square(x)
+    return x + 1
+
+
+def dropping_a_jitted_square(library, x):
+    """Of both squares no result depends."""
+    return jax.jit(lambda y: (dropping_a_square(library, y), library.square(y)))(x)[0]
+
+
+IN_A_LIBRARY = {
+    "a callback": ("callbacks", lambda library, x: library.call_back(x)),
+    "dead work": ("dead_work", dropping_a_square),
+    "dead work in a call": ("dead_work", dropping_a_jitted_square),
+    "a truncated dtype": ("truncated", lambda library, x: library.widen(x)),
+    "a captured array": ("constants", lambda library, x: library.capture(x, WEIGHTS)),
+}
+
+
+@pytest.mark.parametrize(("kind", "function"), IN_A_LIBRARY.values(), ids=IN_A_LIBRARY)
+def test_a_trap_in_a_library_names_the_users_line_too(kind, function, library):
+    (source, *_) = found_in(lambda x: function(library, x), MATRIX)[kind].sources
+
+    assert re.fullmatch(r"programs/test_traps\.py:\d+ via site-packages/library_of_traps\.py:\d+", source)
+
+
+def test_dead_work_inside_a_call_of_a_library_is_a_remark(library):
+    found = examine(lambda x: -library.waste(x), MATRIX)
+
+    (remark,) = found.remarks
+    assert found.traps == ()
+    assert re.search(r"inside calls of a library \(programs/test_traps\.py:\d+ via site-packages/", remark.text)
+
+
+def test_a_loop_that_a_library_unrolls_is_a_remark(library):
+    found = examine(lambda x: -library.unroll(x), MATRIX)
+
+    (remark,) = found.remarks
+    assert found.traps == ()
+    assert remark.text.startswith(f"{LEAST_FROM_ONE_LINE:,} equations come from one line of a library")
+    assert "programs/test_traps.py:" in remark.text
 
 
 def test_a_loop_that_python_unrolls_is_found():
@@ -278,11 +461,11 @@ def test_a_finder_that_fails_leaves_a_note_and_the_others(monkeypatch):
     monkeypatch.setitem(traps.FINDERS, "dead_work", fail)
     prepared = prepare_as("jit", printing, (MATRIX,), How(), time.perf_counter, lambda stage: None)
 
-    found, notes = traps.find_traps(prepared)
+    found = traps.find_traps(prepared)
 
-    assert [trap.kind for trap in found] == ["callbacks"]
-    assert list(notes) == ["dead_work"]
-    assert notes["dead_work"].startswith(
+    assert [trap.kind for trap in found.traps] == ["callbacks"]
+    assert list(found.unknown) == ["dead_work"]
+    assert found.unknown["dead_work"].startswith(
         f"{OWN_FAULT}: cannot determine whether it has the trap 'dead work': ValueError"
     )
 

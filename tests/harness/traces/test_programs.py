@@ -146,6 +146,7 @@ CALLING = ("jaxmeter/harness/programs/modes.py:5", "jaxmeter/harness/child/main.
         (["/venv/lib/python3.11/site-packages/jax/nn.py:1", "/home/me/train.py:9"], "/home/me/train.py:9"),
         (["<frozen runpy>:88", "/home/me/train.py:9"], "/home/me/train.py:9"),
         (["<stdin>:1"], ""),
+        (["<ipython-input-3-5f0a>:2", "/home/me/train.py:9"], "<ipython-input-3-5f0a>:2"),
         (["/usr/lib/python3.11/contextlib.py:81", "/usr/lib/python3.12/x.py:1"], ""),
         (["/src/jaxmeter/harness/child/main.py:1", "/src/jaxmeter/cli/run.py:1"], ""),
         (["/src/jaxmeter/suites/selu.py:94"], "/src/jaxmeter/suites/selu.py:94"),
