@@ -40,10 +40,11 @@ def command(
     """Exit code 0: passed; 1: a confirmed regression; 3: no reliable answer."""
     effect, budgets = read_limits(min_effect, budgets_file)
     before = load_one(baseline)
-    changes = compare_runs(before, load_one(candidate), effect)
+    after = load_one(candidate)
+    changes = compare_runs(before, after, effect)
     confirmation = None
     if confirmed_by is not None:
-        confirmation = compare_runs(before, load_one(confirmed_by), effect)
+        confirmation = compare_runs(before, load_one(confirmed_by), effect, explained_by=after)
     warn_of_unused(budgets, changes)
     if exact:
         changes = leave_out_times(changes)

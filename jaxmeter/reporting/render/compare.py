@@ -15,7 +15,7 @@ from jaxmeter.reporting.render import terminal
 from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, write_table
 from jaxmeter.reporting.view import reports
-from jaxmeter.reporting.view.changes import TONES, make_change_table, write_change, write_lone_notes
+from jaxmeter.reporting.view.changes import TONES, describe_exact, make_change_table, write_change, write_lone_notes
 from jaxmeter.reporting.view.reports import describe_reports, make_report_table, write_report
 from jaxmeter.reporting.view.tone import Tone
 from jaxmeter.reporting.view.verdict import describe_runtimes, list_others, write_heading
@@ -36,6 +36,8 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
     yield Text(" → ".join(changes.sides), "dim")
     if changes.conditions.anything:
         yield Text(f"Not as before: {changes.conditions.describe(everything=True)}")
+    if sentence := describe_exact(changes):
+        yield Text(sentence)
     if sentence := describe_runtimes(changes, judgement):
         yield Text(sentence, "yellow")
     for words in () if judgement is None else judgement.obstacles:
@@ -81,6 +83,7 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
             if changes.conditions.anything
             else []
         ),
+        *([escape(sentence)] if (sentence := describe_exact(changes)) else []),
         *([escape(sentence)] if (sentence := describe_runtimes(changes, judgement)) else []),
         *(escape(f"No answer: {words}") for words in (() if judgement is None else judgement.obstacles)),
     ]

@@ -96,6 +96,24 @@ def describe_changes(changes: Changes) -> str:
     return "; ".join(parts)
 
 
+def describe_exact(changes: Changes) -> str:
+    """Return `Equal: planned peak memory in 12 of 12 variants, program in 11 of 12.`, and what one run alone has.
+
+    Empty where no variant was compared.
+    """
+    counts = changes.exact_counts
+    if not changes.compared or not counts:
+        return ""
+    compared = [one for one in counts if one.compared]
+    first, *others = [f"{one.name} in {one.equal} of {one.compared}" for one in compared] or [""]
+    nouns = "variant" if compared and compared[0].compared == 1 else "variants"
+    sentences = [f"Equal: {', '.join([f'{first} {nouns}', *others])}."] if compared else []
+    for which, number in (("earlier", "only_before"), ("later", "only_after")):
+        lone = [f"{one.name} of {counted(alone, 'variant')}" for one in counts if (alone := getattr(one, number))]
+        sentences += [f"Not compared, only in the {which} run: {', '.join(lone)}."] if lone else []
+    return " ".join(sentences) or "Not compared: planned memory and counts of programs, which neither run has."
+
+
 def _count_exact(changes: Changes) -> Iterable[str]:
     memory = [one for one in changes.found if one.metric == "planned_peak_bytes"]
     for finding, words in ((Finding.MORE, "more"), (Finding.LESS, "less")):
