@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,14 @@ class OwnPackage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: dict[str, str] = {}
     left_out: int = 0
     suites: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Return `version 1.0, commit a1b2c3d, 12 Python files, hash 0f1e2d3c`."""
+        version = f"version {self.version}" if self.version else ""
+        commit = f"commit {words}" if (words := _write_commit(self)) else ""
+        count = counted(len(self.files) + self.left_out, "Python file")
+        digest = hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()[:8]
+        return ", ".join(filter(None, (version, commit, count, f"hash {digest}")))
 
 
 @dataclass(frozen=True)

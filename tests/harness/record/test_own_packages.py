@@ -80,3 +80,12 @@ def test_suites_of_either_run_count_and_unknown_ones_make_all_count():
 
 def test_a_record_keeps_only_what_a_package_has():
     assert msgspec.json.encode(OwnPackage(name="a", files={"a.py": "1"})) == b'{"name":"a","files":{"a.py":"1"}}'
+
+
+def test_a_package_reads_as_its_version_commit_and_a_hash_of_all_files():
+    told = [package(digest, version="1.0", commit=OLD, dirty=True, left_out=1).describe() for digest in "12"]
+
+    assert told[0] != told[1]
+    assert {one.rpartition(" ")[0] for one in told} == {
+        "version 1.0, commit a1b2c3d with uncommitted changes, 3 Python files, hash"
+    }

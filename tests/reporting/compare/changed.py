@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -109,7 +110,7 @@ def in_lock_step(ratio: float, **more: object) -> RunRecord:
     return msgspec.structs.replace(made, manifest=msgspec.structs.replace(made.manifest, cases=(planned,)), cases=cases)
 
 
-def compare(before: RunRecord, after: RunRecord, **options: float) -> Changes:
+def compare(before: RunRecord, after: RunRecord, **options: Any) -> Changes:
     """What changed."""
     return find_changes(Run(before), Run(after), **options)
 

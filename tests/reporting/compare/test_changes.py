@@ -3,13 +3,16 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec import structs
 from rich.console import Console
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.reporting.compare.findings import TIME, WHOLE, Finding, LoneNote, merge
 from jaxmeter.reporting.render import compare as render
-from jaxmeter.reporting.view.changes import write_lone_notes
+from jaxmeter.reporting.view.changes import describe_exact, write_lone_notes
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed, run, tell, time_of
@@ -398,6 +401,86 @@ def test_what_there_was_none_of_is_more_and_has_no_ratio():
 
     assert (found.finding, found.before, found.after, found.effect) == (Finding.MORE, 0, 2, None)
     assert (back.finding, back.effect) == (Finding.LESS, Interval(0, 0, 0, 1))
+
+
+def own(digest: str) -> dict[str, object]:
+    """What the suite of a run imports."""
+    return {"own_packages": (OwnPackage(name="mine", files={"step.py": digest}, suites=("selu",)),)}
+
+
+MORE_FUSIONS = [Outcome(status=Status.OK, values={"hlo_fusions": (count,)}) for count in (3, 14)]
+
+
+def test_the_users_own_package_is_the_cause_and_what_it_did_to_the_program_follows():
+    before = plain(BEFORE, probes={"compilation": MORE_FUSIONS[0]}, **own("1"))
+    after = plain(AFTER, 2e-4, fingerprint="bb", probes={"compilation": MORE_FUSIONS[1]}, **own("2"))
+
+    causes = {one.metric: one.cause for one in compare(before, after).found}
+
+    assert causes == {
+        "program": "mine: step.py changed",
+        "hlo_fusions": "mine: step.py changed",
+        TIME: "mine: step.py changed; 11 fusions more in its program",
+    }
+
+
+def test_an_effect_is_no_cause():
+    before = plain(BEFORE, probes={"compilation": MORE_FUSIONS[0]})
+    after = plain(AFTER, 2e-4, fingerprint="bb", probes={"compilation": MORE_FUSIONS[1]})
+
+    assert time_of(compare(before, after)).cause == "nothing known; 11 fusions more in its program"
+
+
+def test_a_confirmation_has_the_cause_that_the_run_which_it_confirms_knows():
+    """A run that confirms has timed and looked at nothing else, so it knows no counts."""
+    before = plain(BEFORE, probes={"compilation": MORE_FUSIONS[0]}, **own("1"))
+    first, again = replayed(1.5, **own("2")), replayed(1.5, processes=12, **own("2"))
+    (record,) = first.cases
+    variant = record.variants[0]
+    outcomes = {**variant.outcomes, "compilation": MORE_FUSIONS[1]}
+    variants = (structs.replace(variant, outcomes=outcomes), *record.variants[1:])
+    first = structs.replace(first, cases=(structs.replace(record, variants=variants),))
+
+    compared = time_of(compare(before, first))
+    confirmed = time_of(compare(before, again, explained_by=Run(first)))
+
+    assert confirmed.processes == 12
+    assert confirmed.cause == compared.cause
+    assert confirmed.cause == "the code of selu has changed; mine: step.py changed; 11 fusions more in its program"
+    assert time_of(compare(before, again)).cause.endswith("; another program")
+
+
+def test_equal_exact_numbers_are_counted_by_kind_and_so_are_those_of_one_run():
+    memory = Outcome(status=Status.OK, values={"planned_peak_bytes": (100,)})
+    before = plain(BEFORE, probes={"memory": memory, "compilation": MORE_FUSIONS[0]})
+    after = plain(AFTER, fingerprint="bb", probes={"memory": memory})
+
+    changes = compare(before, after)
+
+    assert {one.name: (one.equal, one.compared, one.only_before, one.only_after) for one in changes.exact_counts} == {
+        "planned peak memory": (1, 1, 0, 0),
+        "program": (0, 1, 0, 0),
+        "number of compilations": (0, 0, 0, 0),
+        "counts of the program": (0, 0, 1, 0),
+    }
+    assert describe_exact(changes) == (
+        "Equal: planned peak memory in 1 of 1 variant, program in 0 of 1. "
+        "Not compared, only in the earlier run: counts of the program of 1 variant."
+    )
+    assert describe_exact(compare(after, before)).endswith("only in the later run: counts of the program of 1 variant.")
+
+
+def test_numbers_that_no_run_has_and_variants_that_none_shares_are_not_called_equal():
+    times = [plain(name, fingerprint=None) for name in (BEFORE, AFTER)]
+    apart = [
+        changed.run(name, (changed.case(name), {f"{name}:jit": {"timing": changed.timed(1e-4)}}))
+        for name in (BEFORE, AFTER)
+    ]
+
+    assert describe_exact(compare(*times)) == (
+        "Not compared: planned memory and counts of programs, which neither run has."
+    )
+    assert describe_exact(compare(*apart)) == ""
 
 
 def test_each_exact_number_that_both_runs_tell_is_counted():
