@@ -68,7 +68,9 @@ def list_own_packages(suites: Iterable[Suite]) -> tuple[OwnPackage, ...]:
     """
     modules = {suite.name: suite.workloads[0].module for suite in suites if suite.workloads}
     imported = {name: _list_imports(_read_text(_find_file(module))) for name, module in modules.items()}
-    tops = {name.partition(".")[0] for name in list(sys.modules)}.union(*imported.values()) - _NEVER
+    tops = {name.partition(".")[0] for name in list(sys.modules)}.union(*imported.values()) - _NEVER.union(
+        modules.values()
+    )
     specs = [spec for name in sorted(tops) if (spec := _find_spec(name)) is not None]
     installed = _list_installations()
     own_files = {os.path.realpath(file) for name in modules.values() if (file := _find_file(name)) is not None}
@@ -159,7 +161,8 @@ def _describe(spec: ModuleSpec, installed: Iterable[_Installation], without: Con
     own = next((one for one in installed if _holds(one, spec, is_library=is_library)), None)
     if own is None and is_library:
         return None
-    files, left_out = _hash_files(spec, without)
+    # A file that is a suite and that others import by its name counts for these.
+    files, left_out = _hash_files(spec, without if spec.submodule_search_locations is not None else ())
     if not files and not left_out:
         return None
     top = Path(_list_places(spec)[0])

@@ -8,6 +8,7 @@ from jaxmeter.harness.record.own_packages import ChangedPackage, find_changed_pa
 from jaxmeter.harness.record.wording import counted, write_options
 
 from .. import numbers
+from ..text import shorten
 from . import Difference
 from .pairs import Pair
 from .programs import Program
@@ -32,8 +33,8 @@ _UNSET = {"matmul_precision": "default", "platform_version": "unknown"}
 """How a fact reads that the record holds as null."""
 
 
-MOST_PACKAGES = 3
-"""Packages of the user's own that a cause names."""
+MOST_PACKAGES, LONGEST_PACKAGE = 3, 200
+"""Packages of the user's own that a cause names, and letters of each."""
 
 
 def list_changed_packages(before: Manifest, after: Manifest, suite: str | None = None) -> tuple[ChangedPackage, ...]:
@@ -56,7 +57,8 @@ def describe_changed_packages(before: Manifest, after: Manifest, suite: str | No
     """
     known = [one.describe() for one in list_changed_packages(before, after, suite) if one.is_known]
     more = len(known) - MOST_PACKAGES
-    return "; ".join([*known[:MOST_PACKAGES], *([f"{counted(more, 'more package')} changed"] if more > 0 else [])])
+    named = [shorten(words, LONGEST_PACKAGE) for words in known[:MOST_PACKAGES]]
+    return "; ".join([*named, *([f"{counted(more, 'more package')} changed"] if more > 0 else [])])
 
 
 def find_surroundings(a: Manifest, b: Manifest) -> tuple[Difference, ...]:

@@ -62,8 +62,9 @@ def install(folder: Path, name: str, version: str, address: dict[str, object], *
 
 @pytest.fixture(autouse=True)
 def clean(monkeypatch):
-    """Modules and paths as they were."""
+    """Modules and paths as they were; what pytest and other tests have imported does not count."""
     before = dict(sys.modules)
+    monkeypatch.setattr(own_packages, "_NEVER", own_packages._NEVER.union(name.partition(".")[0] for name in before))
     monkeypatch.setattr(sys, "path", list(sys.path))
     own_packages._is_library.cache_clear()
     yield
@@ -72,9 +73,7 @@ def clean(monkeypatch):
 
 
 def look(*suites: Path):
-    """Packages by name, without what pytest imports."""
-    found = list_own_packages(find_suites(map(str, suites)))
-    return {one.name: one for one in found if one.name not in ("tests", "conftest")}
+    return {one.name: one for one in list_own_packages(find_suites(map(str, suites)))}
 
 
 def test_a_package_on_the_path_has_a_hash_of_each_file_and_its_repository_s_commit(tmp_path, monkeypatch):
@@ -107,6 +106,13 @@ def test_a_neighbour_of_a_suite_counts_and_the_suite_s_own_file_does_not(tmp_pat
     found = look(make_suite(tmp_path, "main", "import _common"))
 
     assert {name: set(one.files) for name, one in found.items()} == {"_common": {"_common.py"}}
+
+
+def test_a_suite_that_another_suite_imports_counts_for_that_one(tmp_path):
+    first = make_suite(tmp_path, "first", "import second")
+    second = make_suite(tmp_path, "second")
+
+    assert {name: one.suites for name, one in look(first, second).items()} == {"second": ("first",)}
 
 
 def test_a_suite_inside_its_package_is_left_out_of_the_package_s_files(tmp_path, monkeypatch):

@@ -131,3 +131,9 @@ def test_a_package_that_nobody_can_judge_is_listed_and_is_no_cause():
 
 def test_a_run_that_recorded_no_packages_has_no_changed_ones():
     assert list_changed_packages(samples.manifest([]), importing("1", "mine")) == ()
+
+
+def test_a_cause_is_short_however_long_the_names_of_a_record_are():
+    before, after = (importing(digest, "m" * 10_000) for digest in "12")
+
+    assert len(describe_changed_packages(before, after)) == 200
