@@ -97,7 +97,7 @@ def describe_changes(changes: Changes) -> str:
 
 
 def describe_exact(changes: Changes) -> str:
-    """Return `Equal: planned peak memory in 12 of 12 variants, program in 11 of 12.`, and what one run alone has.
+    """Return `Equal: planned peak memory in 12 of 12 variants, program in 11 of 12.`, and what a run lacks.
 
     Empty where no variant was compared.
     """
@@ -111,7 +111,9 @@ def describe_exact(changes: Changes) -> str:
     for which, number in (("earlier", "only_before"), ("later", "only_after")):
         lone = [f"{one.name} of {counted(alone, 'variant')}" for one in counts if (alone := getattr(one, number))]
         sentences += [f"Not compared, only in the {which} run: {', '.join(lone)}."] if lone else []
-    return " ".join(sentences) or "Not compared: planned memory and counts of programs, which neither run has."
+    absent = [one.name for one in counts if not (one.compared or one.only_before or one.only_after)]
+    sentences += [f"In neither run: {', '.join(absent)}."] if absent else []
+    return " ".join(sentences)
 
 
 def _count_exact(changes: Changes) -> Iterable[str]:
