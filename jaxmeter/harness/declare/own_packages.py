@@ -12,10 +12,12 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -26,7 +28,7 @@ from jaxmeter.harness.declare.fingerprint import DIGITS
 from jaxmeter.harness.record.own_packages import OwnPackage
 
 MOST_FILES = 1000
-"""Python files of one package that get a hash, those that are imported first. All of jax 0.12 are 700."""
+"""Python files of one package that get a hash, those that are imported first. jax 0.12 has 627."""
 
 MOST_BYTES = 2**20
 """Of one file; larger ones are generated, and get no hash."""
@@ -36,7 +38,10 @@ MOST_ENTRIES = 50_000
 
 GIT_LIMIT_S = 10
 
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([^#\n]+))", re.MULTILINE)
+_IMPORT = re.compile(r"(?:^|[:;])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([^#;\n]+))", re.MULTILINE)
+_DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError)
+"""Errors of metadata and folders that are not as pip leaves them."""
+
 _LIBRARIES = ("site-packages", "dist-packages")
 _NEVER = frozenset(
     {"__main__", "__mp_main__", "jaxmeter", "sitecustomize", "usercustomize", FROM_PATHS, *sys.stdlib_module_names}
@@ -53,7 +58,7 @@ class _Installation:
       names: Names that it is imported by.
     """
 
-    version: str
+    version: str | None
     names: frozenset[str]
     folder: Path | None
     commit: str | None
@@ -74,7 +79,7 @@ def list_own_packages(suites: Iterable[Suite]) -> tuple[OwnPackage, ...]:
     specs = [spec for name in sorted(tops) if (spec := _find_spec(name)) is not None]
     installed = _list_installations()
     own_files = {os.path.realpath(file) for name in modules.values() if (file := _find_file(name)) is not None}
-    found = [one for spec in specs if (one := _describe(spec, installed, own_files)) is not None]
+    found = [one for spec in specs if (one := _try_to_describe(spec, installed, own_files)) is not None]
     reached = _follow(imported, {one.name: _list_imports_of(one.name) for one in found})
     return tuple(replace(one, suites=tuple(name for name in modules if one.name in reached[name])) for one in found)
 
@@ -125,22 +130,33 @@ def _list_installations() -> list[_Installation]:
     """List what pip installed by a direct address. conda notes one for every package, of the machine that built it."""
     found = []
     for one in importlib.metadata.distributions():
-        with_address = one.read_text("direct_url.json")
-        if with_address is None or (one.read_text("INSTALLER") or "").strip() == "conda":
-            continue
-        try:
-            address = json.loads(with_address)
-            url = urlsplit(address["url"])
-            from_repository = address.get("vcs_info", {})
-            is_editable = bool(address.get("dir_info", {}).get("editable"))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue
-        if url.scheme != "file" and not from_repository:
-            continue
-        folder = Path(url2pathname(url.path)) if url.scheme == "file" and not from_repository else None
-        names = frozenset() if is_editable else frozenset(_list_names(one))
-        found.append(_Installation(one.version, names, folder, from_repository.get("commit_id"), is_editable))
+        with suppress(*_DAMAGE):
+            text = one.read_text("direct_url.json")
+            is_of_pip = (one.read_text("INSTALLER") or "").strip() != "conda"
+            if (
+                text is not None
+                and is_of_pip
+                and (installation := _read_installation(one, json.loads(text))) is not None
+            ):
+                found.append(installation)
     return found
+
+
+def _read_installation(
+    distribution: importlib.metadata.Distribution, address: Mapping[str, Any]
+) -> _Installation | None:
+    """Return an installation by its direct address; None for an archive from the network.
+
+    Args:
+      address: As in direct_url.json.
+    """
+    url, repository = urlsplit(address["url"]), address.get("vcs_info", {})
+    if url.scheme != "file" and not repository:
+        return None
+    is_editable = bool(address.get("dir_info", {}).get("editable"))
+    folder = None if repository else Path(url2pathname(url.path))
+    names = frozenset() if is_editable else frozenset(_list_names(distribution))
+    return _Installation(distribution.metadata.get("Version"), names, folder, repository.get("commit_id"), is_editable)
 
 
 def _list_names(distribution: importlib.metadata.Distribution) -> Iterator[str]:
@@ -149,6 +165,16 @@ def _list_names(distribution: importlib.metadata.Distribution) -> Iterator[str]:
         first = file.parts[0]
         if file.suffix == ".py" and first not in ("..", "__pycache__"):
             yield first.removesuffix(".py")
+
+
+def _try_to_describe(
+    spec: ModuleSpec, installed: Iterable[_Installation], without: Container[str]
+) -> OwnPackage | None:
+    """Return a package as `_describe` does; without any hash if that fails, so that nobody takes it for equal."""
+    try:
+        return _describe(spec, installed, without)
+    except _DAMAGE:
+        return OwnPackage(name=spec.name, left_out=1)
 
 
 def _describe(spec: ModuleSpec, installed: Iterable[_Installation], without: Container[str]) -> OwnPackage | None:
@@ -249,7 +275,7 @@ def _find_version(name: str, folder: Path) -> str | None:
     """Return the version by metadata next to the code, else the module's own."""
     beside = importlib.metadata.distributions(name=name, path=[str(folder.parent), str(folder)])
     told = getattr(sys.modules.get(name), "__version__", None)
-    return next((one.version for one in beside), told if isinstance(told, str) else None)
+    return next((one.metadata.get("Version") for one in beside), told if isinstance(told, str) else None)
 
 
 def _find_source(folder: Path, name: str, files: Mapping[str, str]) -> tuple[str | None, bool | None]:

@@ -232,4 +232,35 @@ def test_damaged_metadata_of_others_stops_nothing(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(site)
     monkeypatch.syspath_prepend(make_package(tmp_path / "lib"))
 
+    install(site, "unnamed", "1", {"url": "file:///x"})
+    (site / "unnamed-1.dist-info" / "METADATA").unlink()
+
     assert look(make_suite(tmp_path, "main", "import ownpkg")).keys() == {"ownpkg"}
+
+
+def test_a_package_that_cannot_be_read_is_not_taken_for_equal(tmp_path, monkeypatch):
+    def fail(spec):
+        raise PermissionError
+
+    monkeypatch.syspath_prepend(make_package(tmp_path / "lib"))
+    monkeypatch.setattr(own_packages, "_list_files", fail)
+
+    found = look(make_suite(tmp_path, "main", "import ownpkg"))["ownpkg"]
+
+    assert (found.files, found.left_out) == ({}, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("import own", "import a, own as b", "from own import x", "from own.a.b import (x,", "import own; x = 1"),
+        *("import own.a.b  # why", "    import own", "try: import own", "x = 1; from own import y"),
+    ],
+)
+def test_an_import_statement_is_read_wherever_it_stands(text):
+    assert "own" in own_packages._list_imports(f"y = 1\n{text}\n")
+
+
+@pytest.mark.parametrize("text", ["from . import own", "from .own import x", "# import own", "important own", "x.own"])
+def test_what_imports_no_module_of_the_top_level_is_none(text):
+    assert "own" not in own_packages._list_imports(f"y = 1\n{text}\n")
