@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from msgspec import structs
 from rich.console import Console
 
 from jaxmeter.harness.metrics.reading import Run
@@ -15,7 +14,18 @@ from jaxmeter.reporting.render import compare as render
 from jaxmeter.reporting.view.changes import describe_exact, write_lone_notes
 from tests import samples
 from tests.reporting.compare import changed
-from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed, run, tell, time_of
+from tests.reporting.compare.changed import (
+    AFTER,
+    BEFORE,
+    compare,
+    in_lock_step,
+    plain,
+    replayed,
+    run,
+    tell,
+    time_of,
+    with_fusions,
+)
 
 NEWER = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
 OTHER_NUMPY = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0"})
@@ -408,12 +418,9 @@ def own(digest: str) -> dict[str, object]:
     return {"own_packages": (OwnPackage(name="mine", files={"step.py": digest}, suites=("selu",)),)}
 
 
-MORE_FUSIONS = [Outcome(status=Status.OK, values={"hlo_fusions": (count,)}) for count in (3, 14)]
-
-
 def test_the_users_own_package_is_the_cause_and_what_it_did_to_the_program_follows():
-    before = plain(BEFORE, probes={"compilation": MORE_FUSIONS[0]}, **own("1"))
-    after = plain(AFTER, 2e-4, fingerprint="bb", probes={"compilation": MORE_FUSIONS[1]}, **own("2"))
+    before = with_fusions(plain(BEFORE, **own("1")), 3)
+    after = with_fusions(plain(AFTER, 2e-4, fingerprint="bb", **own("2")), 14)
 
     causes = {one.metric: one.cause for one in compare(before, after).found}
 
@@ -425,21 +432,15 @@ def test_the_users_own_package_is_the_cause_and_what_it_did_to_the_program_follo
 
 
 def test_an_effect_is_no_cause():
-    before = plain(BEFORE, probes={"compilation": MORE_FUSIONS[0]})
-    after = plain(AFTER, 2e-4, fingerprint="bb", probes={"compilation": MORE_FUSIONS[1]})
+    before, after = with_fusions(plain(BEFORE), 3), with_fusions(plain(AFTER, 2e-4, fingerprint="bb"), 14)
 
     assert time_of(compare(before, after)).cause == "nothing known; 11 fusions more in its program"
 
 
 def test_a_confirmation_has_the_cause_that_the_run_which_it_confirms_knows():
     """A run that confirms has timed and looked at nothing else, so it knows no counts."""
-    before = plain(BEFORE, probes={"compilation": MORE_FUSIONS[0]}, **own("1"))
-    first, again = replayed(1.5, **own("2")), replayed(1.5, processes=12, **own("2"))
-    (record,) = first.cases
-    variant = record.variants[0]
-    outcomes = {**variant.outcomes, "compilation": MORE_FUSIONS[1]}
-    variants = (structs.replace(variant, outcomes=outcomes), *record.variants[1:])
-    first = structs.replace(first, cases=(structs.replace(record, variants=variants),))
+    before = with_fusions(plain(BEFORE, **own("1")), 3)
+    first, again = with_fusions(replayed(1.5, **own("2")), 14), replayed(1.5, processes=12, **own("2"))
 
     compared = time_of(compare(before, first))
     confirmed = time_of(compare(before, again, explained_by=Run(first)))
@@ -452,7 +453,7 @@ def test_a_confirmation_has_the_cause_that_the_run_which_it_confirms_knows():
 
 def test_equal_exact_numbers_are_counted_by_kind_and_so_are_those_of_one_run():
     memory = Outcome(status=Status.OK, values={"planned_peak_bytes": (100,)})
-    before = plain(BEFORE, probes={"memory": memory, "compilation": MORE_FUSIONS[0]})
+    before = with_fusions(plain(BEFORE, probes={"memory": memory}), 3)
     after = plain(AFTER, fingerprint="bb", probes={"memory": memory})
 
     changes = compare(before, after)
