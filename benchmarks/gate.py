@@ -97,7 +97,7 @@ def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str
         changes = find_changes(runs[0], runs[1], minimum_effect=effect)
         confirmation = None
         if again is not None:
-            confirmation = find_changes(runs[0], runs[2], minimum_effect=effect)
+            confirmation = find_changes(runs[0], runs[2], minimum_effect=effect, explained_by=runs[1])
         judgement = judge(changes, Budgets(defaults=make_defaults(effect)), confirmed_by=confirmation)
         slower = {one.case for one in judgement.regressions if one.metric == TIME}
         left = {one.case for one in judgement.unconfirmed}

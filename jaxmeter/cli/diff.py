@@ -12,7 +12,7 @@ from jaxmeter.cli.inputs import load_one
 from jaxmeter.reporting.compare.pairs import find_pairs
 from jaxmeter.reporting.compare.program_diff import compare_programs
 from jaxmeter.reporting.compare.programs import NothingToCompareError
-from jaxmeter.reporting.compare.surroundings import find_surroundings
+from jaxmeter.reporting.compare.surroundings import describe_changed_packages, find_surroundings
 from jaxmeter.reporting.render import diff as diff_terminal
 from jaxmeter.reporting.render.console import open_console
 
@@ -38,6 +38,7 @@ def command(
         b=b.manifest.run_id,
         diffs=tuple(compare_programs(pair) for pair in found.pairs),
         surroundings=find_surroundings(a.manifest, b.manifest),
+        packages=describe_changed_packages(a.manifest, b.manifest),
     )
     for warning in found.warnings:
         complain(warning, "warning")

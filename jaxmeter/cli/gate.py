@@ -48,7 +48,7 @@ def command(
         again = load_one(confirmed_by)
         if again.manifest.against != before.manifest.run_id:
             raise typer.BadParameter(f"--confirmed-by {confirmed_by}: was not measured --against {baseline}")
-        confirmation = compare_runs(before, again, effect)
+        confirmation = compare_runs(before, again, effect, explained_by=after)
     warn_of_unused(budgets, changes)
     if exact:
         changes = leave_out_times(changes)

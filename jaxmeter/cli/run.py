@@ -298,6 +298,7 @@ def new_run(request: RunRequest, watcher: Watcher, *, as_json: bool) -> int:
             self_test=_self_test_of(machine, request.out),
             against=None if against is None else against.run_id,
             confirms=suspects is not None,
+            own_packages=description.own_packages,
         )
         write_json(folder.manifest, manifest)
         if against is not None:

@@ -8,11 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
+from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
 from jaxmeter.reporting.compare.limits import EffectError, read_effect
 from tests import samples
 from tests.reporting.compare import changed
-from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed
+from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed, with_fusions
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -172,6 +173,28 @@ def test_a_gate_fails_once_the_suspect_is_confirmed(tmp_path):
     told = json.loads(verdict.read_text())
     assert ended.stdout.startswith(told["heading"])
     assert [one["variant"] for one in told["regressions"]] == ["selu:jit"]
+
+
+def test_compare_and_gate_name_one_cause_of_one_variant(tmp_path):
+    def own(digest):
+        return {"own_packages": (OwnPackage(name="mypkg", files={"step.py": digest}, commit=7 * digest),)}
+
+    runs = (
+        with_fusions(plain(BEFORE, **own("a")), 3),
+        with_fusions(replayed(1.5, **own("b")), 14),
+        replayed(1.5, processes=12, **own("b")),
+    )
+    before, after, again = (str(samples.write_run(tmp_path / str(index), one)) for index, one in enumerate(runs))
+    causes = []
+    for verb, *options in (("compare",), ("gate", "--confirmed-by", again)):
+        verdict = tmp_path / f"{verb}.json"
+        CliRunner().invoke(app, [verb, before, after, *options, "--verdict", str(verdict)])
+        causes.append({one["metric"]: one["cause"] for one in json.loads(verdict.read_text())["changes"]})
+
+    assert causes[0] == causes[1]
+    named = "the code of selu has changed; mypkg: step.py changed; commit aaaaaaa → bbbbbbb"
+    assert causes[1]["execution_s"] == f"{named}; 11 fusions more in its program"
+    assert causes[1]["program"] == named
 
 
 def test_the_exact_part_alone_needs_no_time(call):

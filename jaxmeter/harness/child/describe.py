@@ -12,6 +12,7 @@ from jaxmeter.harness.declare.catalogue import Suite, SuiteError, find_suites
 from jaxmeter.harness.declare.implementation import Implementation
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.origin import find_failing_line
+from jaxmeter.harness.declare.own_packages import list_own_packages
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import describe_environment, make_private, recorded_options
@@ -44,6 +45,7 @@ def describe(message: Describe) -> Answer:
             for params in workload.list_cases(message.level, message.platform.device)
         ),
         environment=environment,
+        own_packages=list_own_packages(suites) if message.devices else None,
     )
 
 

@@ -34,6 +34,7 @@ from jaxmeter.harness.record import (
     write_json,
 )
 from jaxmeter.harness.record.differences import find_differences, flatten
+from jaxmeter.harness.record.own_packages import OwnPackage, find_changed_packages
 from jaxmeter.harness.record.peaks import Peaks
 from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.wording import counted
@@ -245,6 +246,7 @@ def make_manifest(
     self_test: SelfTest | None = None,
     against: str | None = None,
     confirms: bool = False,
+    own_packages: tuple[OwnPackage, ...] | None = None,
 ) -> Manifest:
     """Return what the run sets out to do."""
     return Manifest(
@@ -260,6 +262,7 @@ def make_manifest(
         self_test=self_test,
         against=against,
         confirms=confirms,
+        own_packages=own_packages,
     )
 
 
@@ -274,6 +277,9 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
     for name in find_differences(arms, of=_SAME_TO_RESUME):
         was, now_is = (arm.get(name) for arm in arms)
         raise UsageError(f"cannot resume {manifest.run_id}: its {name} was {was}, here it is {now_is}; start a new run")
+    for changed in find_changed_packages(manifest.own_packages, description.own_packages):
+        if changed.is_known:
+            raise UsageError(f"cannot resume {manifest.run_id}: {changed.describe()}; start a new run")
     today = {case.id: case for case in description.cases}
     for case in manifest.cases:
         if case.id not in today or not is_unchanged(case, today[case.id]):

@@ -7,6 +7,7 @@ import msgspec
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import Artifact, Environment, Outcome, Param, PlannedCase, ProcessRecord, Settings
+from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.harness.record.peaks import Peaks
 
 
@@ -90,11 +91,12 @@ class SuiteDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Answer to Describe; the environment is None unless devices were asked for."""
+    """Answer to Describe; environment and packages of the user's own are None unless devices were asked for."""
 
     suites: tuple[SuiteDescription, ...]
     cases: tuple[PlannedCase, ...]
     environment: Environment | None
+    own_packages: tuple[OwnPackage, ...] | None = None
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, tag=True):

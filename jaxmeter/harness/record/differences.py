@@ -38,6 +38,7 @@ def facts_of(manifest: Manifest, platform: str | None = None) -> dict[str, Fact]
         "backend": where,
         # Measured or looked up, peaks say what rates are compared with, and change no measurement.
         **{name: fact for name, fact in flatten(here).items() if not name.startswith("peak")},
+        **{f"own_packages.{package.name}": package.describe() for package in manifest.own_packages or ()},
         **flatten(manifest.settings),
         "cores": here.cores,  # the machine's; the settings' are those of a process
         "process_cores": manifest.settings.process_cores or "all that are allowed",

@@ -24,6 +24,7 @@ from jaxmeter.harness.record.files import (
 from jaxmeter.harness.record.holders import Holder, describe_used_up
 from jaxmeter.harness.record.layout import RunFolder
 from jaxmeter.harness.record.outcomes import INCOMPLETE, Status
+from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.harness.record.processes import ProcessRecord
 from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.settings import Settings
@@ -41,6 +42,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
       self_test: The machine's self-test when the run began, or None.
       against: Id of the earlier run whose programs are interleaved with its own, or None.
       confirms: Whether it only times the suspects of a comparison.
+      own_packages: The packages of the user's own that its suites import; None of a run that did not record them.
     """
 
     schema_version: int
@@ -55,6 +57,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     self_test: SelfTest | None = None
     against: str | None = None
     confirms: bool = False
+    own_packages: tuple[OwnPackage, ...] | None = None
 
     @property
     def environment(self) -> Environment:

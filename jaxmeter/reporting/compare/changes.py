@@ -32,14 +32,18 @@ ANOTHER_CASE = "its inputs, reference, cost, devices or settings of jax have cha
 _NUMBER = re.compile(r"\d[\d.,]*")
 
 
-def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
+def find_changes(
+    before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFFECT, explained_by: Run | None = None
+) -> Changes:
     """Every finding about two runs, case by case, in the order of the later run.
 
     Args:
       minimum_effect: The smallest difference of a time that is worth a finding, as a share.
+      explained_by: The run that `after` confirms: its probes say what may explain a change.
     """
     before, after = compare_at_one_speed(before, after)
-    runs = Comparison(before, after, compare_conditions(before.manifest, after.manifest), minimum_effect)
+    conditions = compare_conditions(before.manifest, after.manifest)
+    runs = Comparison(before, after, conditions, minimum_effect, explained_by)
     pairs = list(_list_pairs(runs))
     found = tuple(_list_changes(runs))
     return Changes(
@@ -52,7 +56,7 @@ def find_changes(before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFF
         against=after.manifest.against,
         compared=len(pairs),
         timed=sum(one.read(TIME).has_number for one in _list_earlier(runs)),
-        exact=sum(map(count_exact, pairs)),
+        exact_counts=count_exact(pairs, found),
         names=tuple(f"{case.suite}/{case.name}" for case in after.manifest.cases),
         variables=name_variables(before.environment, after.environment),
         notes=tuple(_list_lone_notes(pairs)),
@@ -172,8 +176,15 @@ def _compare_variants(sides: VariantPair) -> Iterator[Change]:
             yield time
 
 
-def compare_runs(before: Run, after: Run, minimum_effect: float = MINIMUM_EFFECT) -> Changes:
-    """Return what changed between two runs, every recorded text visible."""
+def compare_runs(
+    before: Run, after: Run, minimum_effect: float = MINIMUM_EFFECT, explained_by: Run | None = None
+) -> Changes:
+    """Return what changed between two runs, every recorded text visible.
+
+    Args:
+      explained_by: As for `find_changes`.
+    """
     with without_collecting():
-        sides = (replace(run, record=visible_record(run.record)) for run in (before, after))
-        return find_changes(*sides, minimum_effect=minimum_effect)
+        runs = (before, after) if explained_by is None else (before, after, explained_by)
+        first, second, *explaining = (replace(run, record=visible_record(run.record)) for run in runs)
+        return find_changes(first, second, minimum_effect=minimum_effect, explained_by=next(iter(explaining), None))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from jaxmeter.harness.metrics.metric import Direction, Reading
+from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record import INCOMPLETE
 
-from .findings import PROGRAM, Change, Finding, make_change
-from .variant_pair import VariantPair, read_raw
+from .findings import PROGRAM, Change, ExactCount, Finding, make_change
+from .variant_pair import VariantPair, find_fingerprint, find_status, read_raw
 
 GATED = tuple(metric.name for metric in METRICS.values() if metric.fails_gate)
 
@@ -18,6 +20,14 @@ COUNTED = tuple(metric.name for metric in METRICS.values() if metric.budget and 
 
 EXACT = (*GATED, *COUNTED)
 """Metrics that follow from the program alone, and that two runs are compared by."""
+
+KINDS = {
+    "planned peak memory": ("planned_peak_bytes",),
+    "program": (PROGRAM,),
+    "number of compilations": tuple(name for name in GATED if name != "planned_peak_bytes"),
+    "counts of the program": COUNTED,
+}
+"""Exact numbers by what a sentence calls them."""
 
 
 def compare_exact(sides: VariantPair) -> Iterator[Change]:
@@ -40,10 +50,35 @@ def compare_exact(sides: VariantPair) -> Iterator[Change]:
             yield found
 
 
-def count_exact(sides: VariantPair) -> int:
-    """How many exact numbers both runs tell of a variant, its fingerprint among them."""
-    told = sum(bool(read_raw(sides.old, metric) and read_raw(sides.new, metric)) for metric in EXACT)
-    return told + (None not in sides.fingerprints)
+def count_exact(pairs: Sequence[VariantPair], found: Iterable[Change]) -> tuple[ExactCount, ...]:
+    """Count the variants whose exact numbers both runs have, by kind of number.
+
+    Args:
+      found: What differs between the runs.
+    """
+    different = {(*one.key, one.metric) for one in found}
+    sides = [pair for pair in pairs if all(find_status(one)[0] not in INCOMPLETE for one in (pair.old, pair.new))]
+    return tuple(_count(name, metrics, sides, different) for name, metrics in KINDS.items())
+
+
+def _count(
+    name: str, metrics: Sequence[str], pairs: Iterable[VariantPair], different: Container[tuple[str, ...]]
+) -> ExactCount:
+    numbers = compared = equal = before = after = 0
+    for pair in pairs:
+        old, new = ({metric for metric in metrics if _has(pair, metric, one)} for one in (pair.old, pair.new))
+        planned = pair.case.planned
+        key = (planned.name, planned.platform, pair.name)
+        numbers += len(old & new)
+        compared += bool(old & new)
+        equal += bool(old & new) and not any((*key, metric) in different for metric in metrics)
+        before += bool(old - new)
+        after += bool(new - old)
+    return ExactCount(name, numbers, compared, equal, before, after)
+
+
+def _has(pair: VariantPair, metric: str, variant: Variant) -> bool:
+    return find_fingerprint(variant) is not None if metric == PROGRAM else bool(read_raw(variant, metric))
 
 
 def _compare(sides: VariantPair, metric: str) -> Change | None:

@@ -161,6 +161,26 @@ class LoneNote:
 
 
 @dataclass(frozen=True)
+class ExactCount:
+    """How many variants have equal exact numbers of a kind in two runs.
+
+    Args:
+      name: The kind, such as `planned peak memory`.
+      numbers: Numbers that both runs have, of all variants.
+      compared: Variants with such a number in both runs.
+      equal: Of these, the variants whose numbers are all equal.
+      only_before, only_after: Variants with such a number in one run only.
+    """
+
+    name: str
+    numbers: int
+    compared: int
+    equal: int
+    only_before: int
+    only_after: int
+
+
+@dataclass(frozen=True)
 class Changes:
     """All findings about two runs.
 
@@ -169,7 +189,7 @@ class Changes:
       compared: How many variants both runs have, of the same cases.
       against: Id of the earlier run whose programs ran next to those of the later run, or None.
       timed: How many variants the earlier run has timed.
-      exact: How many exact numbers both runs tell.
+      exact_counts: How many variants have equal exact numbers, by kind.
       names: Of all cases of the later run, `suite/case`.
       variables: Of each run, the environment variables by which they differ; empty words where they have the same.
       reports: Reports of changes between the releases of both runs, and what these say of them.
@@ -186,7 +206,7 @@ class Changes:
     against: str | None = None
     compared: int = 0
     timed: int = 0
-    exact: int = 0
+    exact_counts: tuple[ExactCount, ...] = ()
     names: tuple[str, ...] = ()
     variables: tuple[str, ...] = ("", "")
     reports: tuple[JudgedReport, ...] = ()
@@ -199,6 +219,11 @@ class Changes:
         """The names of both runs, with the variables by which they differ: `1-old (XLA_FLAGS unset)`."""
         before, after = (f" ({words})" if words else "" for words in self.variables)
         return self.before + before, self.after + after
+
+    @property
+    def exact(self) -> int:
+        """How many exact numbers both runs have."""
+        return sum(one.numbers for one in self.exact_counts)
 
     def having(self, *findings: Finding) -> tuple[Change, ...]:
         """Those with some findings."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from jaxmeter.harness.record import Manifest, PlannedVariant
 from jaxmeter.harness.record.differences import Fact, facts_of, find_differences
-from jaxmeter.harness.record.wording import write_options
+from jaxmeter.harness.record.own_packages import ChangedPackage, find_changed_packages
+from jaxmeter.harness.record.wording import counted, write_options
 
 from .. import numbers
+from ..text import shorten
 from . import Difference
 from .pairs import Pair
 from .programs import Program
@@ -29,6 +31,34 @@ _TITLES = {
 
 _UNSET = {"matmul_precision": "default", "platform_version": "unknown"}
 """How a fact reads that the record holds as null."""
+
+
+MOST_PACKAGES, LONGEST_PACKAGE = 3, 200
+"""Packages of the user's own that a cause names, and letters of each."""
+
+
+def list_changed_packages(before: Manifest, after: Manifest, suite: str | None = None) -> tuple[ChangedPackage, ...]:
+    """Return the packages of the user's own whose code is not known to be the same in two runs.
+
+    Empty also where a run did not record its packages, as runs of older versions did not.
+
+    Args:
+      suite: Only packages that this suite imports, and those of which nobody knows which suites import them.
+    """
+    changed = find_changed_packages(before.own_packages, after.own_packages)
+    return tuple(one for one in changed if suite is None or not one.suites or suite in one.suites)
+
+
+def describe_changed_packages(before: Manifest, after: Manifest, suite: str | None = None) -> str:
+    """Return `mypkg: step.py changed; commit a1b2c3d → d4e5f6a`; empty where nothing is known to have changed.
+
+    Args:
+      suite: As for `list_changed_packages`.
+    """
+    known = [one.describe() for one in list_changed_packages(before, after, suite) if one.is_known]
+    more = len(known) - MOST_PACKAGES
+    named = [shorten(words, LONGEST_PACKAGE) for words in known[:MOST_PACKAGES]]
+    return "; ".join([*named, *([f"{counted(more, 'more package')} changed"] if more > 0 else [])])
 
 
 def find_surroundings(a: Manifest, b: Manifest) -> tuple[Difference, ...]:

@@ -286,14 +286,8 @@ def _make(sides: VariantPair, finding: Finding, ratio: Interval | None, reason: 
         effect=ratio,
         smallest=_find_smallest(ratio, sides.runs.minimum_effect),
         reason=reason,
-        cause=_explain(sides, finding) if has_changed else "",
+        cause=sides.explain(is_slower=finding in (Finding.SLOWER, Finding.SUSPECTED_SLOWER)) if has_changed else "",
     )
-
-
-def _explain(sides: VariantPair, finding: Finding) -> str:
-    """What may explain a time that is told apart, and the operations that it went to."""
-    is_slower = finding in (Finding.SLOWER, Finding.SUSPECTED_SLOWER)
-    return "; ".join(filter(None, (sides.find_cause(), sides.describe_grown(is_slower=is_slower))))
 
 
 def _has_another_calibration(sides: VariantPair) -> bool:

@@ -17,13 +17,16 @@ from jaxmeter.harness.traces.typical import find_busy_s
 from .. import numbers
 from ..text import counted, visible
 from .conditions import Conditions, compare_conditions
-from .surroundings import describe_changed_code
+from .surroundings import describe_changed_code, describe_changed_packages
 
 TRACE = "trace"
 """The probe that captures."""
 
 LEAST_GROWTH = 0.02
 """Of the device's busy time in a step; captures of equal programs differ by as much."""
+
+NOTHING_KNOWN = "nothing known"
+"""A cause where nothing that is recorded has changed."""
 
 MOST_GROWN = 3
 """Operations that a cause names."""
@@ -44,12 +47,14 @@ class Comparison:
     Args:
       after: Brought to the reference speed of the earlier run.
       minimum_effect: The smallest difference of a time that is worth a finding, as a share.
+      explained_by: The run whose probes explain what the later one confirms; None if the later run explains itself.
     """
 
     before: Run
     after: Run
     conditions: Conditions
     minimum_effect: float
+    explained_by: Run | None = None
 
     def at(self, platform: str) -> Comparison:
         """Return the comparison of the cases of a platform, under its conditions."""
@@ -90,7 +95,12 @@ class VariantPair:
         """Whether nothing has changed that is recorded of the code and of what it runs under."""
         conditions = self.runs.conditions
         has_changed = bool(conditions.beside_jax) if self.is_native else conditions.anything
-        return self.old.planned.source == self.new.planned.source and not has_changed
+        return self.old.planned.source == self.new.planned.source and not (has_changed or self._changed_packages)
+
+    @property
+    def _changed_packages(self) -> str:
+        """What has changed of the user's own packages that the suite imports."""
+        return describe_changed_packages(self.runs.before.manifest, self.runs.after.manifest, self.case.planned.suite)
 
     @property
     def has_another_program(self) -> bool:
@@ -101,6 +111,21 @@ class VariantPair:
     def is_native(self) -> bool:
         """Whether another library runs it, which no version of JAX changes."""
         return self.new.planned.mode == NATIVE
+
+    @property
+    def explaining(self) -> VariantPair:
+        """The same variant in the run that explains: a run that only confirms has timed it, and nothing else."""
+        run = self.runs.explained_by
+        case = None if run is None else run.by_key.get((self.case.planned.name, self.case.planned.platform))
+        variant = None if case is None else case.find(self.name)
+        if run is None or case is None or variant is None:
+            return self
+        return VariantPair(replace(self.runs, after=run, explained_by=None), case, self.old, variant)
+
+    def explain(self, *, is_slower: bool) -> str:
+        """Return what may explain a time that changed, and where the time went."""
+        explaining = self.explaining
+        return "; ".join(filter(None, (explaining.find_cause(), explaining.describe_grown(is_slower=is_slower))))
 
     def describe_grown(self, *, is_slower: bool) -> str:
         """Return the operations that take longer, or less long, in the later capture; empty without both captures.
@@ -147,22 +172,23 @@ class VariantPair:
         return "another program, with as many instructions" if counts else "another program"
 
     def find_cause(self, *, of_program: bool = False) -> str:
-        """Return what may explain a change, likeliest first.
+        """Return what may explain a change, likeliest first, and then how the program differs: an effect, no cause.
 
         Args:
-          of_program: Whether it is the program that changed, which explains other changes and not itself.
+          of_program: Whether it is the program that changed: then nothing is said of how it differs.
         """
         conditions = self.runs.conditions
         if self.is_native:
             others = conditions.describe_beside_jax()
         else:
             others = conditions.describe(everything=None in self.fingerprints)
-        found = (
+        causes = (
             describe_changed_code(self.new.planned.implementation, self.old.planned, self.new.planned),
-            "" if of_program else self.describe_program(),
+            self._changed_packages,
             others,
         )
-        return "; ".join(filter(None, found)) or "nothing known"
+        cause = "; ".join(filter(None, causes)) or NOTHING_KNOWN
+        return "; ".join(filter(None, (cause, "" if of_program else self.describe_program())))
 
 
 def find_status(variant: Variant) -> tuple[Status, str]:

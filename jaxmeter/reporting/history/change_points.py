@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from jaxmeter.harness.metrics.metric import Direction
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record.own_packages import SHORT_REVISION
 
 from ..compare.conditions import compare_conditions
 from ..compare.findings import PROGRAM, TIME, Finding
-from ..compare.variant_pair import Comparison, VariantPair
+from ..compare.variant_pair import NOTHING_KNOWN, Comparison, VariantPair
 from .known import KnownChangePoint
 from .segmentation import FEWEST, find_splits
 from .series import Point, Series
@@ -26,11 +27,6 @@ MOST_CHANGES = 4
 
 FEWEST_TOGETHER = 3
 """Cases whose times change together, and at least half of all, before the machine is held to be the cause."""
-
-SHORT_REVISION = 7
-
-NOTHING_KNOWN = "nothing known"
-"""As a comparison says it."""
 
 THE_MACHINE = "the times of most cases changed together: maybe the machine itself"
 

@@ -101,7 +101,7 @@ def judge_night(night: Night, out: Path) -> Iterator[Judged]:
         before = read_one(Path(beside.folder))
         changes = compare_runs(before, run, effect)
         again = _read_again(out / beside.again)
-        confirmation = None if again is None else compare_runs(before, again, effect)
+        confirmation = None if again is None else compare_runs(before, again, effect, explained_by=run)
         also_changed = not _ran_beside(night, beside)
         judgement = judge(changes, budgets, confirmed_by=confirmation, also_changed=also_changed)
         yield Judged(beside, changes if confirmation is None else merge(changes, confirmation), judgement, again)

@@ -17,6 +17,7 @@ from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, 
 from jaxmeter.reporting.view import reports
 from jaxmeter.reporting.view.changes import (
     TONES,
+    describe_exact,
     make_change_table,
     write_change,
     write_lone_notes,
@@ -49,6 +50,8 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
     yield Text(" → ".join(changes.sides), "dim")
     if changes.conditions.anything:
         yield Text(f"Not as before: {changes.conditions.describe(everything=True)}")
+    if sentence := describe_exact(changes):
+        yield Text(sentence)
     if sentence := describe_runtimes(changes, judgement):
         yield Text(sentence, "yellow")
     for words in () if judgement is None else judgement.obstacles:
@@ -101,6 +104,7 @@ def write_details(changes: Changes, judgement: Judgement | None, room: int) -> s
             if changes.conditions.anything
             else []
         ),
+        *([escape(sentence)] if (sentence := describe_exact(changes)) else []),
         *([escape(sentence)] if (sentence := describe_runtimes(changes, judgement)) else []),
         *(escape(f"{OBSTACLE}: {words}") for words in (() if judgement is None else judgement.obstacles)),
     ]

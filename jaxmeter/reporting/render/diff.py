@@ -31,12 +31,13 @@ _MEMORY_NAMES = {
 
 @dataclass(frozen=True)
 class Sheet:
-    """All that is shown: the runs' names, their programs, and what differs around these."""
+    """All that is shown: the runs' names, their programs, what differs around these, and the user's own packages."""
 
     a: str
     b: str
     diffs: tuple[ProgramDiff, ...]
     surroundings: tuple[Difference, ...]
+    packages: str = ""
 
 
 def show(sheet: Sheet, console: Console) -> None:
@@ -80,7 +81,8 @@ def _write_verdict(diff: ProgramDiff, name: str) -> Iterator[Text]:
 def _write_explanations(sheet: Sheet) -> Iterator[Text]:
     code = dict.fromkeys(line for diff in sheet.diffs for line in find_changed_code(diff.pair))
     around = [_write_change(one) for one in sheet.surroundings]
-    yield from _write_list("What may explain a difference", [*(f"  {line}" for line in code), *around])
+    lines = [f"  {line}" for line in (*code, sheet.packages) if line]
+    yield from _write_list("What may explain a difference", [*lines, *around])
 
 
 def _write_details(diff: ProgramDiff) -> Iterator[Text | Grid]:

@@ -11,7 +11,8 @@ from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
 from ..compare.findings import PROGRAM, TIME
-from ..history.change_points import NOTHING_KNOWN, ChangePoint, find_change_points
+from ..compare.variant_pair import NOTHING_KNOWN
+from ..history.change_points import ChangePoint, find_change_points
 from ..history.known import KnownChangePoint
 from ..history.series import Series, gather_series
 from ..text import counted, shorten
@@ -111,7 +112,8 @@ def list_reasons(one: ChangePoint) -> Iterator[str]:
     if one.known:
         yield shorten(f"known: {one.known}", LONGEST_REASON)
         return
-    told = (one.commits, "" if one.cause == NOTHING_KNOWN and one.commits else one.cause)
+    cause = one.cause.removeprefix(NOTHING_KNOWN).removeprefix("; ") if one.commits else one.cause
+    told = (one.commits, cause)
     yield shorten(f"likely cause: {'; '.join(filter(None, told))}", LONGEST_REASON)
 
 

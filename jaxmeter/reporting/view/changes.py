@@ -142,6 +142,26 @@ def _name_times(words: str, found: Sequence[Change], detail: Callable[[Change], 
     return f"{words}: {', '.join(named)}{f'; and {left} more' if left else ''}"
 
 
+def describe_exact(changes: Changes) -> str:
+    """Return `Equal: planned peak memory in 12 of 12 variants, program in 11 of 12.`, and what a run lacks.
+
+    Empty where no variant was compared.
+    """
+    counts = changes.exact_counts
+    if not changes.compared or not counts:
+        return ""
+    compared = [one for one in counts if one.compared]
+    first, *others = [f"{one.name} in {one.equal} of {one.compared}" for one in compared] or [""]
+    nouns = "variant" if compared and compared[0].compared == 1 else "variants"
+    sentences = [f"Equal: {', '.join([f'{first} {nouns}', *others])}."] if compared else []
+    for which, number in (("earlier", "only_before"), ("later", "only_after")):
+        lone = [f"{one.name} of {counted(alone, 'variant')}" for one in counts if (alone := getattr(one, number))]
+        sentences += [f"Not compared, only in the {which} run: {', '.join(lone)}."] if lone else []
+    absent = [one.name for one in counts if not (one.compared or one.only_before or one.only_after)]
+    sentences += [f"In neither run: {', '.join(absent)}."] if absent else []
+    return " ".join(sentences)
+
+
 def _count_exact(changes: Changes) -> Iterable[str]:
     memory = [one for one in changes.found if one.metric == "planned_peak_bytes"]
     for finding, words in ((Finding.MORE, "more"), (Finding.LESS, "less"), (Finding.GONE, "no")):

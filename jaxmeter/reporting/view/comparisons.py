@@ -84,7 +84,7 @@ def compare_machines(
         newest = machine.newest
         changes = find_changes(earlier, newest, minimum_effect=minimum_effect)
         if confirmation is not None and confirmation.manifest.against == changes.before:
-            again = find_changes(earlier, confirmation, minimum_effect=minimum_effect)
+            again = find_changes(earlier, confirmation, minimum_effect=minimum_effect, explained_by=newest)
             changes = merge(changes, again)
         if newest.manifest.against != changes.before:
             changes = replace(changes, found=tuple(one for one in changes.found if not _is_elsewhere(one)))

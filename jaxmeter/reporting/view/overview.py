@@ -16,7 +16,7 @@ from ..compare.findings import Change, Changes, Finding, JudgedReport
 from ..text import by_numbers, counted, shorten
 from .cards import make_cards, make_jit_card, make_reports_card, make_time_card, split_cards
 from .cells import name_level
-from .changes import write_effect
+from .changes import describe_exact, write_effect
 from .comparisons import Comparisons
 from .doubts import name_traps
 from .figure_model import Axis, Estimate, Forest, ForestRow, Hue, Mark, describe_rows
@@ -152,12 +152,13 @@ def _describe_changes(machine: MachineRuns, changes: Changes) -> Phrase:
     how = next((one.condition for one in changes.times if one.condition), "")
     of = f"of {counted(len(changes.times), 'compared time')}{f', {how}' if how else ''}"
     also = f", {suspected} suspected" if suspected else ""
+    exact = f" {sentence}" if (sentence := describe_exact(changes)) else ""
     if not slower and not faster:
         smallest = [one.smallest for one in changes.times if one.smallest is not None]
         least = f" Smallest detectable difference: {numbers.percent(statistics.median(smallest))}." if smallest else ""
-        return Phrase(f"{since}: no confirmed change {of}{also}.{least}", hue)
+        return Phrase(f"{since}: no confirmed change {of}{also}.{least}{exact}", hue)
     counts = ", ".join(f"{number} {word}" for number, word in ((slower, "slower"), (faster, "faster")) if number)
-    return Phrase(f"{since}: {counts} {of}{also}.", hue, Tone.WORSE if slower else Tone.GOOD)
+    return Phrase(f"{since}: {counts} {of}{also}.{exact}", hue, Tone.WORSE if slower else Tone.GOOD)
 
 
 def _name_sides(machine: MachineRuns, changes: Changes) -> str:

@@ -76,6 +76,7 @@ def make_verdict(
         "not_as_before": [*changes.conditions.steering, *changes.conditions.others],
         "incomparable": changes.conditions.incomparable,
         "other_runtime": changes.conditions.other_runtime,
+        "exact_numbers": [msgspec.to_builtins(one) for one in changes.exact_counts],
         "obstacles": [] if judgement is None else list(judgement.obstacles),
         "regressions": [] if judgement is None else _encode(judgement.regressions),
         "unconfirmed": [] if judgement is None else _encode(judgement.unconfirmed),

@@ -3,6 +3,7 @@ import pytest
 
 from jaxmeter.harness.record import Environment, Settings
 from jaxmeter.harness.record.differences import facts_of, find_differences, flatten
+from jaxmeter.harness.record.own_packages import OwnPackage
 from tests import samples
 
 
@@ -94,3 +95,13 @@ def test_equal_sides_few_sides_and_no_sides_have_no_difference(sides):
 )
 def test_only_the_asked_facts_or_fields_are_compared(of, expected):
     assert find_differences([A, {}], of=of) == expected
+
+
+def test_each_package_of_the_users_own_is_a_fact_that_changes_with_its_files():
+    sides = [
+        facts_of(samples.manifest([], own_packages=(OwnPackage(name="mine", version="1", files={"a.py": digest}),)))
+        for digest in "12"
+    ]
+
+    assert find_differences(sides) == ("own_packages.mine",)
+    assert str(sides[0]["own_packages.mine"]).startswith("version 1, 1 Python file, hash ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -109,7 +110,16 @@ def in_lock_step(ratio: float, **more: object) -> RunRecord:
     return msgspec.structs.replace(made, manifest=msgspec.structs.replace(made.manifest, cases=(planned,)), cases=cases)
 
 
-def compare(before: RunRecord, after: RunRecord, **options: float) -> Changes:
+def with_fusions(made: RunRecord, count: int) -> RunRecord:
+    """The run, the program of its first variant compiled to so many fusions."""
+    (record,) = made.cases
+    first, *others = record.variants
+    compilation = Outcome(status=Status.OK, values={"hlo_fusions": (count,)})
+    first = msgspec.structs.replace(first, outcomes={**first.outcomes, "compilation": compilation})
+    return msgspec.structs.replace(made, cases=(msgspec.structs.replace(record, variants=(first, *others)),))
+
+
+def compare(before: RunRecord, after: RunRecord, **options: Any) -> Changes:
     """What changed."""
     return find_changes(Run(before), Run(after), **options)
 

@@ -5,15 +5,28 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import CompilationDetails, Outcome, Status
 from jaxmeter.harness.record.outcomes import Trap
+from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.reporting.compare.findings import TIME, WHOLE, Finding, LoneNote, merge
 from jaxmeter.reporting.render import compare as render
-from jaxmeter.reporting.view.changes import write_lone_notes
+from jaxmeter.reporting.view.changes import describe_exact, write_lone_notes
 from tests import samples
 from tests.reporting.compare import changed
-from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed, run, tell, time_of
+from tests.reporting.compare.changed import (
+    AFTER,
+    BEFORE,
+    compare,
+    in_lock_step,
+    plain,
+    replayed,
+    run,
+    tell,
+    time_of,
+    with_fusions,
+)
 
 NEWER = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.1", "numpy": "2.0.0"})
 OTHER_NUMPY = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0", "numpy": "2.1.0"})
@@ -459,6 +472,78 @@ def test_what_there_was_none_of_is_more_and_has_no_ratio():
 
     assert (found.finding, found.before, found.after, found.effect) == (Finding.MORE, 0, 2, None)
     assert (back.finding, back.effect) == (Finding.LESS, Interval(0, 0, 0, 1))
+
+
+def own(digest: str) -> dict[str, object]:
+    """What the suite of a run imports."""
+    return {"own_packages": (OwnPackage(name="mine", files={"step.py": digest}, suites=("selu",)),)}
+
+
+def test_the_users_own_package_is_the_cause_and_what_it_did_to_the_program_follows():
+    before = with_fusions(plain(BEFORE, **own("1")), 3)
+    after = with_fusions(plain(AFTER, 2e-4, fingerprint="bb", **own("2")), 14)
+
+    causes = {one.metric: one.cause for one in compare(before, after).found}
+
+    assert causes == {
+        "program": "mine: step.py changed",
+        "hlo_fusions": "mine: step.py changed",
+        TIME: "mine: step.py changed; 11 fusions more in its program",
+    }
+
+
+def test_an_effect_is_no_cause():
+    before, after = with_fusions(plain(BEFORE), 3), with_fusions(plain(AFTER, 2e-4, fingerprint="bb"), 14)
+
+    assert time_of(compare(before, after)).cause == "nothing known; 11 fusions more in its program"
+
+
+def test_a_confirmation_has_the_cause_that_the_run_which_it_confirms_knows():
+    """A run that confirms has timed and looked at nothing else, so it knows no counts."""
+    before = with_fusions(plain(BEFORE, **own("1")), 3)
+    first, again = with_fusions(replayed(1.5, **own("2")), 14), replayed(1.5, processes=12, **own("2"))
+
+    compared = time_of(compare(before, first))
+    confirmed = time_of(compare(before, again, explained_by=Run(first)))
+
+    assert confirmed.processes == 12
+    assert confirmed.cause == compared.cause
+    assert confirmed.cause == "the code of selu has changed; mine: step.py changed; 11 fusions more in its program"
+    assert time_of(compare(before, again)).cause.endswith("; another program")
+
+
+def test_equal_exact_numbers_are_counted_by_kind_and_so_are_those_of_one_run():
+    memory = Outcome(status=Status.OK, values={"planned_peak_bytes": (100,)})
+    before = with_fusions(plain(BEFORE, probes={"memory": memory}), 3)
+    after = plain(AFTER, fingerprint="bb", probes={"memory": memory})
+
+    changes = compare(before, after)
+
+    assert {one.name: (one.equal, one.compared, one.only_before, one.only_after) for one in changes.exact_counts} == {
+        "planned peak memory": (1, 1, 0, 0),
+        "program": (0, 1, 0, 0),
+        "number of compilations": (0, 0, 0, 0),
+        "counts of the program": (0, 0, 1, 0),
+    }
+    assert describe_exact(changes) == (
+        "Equal: planned peak memory in 1 of 1 variant, program in 0 of 1. "
+        "Not compared, only in the earlier run: counts of the program of 1 variant. "
+        "In neither run: number of compilations."
+    )
+    assert "only in the later run: counts of the program of 1 variant." in describe_exact(compare(after, before))
+
+
+def test_numbers_that_no_run_has_and_variants_that_none_shares_are_not_called_equal():
+    times = [plain(name, fingerprint=None) for name in (BEFORE, AFTER)]
+    apart = [
+        changed.run(name, (changed.case(name), {f"{name}:jit": {"timing": changed.timed(1e-4)}}))
+        for name in (BEFORE, AFTER)
+    ]
+
+    assert describe_exact(compare(*times)) == (
+        "In neither run: planned peak memory, program, number of compilations, counts of the program."
+    )
+    assert describe_exact(compare(*apart)) == ""
 
 
 def test_each_exact_number_that_both_runs_tell_is_counted():

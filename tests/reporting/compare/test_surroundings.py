@@ -2,9 +2,15 @@ from dataclasses import replace
 
 import pytest
 
+from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.reporting.compare import Difference
 from jaxmeter.reporting.compare.pairs import Pair
-from jaxmeter.reporting.compare.surroundings import find_changed_code, find_surroundings
+from jaxmeter.reporting.compare.surroundings import (
+    describe_changed_packages,
+    find_changed_code,
+    find_surroundings,
+    list_changed_packages,
+)
 from tests import samples
 from tests.reporting.recorded_programs import program
 
@@ -91,3 +97,43 @@ def test_code_is_named_by_the_implementation(variant, implementation):
     pair = Pair("selu[n=1]", variant, program(), program(source="1"))
 
     assert find_changed_code(pair) == (f"the code of {implementation} has changed",)
+
+
+def importing(digest, *names, suites=(), **more):
+    """A run whose suites import packages of one file."""
+    packages = tuple(OwnPackage(name=name, files={"a.py": digest}, suites=suites, **more) for name in names)
+    return samples.manifest([], own_packages=packages)
+
+
+def test_a_package_counts_for_the_suites_that_import_it_and_for_all_where_nobody_knows_which():
+    before, after = importing("1", "mine", suites=("cnn",)), importing("2", "mine", suites=("cnn",))
+
+    assert describe_changed_packages(before, after, "cnn") == "mine: a.py changed"
+    assert describe_changed_packages(before, after, "mlp") == ""
+    assert describe_changed_packages(before, after) == "mine: a.py changed"
+    assert describe_changed_packages(importing("1", "mine"), importing("2", "mine"), "mlp") == "mine: a.py changed"
+
+
+def test_of_many_changed_packages_three_are_named():
+    sides = [importing(digest, *"abcde") for digest in "12"]
+
+    assert describe_changed_packages(*sides) == (
+        "a: a.py changed; b: a.py changed; c: a.py changed; 2 more packages changed"
+    )
+
+
+def test_a_package_that_nobody_can_judge_is_listed_and_is_no_cause():
+    sides = [importing("1", "mine", left_out=2) for _ in range(2)]
+
+    assert len(list_changed_packages(*sides)) == 1
+    assert describe_changed_packages(*sides) == ""
+
+
+def test_a_run_that_recorded_no_packages_has_no_changed_ones():
+    assert list_changed_packages(samples.manifest([]), importing("1", "mine")) == ()
+
+
+def test_a_cause_is_short_however_long_the_names_of_a_record_are():
+    before, after = (importing(digest, "m" * 10_000) for digest in "12")
+
+    assert len(describe_changed_packages(before, after)) == 200

@@ -101,7 +101,7 @@ def test_another_program_is_a_step_by_itself_and_the_likely_cause():
         "run-010",
         None,
     )
-    assert (program.cause, time.cause) == ("nothing known", "another program")
+    assert (program.cause, time.cause) == ("nothing known", "nothing known; another program")
 
 
 @pytest.mark.parametrize(("after", "finding"), [(1200, Finding.MORE), (800, Finding.LESS)])

@@ -16,9 +16,9 @@ def invoke(*arguments):
     return CliRunner().invoke(app, ["diff", *map(str, arguments)])
 
 
-def shown(*diffs, encoding="utf-8", width=100, around=()):
+def shown(*diffs, encoding="utf-8", width=100, around=(), packages=""):
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    diff_terminal.show(diff_terminal.Sheet("a", "b", diffs, around), Console(file=file, width=width))
+    diff_terminal.show(diff_terminal.Sheet("a", "b", diffs, around, packages), Console(file=file, width=width))
     file.seek(0)
     return file.read()
 
@@ -102,3 +102,9 @@ def test_hostile_text_is_only_text(tmp_path, text):
     assert "\x1b" not in ended.stdout
     assert "\u202e" not in ended.stdout
     assert "different program" in ended.stdout
+
+
+def test_packages_of_the_users_own_that_changed_may_explain_a_difference():
+    told = shown(compared(program(), program(OTHER)), packages="mypkg: step.py changed")
+
+    assert "What may explain a difference (1)\n  mypkg: step.py changed\n" in told
