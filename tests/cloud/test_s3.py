@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -36,6 +37,18 @@ def test_a_run_is_pushed_and_read_back_as_it_is_here(make, bucket):
     }
     assert [folder.name for folder in fetch(bucket).folders] == ["a-run"]
     assert fetch(pushed.url).folders == fetch(bucket).folders
+
+
+def test_the_server_says_when_it_received_a_file(make, bucket):
+    before = datetime.now(UTC) - timedelta(seconds=2)
+    push(make(started="2131-01-02T03:04:05Z"), bucket)
+
+    store = open_store(bucket)
+
+    stored = store.find("a-run")["run.json"]
+    assert stored == store.look_up("a-run", "run.json")
+    assert before < stored.changed < datetime.now(UTC) + timedelta(seconds=2)
+    assert store.look_up("a-run") is store.look_up("a-run", "none") is store.read_clock() is None
 
 
 def test_pushing_again_sends_nothing(make, bucket):

@@ -116,7 +116,7 @@ def list_suspects(out: Path) -> tuple[Beside, ...]:
 def _choose_earlier(asked: Night, store: Store, pinned: str | None) -> tuple[Night, list[str]]:
     """The nightly run with the runs that it is compared with, which are fetched; and what is wrong with the store."""
     known = verdicts.read_all(store)
-    notes = [f"{store.name(VERDICTS, name)} is not a verdict, and is not counted" for name in known.damaged]
+    notes = [f"{store.name(VERDICTS, name)} {why}" for name, why in known.set_aside.items()]
     chosen, missing = _choose_whole(known, asked, store)
     notes += [f"{store.name(run)} is not whole there any more, and is passed over" for run in missing]
     sources = {LAST: chosen.last, PINNED: pinned or chosen.pinned}

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +36,9 @@ ATTEMPTS = 5
 FIRST_WAIT_S = 1.0
 """Waits double: 15 s in all. What lasts longer is no hiccup, and a person should know."""
 
+SKEW = timedelta(hours=1)
+"""Clocks that are kept right differ by seconds; one with the time zone in place of UTC differs by an hour or more."""
+
 T = TypeVar("T")
 
 
@@ -48,6 +52,18 @@ class TakenError(StoreError):
 
 class BrokenOffError(Exception):
     """A transfer that did not come to its end; going on later completes it. Exit code 3."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file of a store.
+
+    Args:
+      changed: When the store received it, by the store's own clock; None where the store does not say.
+    """
+
+    size_bytes: int
+    changed: datetime | None
 
 
 @dataclass(frozen=True)
@@ -83,15 +99,38 @@ class Store:
         with told(self.url):
             self.files.ls(self.base.partition("/")[0], refresh=True)
 
-    def list_files(self, folder: str) -> dict[str, int]:
-        """Sizes of the files below a folder, by their path in it."""
+    def find(self, folder: str) -> dict[str, Stored]:
+        """The files below a folder, by their path in it."""
         path = self.at(folder)
         with told(self.url):
             try:
                 found = self.files.find(path, detail=True, refresh=True)
             except FileNotFoundError:
                 return {}
-        return {name.removeprefix(f"{path}/"): one["size"] for name, one in found.items()}
+        return {name.removeprefix(f"{path}/"): _describe(one) for name, one in found.items()}
+
+    def list_files(self, folder: str) -> dict[str, int]:
+        """Sizes of the files below a folder, by their path in it."""
+        return {path: one.size_bytes for path, one in self.find(folder).items()}
+
+    def look_up(self, *parts: str) -> Stored | None:
+        """What a store says of a file without reading it; None where there is none."""
+        with told(self.url):
+            try:
+                found = self.files.info(self.at(*parts))
+            except _NO_FILE:
+                return None
+        return _describe(found) if found["type"] == "file" else None
+
+    def read_clock(self) -> datetime | None:
+        """The time of a folder's file system, which may be a server's; None of a bucket, which stamps its objects."""
+        if not self.is_local:
+            return None
+        try:
+            with tempfile.NamedTemporaryFile(dir=self.base, prefix=".clock-") as file:
+                return datetime.fromtimestamp(Path(file.name).stat().st_mtime, UTC)
+        except OSError:  # it cannot be written
+            return datetime.now(UTC)
 
     def read(self, *parts: str) -> bytes | None:
         """A file; None where there is none."""
@@ -136,6 +175,23 @@ class Store:
     def is_local(self) -> bool:
         """Whether it is a folder of this machine, or one that is mounted."""
         return "file" in self.files.protocol
+
+
+def _describe(found: Mapping[str, Any]) -> Stored:
+    """What a listing says of a file: S3 has `LastModified`, the others `mtime`, a time or seconds since 1970."""
+    changed = found.get("LastModified", found.get("mtime"))
+    if isinstance(changed, int | float):
+        changed = datetime.fromtimestamp(changed, UTC)
+    return Stored(found["size"], changed if isinstance(changed, datetime) else None)
+
+
+def read_time(text: str) -> datetime | None:
+    """A time of a record, in UTC where it names no zone; None where it is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _create_file(path: Path, data: bytes) -> None:

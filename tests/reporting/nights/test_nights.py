@@ -1,5 +1,7 @@
 import json
+import os
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -8,10 +10,11 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.reporting.nights import verdicts
+from jaxmeter.reporting.nights.baselines import choose
 from jaxmeter.reporting.nights.ending import conclude
 from jaxmeter.reporting.nights.night import Night, NightError, end_night, read_night, write_night, write_steps
 from jaxmeter.reporting.nights.steps import begin, list_suspects
-from jaxmeter.reporting.nights.verdicts import Acceptance
+from jaxmeter.reporting.nights.verdicts import Acceptance, Verdict
 from jaxmeter.reporting.store.stores import StoreError, open_store
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, case, checked, plain, replayed, run, timed
@@ -342,6 +345,90 @@ def test_what_is_no_verdict_is_named_and_not_counted(ask, out):
     assert begun.notes == tuple(
         f"{store.name('verdicts', name)} is not a verdict, and is not counted" for name in ("a.json", "b.accepted.json")
     )
+
+
+def set_time(path, time):
+    """Give a file the time at which the store has received it."""
+    os.utime(path, (time.timestamp(),) * 2)
+
+
+@pytest.fixture
+def store_nights(ask, tmp_path):
+    """Stores a good verdict for each run that began at a time, as received on days of this month; what was known."""
+
+    def write(*nights):
+        store = open_store(ask("any").store)
+        now = datetime.now(UTC)
+        for days, run_id, started in nights:
+            verdict = Verdict(
+                run=run_id,
+                backend="cpu",
+                machine=MACHINE,
+                measuring=("--quick",),
+                started=started or (now - timedelta(days=days)).isoformat(timespec="seconds"),
+                exit_code=0,
+                heading="Passed",
+                good=True,
+            )
+            verdicts.keep(store, verdict)
+            set_time(tmp_path / "store" / "verdicts" / f"{run_id}.json", now - timedelta(days=days))
+        return verdicts.read_all(store)
+
+    return write
+
+
+def choose_runs(known):
+    """The last good run and the pinned one."""
+    chosen = choose(known, backend="cpu", machine=MACHINE, measuring=("--quick",))
+    return chosen.last, chosen.pinned
+
+
+def test_nights_are_ordered_by_the_time_of_the_store_and_not_by_the_clock_of_their_machine(store_nights):
+    known = store_nights((4, "first", ""), (3, "behind", "1970-01-01T00:00:10+00:00"), (2, "newer", ""))
+
+    assert [one.run for one in known.verdicts] == ["first", "behind", "newer"]
+    assert known.set_aside == {}
+    assert choose_runs(known) == ("newer", "first")
+
+
+@pytest.mark.parametrize("started", ["2131-01-01T02:00:00+00:00", "2131-01-01T02:00:00"])
+def test_a_night_that_began_later_than_the_store_received_it_is_set_aside_and_named(ask, store_nights, out, started):
+    known = store_nights((3, "first", ""), (2, "ahead", started), (1, "newer", ""))
+
+    assert choose_runs(known) == ("newer", "first")
+    (note,) = (note for note in begin(ask("next"), out).notes if "ahead.json" in note)
+    received = datetime.now(UTC) - timedelta(days=2)
+    assert note == (
+        f"{ask('any').store}/verdicts/ahead.json is of a run that began on 2131-01-01, later than the store's time, "
+        f"{received:%Y-%m-%d}; it is not counted: correct the clock of '{MACHINE}'"
+    )
+
+
+def test_a_verdict_of_a_time_that_the_store_has_not_reached_is_set_aside(store_nights):
+    known = store_nights((1, "first", ""), (-1000, "later", "2020-01-01T02:00:00+00:00"))
+
+    assert choose_runs(known) == ("first", None)
+    assert "later than the store's time" in known.set_aside["later.json"]
+
+
+def test_clocks_that_differ_by_minutes_set_nothing_aside(store_nights):
+    now = datetime.now(UTC)
+
+    known = store_nights((0, "it", (now + timedelta(minutes=50)).isoformat()))
+
+    assert [one.run for one in known.verdicts] == ["it"]
+
+
+def test_the_run_that_the_store_saw_accepted_last_is_pinned(ask, store_nights, tmp_path):
+    store_nights((5, "first", ""), (4, "second", ""), (3, "third", ""))
+    for days, run_id, at in ((2, "first", "2131-01-01"), (1, "second", "2026-01-02")):
+        store = open_store(ask("any").store)
+        store.create(b"{}", run_id, "run.json")
+        verdicts.accept(store, Acceptance(run=run_id, why="as it is", at=at))
+        path = tmp_path / "store" / "verdicts" / f"{run_id}.accepted.json"
+        set_time(path, datetime.now(UTC) - timedelta(days=days))
+
+    assert choose_runs(verdicts.read_all(store)) == ("third", "second")
 
 
 def test_verdicts_are_read_from_the_cache_once_they_are_there(ask, live, monkeypatch):
