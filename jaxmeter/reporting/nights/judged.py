@@ -115,4 +115,4 @@ def _read_again(folder: Path) -> Run | None:
 
 def _ran_beside(night: Night, beside: Beside) -> bool:
     """Whether the nightly run had the programs of the earlier one beside its own: those of the first."""
-    return beside == night.beside[0]
+    return not night.is_alone and beside == night.beside[0]

@@ -66,14 +66,12 @@ def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep, *, with_capture
 
 
 def reach(url: str, sleep: Sleep = time.sleep) -> None:
-    """Asks a store for what it holds, as it will be asked when a run is pushed. A folder need not be there yet.
+    """Asks a store for what it holds, as it will be asked when a run is pushed.
 
     Raises:
       StoreError, BrokenOffError: As for `push`.
     """
-    store = open_store(url)
-    if not store.is_local:
-        persist(store.require_bucket, sleep)
+    persist(open_store(url).require_bucket, sleep)
 
 
 def list_local(folder: Path) -> dict[str, int]:

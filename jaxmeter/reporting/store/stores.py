@@ -95,13 +95,18 @@ class Store:
         return tuple(sorted(name for name in names if name not in ("", VERDICTS) and not name.startswith(".")))
 
     def require_bucket(self) -> None:
-        """Raises StoreError where the bucket is not there, or may not be looked into."""
+        """Raises StoreError where the bucket is not there or may not be read; a folder need not be there yet."""
         with told(self.url):
-            self.files.ls(self.base.partition("/")[0], refresh=True)
+            if not self.is_local:
+                self.files.ls(self.base.partition("/")[0], refresh=True)
+            elif os.path.lexists(self.base):
+                next(Path(self.base).iterdir(), None)
 
     def find(self, folder: str) -> dict[str, Stored]:
         """The files below a folder, by their path in it."""
         path = self.at(folder)
+        if self.is_local:
+            self.require_bucket()  # fsspec finds nothing in a folder that cannot be read, and says nothing of it
         with told(self.url):
             try:
                 found = self.files.find(path, detail=True, refresh=True)

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,10 +13,21 @@ from jaxmeter.cli.app import app
 from jaxmeter.reporting.nights import verdicts
 from jaxmeter.reporting.nights.baselines import choose
 from jaxmeter.reporting.nights.ending import conclude
-from jaxmeter.reporting.nights.night import Night, NightError, end_night, read_night, write_night, write_steps
+from jaxmeter.reporting.nights.night import (
+    Night,
+    NightError,
+    end_night,
+    end_waiting,
+    let_wait,
+    list_waiting,
+    read_night,
+    write_night,
+    write_steps,
+)
 from jaxmeter.reporting.nights.steps import begin, list_suspects
 from jaxmeter.reporting.nights.verdicts import Acceptance, Verdict
-from jaxmeter.reporting.store.stores import StoreError, open_store
+from jaxmeter.reporting.store import stores
+from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, case, checked, plain, replayed, run, timed
 
@@ -335,6 +347,128 @@ def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
     assert read_night(out) is not None
 
 
+@pytest.fixture
+def outage(tmp_path, monkeypatch):
+    """Makes the store of the nights one that cannot be reached, as a lost mount is, for the time of a block."""
+    monkeypatch.setattr(stores, "ATTEMPTS", 1)
+
+    @contextmanager
+    def lose():
+        store, aside = tmp_path / "store", tmp_path / "aside"
+        store.rename(aside)
+        store.symlink_to(store)  # every look at it ends with an error of the system
+        try:
+            yield
+        finally:
+            store.unlink()
+            aside.rename(store)
+
+    return lose
+
+
+def test_a_night_whose_store_is_down_at_its_first_step_is_measured_and_judged_later(ask, live, out, outage):
+    live(plain(BEFORE))
+
+    with outage():
+        begun = begin(ask(AFTER), out)
+        assert (begun.night.is_chosen, begun.night.beside) == (False, ())
+        assert arguments(out)[-2:] == ["--run-id", AFTER]
+        assert "--against" not in arguments(out)
+        changed = plain(AFTER, 2e-4, fingerprint="cc", source="2", started="2026-01-03T00:00:00Z")
+        samples.write_run(out / AFTER, changed)
+        with pytest.raises(BrokenOffError, match="cannot be reached"):
+            list_suspects(out)
+        with pytest.raises(NightError, match="could not be reached yet"):
+            conclude(out)
+    again = begin(ask("same command"), out)
+    (suspected,) = list_suspects(out)
+
+    assert (again.goes_on, again.night.run, again.night.is_alone) == (True, AFTER, True)
+    assert (suspected.role, suspected.run) == ("last", BEFORE)
+    assert "--suspects" in arguments(out, "confirm-last")
+    verdict = conclude(out).verdict
+    assert (verdict.run, verdict.exit_code, [one["role"] for one in verdict.baselines]) == (AFTER, 3, ["last"])
+    assert "run.json" in open_store(ask("any").store).list_files(AFTER)
+
+
+def test_a_store_that_is_back_after_the_measurement_is_used_at_once(ask, live, out, outage):
+    live(plain(BEFORE))
+    with outage():
+        begin(ask(AFTER), out, BEFORE)
+    samples.write_run(out / AFTER, plain(AFTER, started="2026-01-03T00:00:00Z"))
+    said = []
+
+    list_suspects(out, said.append)
+
+    assert said == []
+    assert [(one.role, one.run) for one in read_night(out).beside] == [("last", BEFORE)]
+    assert conclude(out).verdict.exit_code == 0
+
+
+def test_a_run_that_was_not_begun_while_the_store_was_down_is_measured_next_to_the_last_good_one(
+    ask, live, out, outage
+):
+    live(plain(BEFORE))
+    with outage():
+        begin(ask(AFTER), out)
+
+    begin(ask(AFTER), out)
+
+    assert "--against" in arguments(out)
+
+
+def test_nights_that_the_store_has_not_received_are_sent_in_their_order_by_the_next_that_can(ask, live, out, outage):
+    live(plain(BEFORE))
+    with outage():
+        for day, name in ((2, "second"), (3, "third"), (4, "fourth")):
+            begin(ask(name, begun=f"2026-03-0{day}T02:00:00+00:00"), out)
+            samples.write_run(out / name, plain(name, started=f"2026-03-0{day}T00:00:00Z"))
+
+    begun = begin(ask("fifth", begun="2026-03-05T02:00:00+00:00"), out)
+
+    known = verdicts.read_all(open_store(ask("any").store))
+    assert [one.run for one in known.verdicts] == [BEFORE, "second", "third", "fourth"]
+    assert all(one.good for one in known.verdicts)
+    assert [note.partition(" was cut short")[0] for note in begun.notes] == [
+        f"the nightly run of {name}" for name in ("second", "third", "fourth")
+    ]
+    assert [one.run for one in begun.night.beside] == ["fourth", BEFORE]
+    assert sorted(path.name for path in (out / ".night").iterdir()) == ["measure", "night.json"]
+
+
+def test_a_night_waits_for_the_store_though_another_ends(ask, out):
+    waits = ask("waits", begun="2026-02-28T02:00:00+00:00")
+    write_night(out, waits)
+
+    let_wait(out, waits)
+    write_night(out, ask("other"))
+    end_night(out)
+
+    assert list_waiting(out) == [waits]
+    end_waiting(out, waits)
+    assert not (out / ".night").exists()
+
+
+def test_a_damaged_night_that_waits_says_what_to_remove(ask, out):
+    let_wait(out, ask("waits"))
+    (out / ".night" / "waiting" / "waits.json").write_text("{")
+
+    with pytest.raises(NightError, match=r"remove .*/waiting/waits.json: the runs next to it are kept"):
+        begin(ask("two"), out)
+
+
+def test_a_night_goes_on_without_its_store_unless_what_it_fetched_is_gone(ask, live, out, outage, tmp_path):
+    live(plain(BEFORE))
+    first = begin(ask(AFTER), out)
+
+    with outage():
+        again = begin(ask(AFTER), out)
+        assert (again.night.beside, "--against" in arguments(out)) == (first.night.beside, True)
+        shutil.rmtree(tmp_path / "cache")
+        with pytest.raises(BrokenOffError, match="cannot be reached"):
+            begin(ask(AFTER), out)
+
+
 def test_what_is_no_verdict_is_named_and_not_counted(ask, out):
     store = open_store(ask("any").store)
     for name, data in (("a.json", b"{"), ("b.accepted.json", b"[]"), ("notes.txt", b"")):
@@ -496,6 +630,32 @@ def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, ou
         0,
         f"{run_id}: accepted; it is the pinned run from now on\n",
     )
+
+
+def test_the_commands_of_a_night_without_a_store_say_where_the_run_is_and_what_sends_it(ask, live, call, out, outage):
+    live(plain(BEFORE))
+    store = ask("any").store
+
+    with outage():
+        code, said, complained = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
+        run_id = read_night(out).run
+        assert (code, said) == (
+            0,
+            f"the nightly run of {run_id} begins; it is compared once the store can be reached\n",
+        )
+        assert complained == (
+            f"warning: {store}: cannot be reached (OSError); try again. Measuring needs no store: the run is sent and "
+            "judged once the store can be reached\n"
+        )
+        samples.write_run(out / run_id, plain(run_id, started="2026-01-03T00:00:00Z"))
+        code, said, complained = call("suspects", "--out", out)
+
+    assert (code, said) == (3, "")
+    assert complained == (
+        f"error: {store}: cannot be reached (OSError); try again; the run is kept in {out}: this command, or the next "
+        "nightly run, sends it\n"
+    )
+    assert call("suspects", "--out", out)[0] == call("conclude", "--out", out)[0] == 0
 
 
 @pytest.mark.parametrize("options", [[], ["--with-captures"]])
