@@ -82,7 +82,13 @@ EXIT_CODES_OF_COMMANDS = (
     ("`nox -s doctor`", "–", "The backend cannot be measured here.", ""),
     ("`jaxmeter runtime`", "–", "", "The new run would use another Python or image."),
     (
-        "`report`, `export`, `diff`, `reproduce`, `history`, `push`, `fetch`, `gc`",
+        "[`push`, `fetch`](../stores.md#limits)",
+        "–",
+        "The run cannot be read, or the store refuses.",
+        "A file is too large, or no file here can have its name. The others were copied.",
+    ),
+    (
+        "`report`, `export`, `diff`, `reproduce`, `history`, `gc`",
         "–",
         "Nothing can be read, or a file cannot be written.",
         "",

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,25 @@ def test_the_server_says_when_it_received_a_file(make, bucket):
     assert stored == store.look_up("a-run", "run.json")
     assert before < stored.changed < datetime.now(UTC) + timedelta(seconds=2)
     assert store.look_up("a-run") is store.look_up("a-run", "none") is store.read_clock() is None
+
+
+def test_a_key_that_is_no_name_of_a_file_does_not_keep_the_run_from_being_fetched(make, bucket):
+    run = make()
+    push(run, bucket)
+    files = open_store(bucket).files
+    for key in ("n" * 300, "run.json/below", "cases/a-key", "cases/a-key/below"):
+        files.pipe_file(f"{bucket.removeprefix('s3://')}/a-run/{key}", b"x")
+
+    ended = report("fetch", f"{bucket}/a-run")
+
+    folder = Path(ended.stdout.strip())
+    refused = [line.partition(": no file here can have this name (")[0] for line in ended.stderr.splitlines()]
+    assert (ended.returncode, "JAXMETER_CACHE" in ended.stderr) == (3, False), ended.stderr
+    assert f"error: {bucket}/a-run/{'n' * 300}" in refused
+    assert f"error: {bucket}/a-run/run.json/below" in refused
+    assert {path: (folder / path).read_bytes() for path in list_local(run.path)} == {
+        path: (run.path / path).read_bytes() for path in list_local(run.path)
+    }
 
 
 def test_pushing_again_sends_nothing(make, bucket):

@@ -49,7 +49,7 @@ def conclude_night(night: Night, out: Path) -> Ended:
         if one.again is not None and one.again.folder.mark.exists():
             push(one.again.folder, night.store, with_captures=night.with_captures)
     verdict = verdicts.keep(open_store(night.store), make_night_verdict(night, run, judged))
-    return Ended(night, run, verdict, judged, left_out=pushed.left_out)
+    return Ended(night, run, verdict, judged, left_out=pushed.left_out, refused=pushed.refused)
 
 
 def make_night_verdict(night: Night, run: Run, judged: Sequence[Judged]) -> Verdict:

@@ -13,7 +13,17 @@ from jaxmeter.harness.record import Manifest, RecordError, RunFolder, read_manif
 
 from ..store.fetch import fetch_whole
 from ..store.push import push, reach
-from ..store.stores import MARK, VERDICTS, BrokenOffError, Store, StoreError, is_url, open_store, persist
+from ..store.stores import (
+    MARK,
+    VERDICTS,
+    BrokenOffError,
+    Store,
+    StoreError,
+    describe_excess,
+    is_url,
+    open_store,
+    persist,
+)
 from . import verdicts
 from .baselines import LAST, PINNED, Chosen, choose
 from .ending import conclude_night
@@ -190,7 +200,7 @@ def _choose_earlier(asked: Night, store: Store) -> tuple[Night, list[str]]:
     for role, source in sources.items():
         if source is None:
             continue
-        folder = _fetch(store, source)
+        folder = _fetch(store, source, notes.append)
         manifest = _read_manifest(folder)
         if manifest.backend != asked.backend:
             raise NightError(f"--baseline {source}: is of the backend {manifest.backend}, and this is {asked.backend}")
@@ -206,10 +216,16 @@ def _choose_whole(known: Known, asked: Night, store: Store) -> tuple[Chosen, lis
     missing: list[str] = []
     while True:
         chosen = choose(known, backend=asked.backend, machine=asked.machine, measuring=asked.shown, without=missing)
-        lost = [run for run in (chosen.last, chosen.pinned) if run and persist(partial(store.read, run, MARK)) is None]
+        lost = [run for run in (chosen.last, chosen.pinned) if run and not _is_readable(store, run)]
         if not lost:
             return chosen, missing
         missing += lost
+
+
+def _is_readable(store: Store, run: str) -> bool:
+    """Whether a store has the commit mark of a run, and it is small enough to be read."""
+    there = persist(partial(store.look_up, run, MARK))
+    return there is not None and not describe_excess(MARK, there.size_bytes)
 
 
 def _fetch_again(store: Store, beside: Beside) -> Beside:
@@ -217,13 +233,13 @@ def _fetch_again(store: Store, beside: Beside) -> Beside:
     return msgspec.structs.replace(beside, folder=str(_fetch(store, beside.source)))
 
 
-def _fetch(store: Store, source: str) -> Path:
+def _fetch(store: Store, source: str, note: Callable[[str], object] = lambda words: None) -> Path:
     """The folder of an earlier run: one that is here, one that a URL names, or one of the store."""
     if is_url(source):
-        return fetch_whole(source)
+        return fetch_whole(source, note=note)
     if Path(source).is_dir():
         return Path(source).absolute()
-    return fetch_whole(store.name(source))
+    return fetch_whole(store.name(source), note=note)
 
 
 def _read_manifest(folder: Path) -> Manifest:

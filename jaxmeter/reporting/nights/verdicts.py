@@ -14,14 +14,11 @@ import msgspec
 from jaxmeter.harness.record import write_bytes
 
 from ..store.fetch import find_cache
-from ..store.stores import MARK, SKEW, VERDICTS, Store, StoreError, persist, read_time
+from ..store.stores import MARK, SKEW, VERDICTS, Store, StoreError, describe_excess, persist, read_time
 
 ACCEPTED = ".accepted"
 ENDING = ".json"
 OLDEST = datetime.min.replace(tzinfo=UTC)
-
-AT_ONCE = 100
-"""Files that are asked for together."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +107,7 @@ def accept(store: Store, acceptance: Acceptance) -> bool:
         raise StoreError("--why is empty; give a reason")
     if find_verdict(store, acceptance.run) is None:
         raise StoreError(f"{store.url}: has no verdict on a run '{acceptance.run}'; name a run of `nox -s nightly`")
-    if persist(partial(store.read, acceptance.run, MARK)) is None:
+    if persist(partial(store.look_up, acceptance.run, MARK)) is None:
         raise StoreError(f"{store.name(acceptance.run)}: is not whole there; nothing can be compared with it")
     name = f"{acceptance.run}{ACCEPTED}{ENDING}"
     return persist(partial(store.create, encode(acceptance), VERDICTS, name))
@@ -126,14 +123,16 @@ def read_all(store: Store, cache: Path | None = None) -> Known:
     found = persist(partial(store.find, VERDICTS))
     received = {name: one.changed for name, one in found.items() if "/" not in name and name.endswith(ENDING)}
     texts = {name: data for name in received if (data := _read_kept(root / name)) is not None}
-    wanted = [name for name in received if name not in texts]
-    for start in range(0, len(wanted), AT_ONCE):
-        paths = [f"{VERDICTS}/{name}" for name in wanted[start : start + AT_ONCE]]
-        for path, data in persist(partial(store.read_all, paths)).items():
+    sizes = {name: found[name].size_bytes for name in received if name not in texts}
+    excess = {name: words for name, size in sizes.items() if (words := describe_excess(name, size))}
+    for data_of in store.read_in_sets({f"{VERDICTS}/{name}": sizes[name] for name in sizes if name not in excess}):
+        for path, data in data_of.items():
             name = path.rpartition("/")[2]
             texts[name] = data
             _keep_here(root / name, data)
-    return _decode(texts, received, store.read_clock() if received else None)
+    known = _decode(texts, received, store.read_clock() if received else None)
+    too_large = {name: f"{words}; it is not counted" for name, words in excess.items()}
+    return msgspec.structs.replace(known, set_aside={**known.set_aside, **too_large})
 
 
 def encode(record: msgspec.Struct) -> bytes:

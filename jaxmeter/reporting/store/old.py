@@ -92,6 +92,9 @@ def _choose_last(now: datetime, *times: datetime | None) -> datetime | None:
 
 def _find_lacking(store: Store, name: str, folder: RunFolder, files: dict[str, int]) -> dict[str, int]:
     """The files of a run that a store lacks; all where it holds another run under this name, or an unfinished one."""
+    there = persist(partial(store.look_up, name, MARK))
+    if there is None or there.size_bytes != files.get(MARK):
+        return files
     if persist(partial(store.read, name, MARK)) != folder.mark.read_bytes():
         return files
     return persist(partial(find_lacking, store, name, files))

@@ -8,13 +8,19 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jaxmeter.harness.record.files import LARGEST_RECORD
+from jaxmeter.harness.record.layout import LARGEST_CAPTURE, locate_capture
 from jaxmeter.harness.record.patterns import find_nearest
+
+from .. import numbers
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -31,6 +37,9 @@ VERDICTS = "verdicts"
 _RUN_ID = re.compile(r"[A-Za-z0-9=_-][A-Za-z0-9=._-]*")
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+AT_ONCE = 50
+"""Files that are asked for together; LARGEST_RECORD limits their bytes, so memory holds no more than two such sets."""
 
 ATTEMPTS = 5
 FIRST_WAIT_S = 1.0
@@ -137,14 +146,42 @@ class Store:
         except OSError:  # it cannot be written
             return datetime.now(UTC)
 
+    def measure(self, paths: Sequence[str]) -> dict[str, int]:
+        """Sizes of files, by their path in the store; without those that are not there."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = zip(paths, pool.map(self.look_up, paths), strict=True)
+            return {path: one.size_bytes for path, one in found if one is not None}
+
     def read(self, *parts: str) -> bytes | None:
-        """A file; None where there is none."""
+        """A file; None where there is none.
+
+        Raises:
+          StoreError: It is larger than any that jaxmeter writes.
+        """
+        stored = self.look_up(*parts)
+        if stored is None:
+            return None
+        if excess := describe_excess(parts[-1], stored.size_bytes):
+            raise StoreError(f"{self.name(*parts)}: {excess}; remove it from the store")
         with told(self.url):
             try:
                 data: bytes = self.files.cat_file(self.at(*parts))
             except _NO_FILE:
                 return None
         return data
+
+    def read_in_sets(self, sizes: Mapping[str, int]) -> Iterator[dict[str, bytes]]:
+        """Files of known sizes, by their path in the store: a set is AT_ONCE files and LARGEST_RECORD bytes at most."""
+        chosen: list[str] = []
+        total = 0
+        for path, size in sizes.items():
+            if chosen and (len(chosen) == AT_ONCE or total + size > LARGEST_RECORD):
+                yield persist(partial(self.read_all, chosen))
+                chosen, total = [], 0
+            chosen.append(path)
+            total += size
+        if chosen:
+            yield persist(partial(self.read_all, chosen))
 
     def read_all(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Many files at once, by their path in the store; without those that are not there."""
@@ -212,6 +249,16 @@ def _create_file(path: Path, data: bytes) -> None:
         path.hardlink_to(temporary)
     finally:
         Path(temporary).unlink()
+
+
+def describe_excess(path: str, size_bytes: int) -> str:
+    """Why a file of a run is not copied or read: it is larger than any that jaxmeter reads; empty where it is not.
+
+    Args:
+      path: In the run.
+    """
+    most = LARGEST_RECORD if locate_capture(path) is None else LARGEST_CAPTURE
+    return f"has {numbers.memory(size_bytes)}, over {numbers.memory(most)}" if size_bytes > most else ""
 
 
 def has_magic(path: str) -> bool:

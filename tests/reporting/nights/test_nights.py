@@ -190,6 +190,23 @@ def test_a_run_that_a_rule_of_the_bucket_has_removed_is_passed_over(ask, live, o
     assert [note.partition(" ")[0] for note in begun.notes] == [f"{ask('any').store}/{AFTER}"]
 
 
+def test_a_run_or_verdict_that_is_too_large_is_passed_over_and_named(ask, live, out, tmp_path):
+    live(plain(BEFORE))
+    live(replayed(1.0))
+    store = tmp_path / "store"
+    for path in (store / AFTER / "run.json", store / "verdicts" / "huge.json"):
+        path.touch()
+        os.truncate(path, 20 * 2**30)
+
+    begun = begin(ask("next"), out)
+
+    assert [one.run for one in begun.night.beside] == [BEFORE]
+    assert begun.notes == (
+        f"{ask('any').store}/verdicts/huge.json has 20.0\u202fGiB, over 256\u202fMiB; it is not counted",
+        f"{ask('any').store}/{AFTER} is not whole there any more, and is passed over",
+    )
+
+
 def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(ask, live, out, tmp_path):
     live(plain(BEFORE))
     begin(ask(AFTER), out)
