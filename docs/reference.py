@@ -26,7 +26,13 @@ EXIT_CODES = (
     ("0", "Success. For a comparison: no regression. For `nox -s bisect`: a change was found."),
     ("1", "Regression: a confirmed slowdown beyond its budget, or more memory or counts than a budget allows."),
     ("2", "Wrong usage, or input that cannot be used. Nothing was measured."),
-    ("3", "Incomplete, or no answer: see below. Also each unexpected error, and a store that cannot be reached."),
+    (
+        "3",
+        (
+            "Incomplete, or no answer: see below. Also each unexpected error, a store that cannot be reached, and a "
+            "machine that stops, kills or delays a process or has no room. The same command can succeed later."
+        ),
+    ),
     ("130", "Interrupted. What was measured is kept; `--resume` continues."),
 )
 
