@@ -253,7 +253,7 @@ def test_a_name_that_leads_out_of_the_cache_is_not_written(path, is_wanted):
     assert fetching._is_wanted(path) is is_wanted
 
 
-def make_sparse(path, size_bytes=20 * 2**30):
+def make_sparse(path, size_bytes=300 * 2**20):
     """A file that takes no room, whatever its size."""
     path.touch()
     os.truncate(path, size_bytes)
@@ -267,9 +267,9 @@ def test_a_record_that_is_too_large_is_named_and_not_read_and_the_other_runs_are
     found = fetch(url)
 
     assert [folder.name for folder in found.folders] == ["a", "c"]
-    assert found.warnings == (f"{url}/b/run.json: has 20.0\u202fGiB, over 256\u202fMiB; the run is left out",)
+    assert found.warnings == (f"{url}/b/run.json: has 300\u202fMiB, over 256\u202fMiB; the run is left out",)
     assert asked == ["a/run.json", "c/run.json"]
-    with pytest.raises(StoreError, match=re.escape("b/run.json: has 20.0\u202fGiB, over 256\u202fMiB")):
+    with pytest.raises(StoreError, match=re.escape("b/run.json: has 300\u202fMiB, over 256\u202fMiB")):
         fetch(f"{url}/b")
 
 
@@ -291,7 +291,7 @@ def test_a_file_of_a_run_that_is_too_large_is_named_and_the_others_are_fetched(m
 
     folder = fetch_whole(f"{url}/a", note=said.append)
 
-    assert said == [f"{url}/a/cases/bomb.bin: has 20.0\u202fGiB, over 256\u202fMiB; it is not fetched"]
+    assert said == [f"{url}/a/cases/bomb.bin: has 300\u202fMiB, over 256\u202fMiB; it is not fetched"]
     assert list_local(folder) == list_local(run.path)
     assert "a/cases/bomb.bin" not in asked
 
@@ -317,7 +317,7 @@ def test_what_is_not_fetched_ends_the_command_with_three(make, url, cache, tmp_p
 
     assert ended.exit_code == 3
     assert Path(ended.stdout.strip()).name == "a"
-    assert ended.stderr == f"error: {url}/a/bomb.bin: has 20.0\u202fGiB, over 256\u202fMiB; it is not fetched\n"
+    assert ended.stderr == f"error: {url}/a/bomb.bin: has 300\u202fMiB, over 256\u202fMiB; it is not fetched\n"
 
 
 def test_what_is_read_at_once_is_bounded_by_number_and_by_bytes(url, monkeypatch, asked):

@@ -102,13 +102,13 @@ def test_a_file_that_is_too_large_is_named_and_stays_here(make, url, tmp_path):
     local = list_local(run.path)
     bomb = run.path / "cases" / "bomb.bin"
     bomb.touch()
-    os.truncate(bomb, 50 * 2**30)
+    os.truncate(bomb, 300 * 2**20)
 
     ended = CliRunner().invoke(app, ["push", str(run.path), url])
 
     assert (ended.exit_code, ended.stderr) == (
         3,
-        f"error: {bomb}: has 50.0\u202fGiB, over 256\u202fMiB; it is not sent\n",
+        f"error: {bomb}: has 300\u202fMiB, over 256\u202fMiB; it is not sent\n",
     )
     assert open_store(url).list_files("a-run") == local
     os.truncate(bomb, 256 * 2**20)
