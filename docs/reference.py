@@ -26,7 +26,13 @@ EXIT_CODES = (
     ("0", "Success. For a comparison: no regression. For `nox -s bisect`: a change was found."),
     ("1", "Regression: a confirmed slowdown beyond its budget, or more memory or counts than a budget allows."),
     ("2", "Wrong usage, or input that cannot be used. Nothing was measured."),
-    ("3", "Incomplete, or no answer: see below. Also each unexpected error, and a store that cannot be reached."),
+    (
+        "3",
+        (
+            "Incomplete, or no answer: see below. Also each unexpected error, a store that cannot be reached, and a "
+            "machine that stops, kills or delays a process or has no room. The same command can succeed later."
+        ),
+    ),
     ("130", "Interrupted. What was measured is kept; `--resume` continues."),
 )
 
@@ -82,7 +88,13 @@ EXIT_CODES_OF_COMMANDS = (
     ("`nox -s doctor`", "–", "The backend cannot be measured here.", ""),
     ("`jaxmeter runtime`", "–", "", "The new run would use another Python or image."),
     (
-        "`report`, `export`, `diff`, `reproduce`, `history`, `push`, `fetch`, `gc`",
+        "[`push`, `fetch`](../stores.md#limits)",
+        "–",
+        "The run cannot be read, or the store refuses.",
+        "A file is too large, or no file here can have its name. The others were copied.",
+    ),
+    (
+        "`report`, `export`, `diff`, `reproduce`, `history`, `gc`",
         "–",
         "Nothing can be read, or a file cannot be written.",
         "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -18,6 +18,11 @@ from jaxmeter.reporting.store.stores import BrokenOffError, StoreError
 def complain(message: str, kind: str = "error") -> None:
     """Say on stderr what is wrong, or to be known."""
     typer.echo(f"{kind}: {visible(message)}", err=True)
+
+
+def warn(message: str) -> None:
+    """Say on stderr what is to be known."""
+    complain(message, "warning")
 
 
 def give_up(message: str, code: int = UNUSABLE) -> NoReturn:
@@ -37,6 +42,14 @@ def write_file(path: Path, data: bytes | None) -> None:
             write_bytes(path, data)
     except (OSError, ValueError) as error:
         give_up(f"{path}: cannot be written: {error}; choose another file with --out")
+
+
+def end_if_refused(refused: Sequence[str]) -> None:
+    """Name the files that could not be copied, and end with INCOMPLETE, if there are any."""
+    for words in refused:
+        complain(words)
+    if refused:
+        raise typer.Exit(INCOMPLETE)
 
 
 @contextmanager

@@ -16,8 +16,8 @@ UNUSABLE = 2
 """Usage; or nothing could be read, or nothing written."""
 
 INCOMPLETE = 3
-"""A case failed, is wrong or unknown, timed out or was lost; or a store could not be reached, and the same command
-continues."""
+"""A case failed, is wrong or unknown, timed out or was lost; or the machine or a store is in the way, and the same
+command can succeed later."""
 
 UNEXPECTED = 3
 """Python's own would be 1, and so would be that of Typer and Rich where nobody reads what they print."""

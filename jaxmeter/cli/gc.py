@@ -40,7 +40,7 @@ def command(
     if not out.is_dir():
         give_up(f"{out}: no such folder")
     with report_store_errors():
-        found = list(old.find_old(out, old.find_time(keep_days, datetime.now(UTC)), pushed_to))
+        found = list(old.find_old(out, keep_days, datetime.now(UTC), pushed_to))
     for one in found:
         size = numbers.memory(one.size_bytes)
         words = f"stays: {one.stays}" if one.stays else f"{'removed' if delete else 'old'}{_describe_only_here(one)}"

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from jaxmeter.cli.complaints import complain, give_up, report_store_errors
+from jaxmeter.cli.complaints import complain, give_up, report_store_errors, warn
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record.wording import counted, visible
@@ -134,7 +134,7 @@ def load_one(run: str) -> Run:
     folder = Path(run)
     if is_url(run):
         with report_store_errors():
-            folder = fetch_whole(run)
+            folder = fetch_whole(run, note=warn)
     loaded = load([folder])
     for warning in loaded.warnings:
         complain(warning, "warning" if loaded.runs else "error")

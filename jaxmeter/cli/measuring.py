@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -62,6 +63,19 @@ Machine = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 
+OF_THE_MACHINE = (
+    errno.EAGAIN,
+    errno.ENOMEM,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EIO,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+    errno.EINTR,
+)
+"""Errors of the system that what was asked did not cause, such as too many processes, or a lost mount."""
+
+
 def read_cores(text: str) -> int:
     """Return a number of cores; ALL_CORES for `all`."""
     if text == "all":
@@ -111,7 +125,7 @@ def run_command(command: Callable[[], int]) -> int:
             complain(f"the disk is full ({describe_full_disk(error)}); free some room, then continue with --resume RUN")
             return INCOMPLETE
         complain(explain(error))
-        return UNUSABLE
+        return INCOMPLETE if error.errno in OF_THE_MACHINE else UNUSABLE
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception:  # noqa: BLE001  Python's own exit code would be 1, which means a confirmed regression

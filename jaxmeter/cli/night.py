@@ -82,14 +82,15 @@ def begin_command(
         complain(note, "warning")
     verb = "goes on" if begun.goes_on else "begins"
     beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.night.beside) or "no earlier run"
-    _say(f"the nightly run of {begun.night.run} {verb}; it is compared with {beside}")
+    compared = f"is compared with {beside}" if begun.night.is_chosen else "is compared once the store can be reached"
+    _say(f"the nightly run of {begun.night.run} {verb}; it {compared}")
 
 
 @app.command("suspects")
 def suspects_command(out: Out = Path("results")) -> None:
     """Push the run, and write suspected changes to DIR/.night/confirm-*, if there are any."""
-    with _errors():
-        found = list_suspects(out)
+    with _errors(out):
+        found = list_suspects(out, lambda words: complain(words, "warning"))
     for one in found:
         _say(f"something may be slower than in {one.run} ({TITLES[one.role]}); it is timed once more")
 
@@ -105,7 +106,7 @@ def conclude_command(
     verdict_file: VerdictFile = None,
 ) -> None:
     """Judge the run, store the verdict next to it, and print three lines. The exit code is the verdict's."""
-    with _errors():
+    with _errors(out):
         ended = conclude(out)
         page = page_file or Path("reports") / f"report-{ended.night.run}.html"
         write_bytes(page, html.render(build_night_page(ended)).encode("utf8", "replace"))
@@ -135,14 +136,19 @@ def accept_command(
 
 
 @contextmanager
-def _errors() -> Iterator[None]:
-    """What cannot be done becomes its own words and an exit code; what broke off can go on."""
+def _errors(out: Path | None = None) -> Iterator[None]:
+    """What cannot be done becomes its own words and an exit code; what broke off can go on.
+
+    Args:
+      out: Where a run was measured that the store has not received.
+    """
     try:
         yield
     except (NightError, StoreError) as error:
         give_up(str(error))
     except BrokenOffError as error:
-        give_up(str(error), INCOMPLETE)
+        kept = "" if out is None else f"; the run is kept in {out}: this command, or the next nightly run, sends it"
+        give_up(f"{error}{kept}", INCOMPLETE)
     except OSError as error:
         give_up(
             f"{error.filename or 'a file'}: {error.strerror or error}; free some room or choose another folder",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jaxmeter.cli.complaints import report_store_errors
+from jaxmeter.cli.complaints import end_if_refused, report_store_errors
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.reporting import numbers
@@ -32,3 +32,4 @@ def command(
     sent = "was there already" if not pushed.sent else f"sent {counted(pushed.sent, 'file')}"
     left_out = f"; {describe_left_out(pushed.left_out)}" if pushed.left_out else ""
     typer.echo(visible(f"{pushed.url}: {counted(pushed.files, 'file')}, {size}; {sent}{left_out}"))
+    end_if_refused(pushed.refused)

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console, RenderableType
 from rich.progress import Progress
 
-from jaxmeter.cli.complaints import give_up, report_store_errors
+from jaxmeter.cli.complaints import give_up, report_store_errors, warn
 from jaxmeter.cli.ending import INCOMPLETE
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.record.environment import Environment
@@ -122,7 +122,7 @@ def _fetch(path: str) -> Path:
     if not is_url(path):
         return Path(path)
     with report_store_errors():
-        return fetch_whole(path)
+        return fetch_whole(path, note=warn)
 
 
 def _show(found: Captures, choice: _Choice, top: int | None) -> bool:

@@ -213,6 +213,8 @@ ERRORS = {
     "read-only": (OSError(errno.EROFS, "Read-only file system", "a"), 2),
     "full disk": (OSError(errno.ENOSPC, "No space left on device", "run.json"), 3),
     "full disk of a process": (OSError(errno.ENOSPC, "OSError: [Errno 28] no room for it", "results/it"), 3),
+    "too many processes": (OSError(errno.EAGAIN, "Resource temporarily unavailable"), 3),
+    "lost mount": (OSError(errno.EIO, "Input/output error", "a"), 3),
     "full quota": (OSError(errno.EDQUOT, "Disk quota exceeded", "run.json"), 3),
 }
 
@@ -372,7 +374,7 @@ def test_a_folder_in_which_nothing_was_kept_is_gone_again(tmp_path):
 
 def test_of_two_that_begin_one_run_the_second_is_refused_and_costs_the_first_nothing(tmp_path):
     with begin_folder(tmp_path, "mine") as folder:
-        with pytest.raises(UsageError, match="another process is writing"), begin_folder(tmp_path, "mine"):
+        with pytest.raises(RunError, match="another process is writing"), begin_folder(tmp_path, "mine"):
             pass
         assert folder.path.is_dir()
         write_json(folder.manifest, samples.manifest([]))

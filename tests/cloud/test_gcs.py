@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -34,5 +35,7 @@ def test_a_run_is_pushed_and_read_back(make, gcs):
     push(run, gcs)
 
     assert open_store(gcs).list_files("a-run") == list_local(run.path)
+    stored = open_store(gcs).find("a-run")["run.json"]
+    assert abs(datetime.now(UTC) - stored.changed) < timedelta(minutes=1)
     (folder,) = fetch(gcs).folders
     assert (folder / "run.json").read_bytes() == run.mark.read_bytes()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +38,37 @@ def test_a_run_is_pushed_and_read_back_as_it_is_here(make, bucket):
     }
     assert [folder.name for folder in fetch(bucket).folders] == ["a-run"]
     assert fetch(pushed.url).folders == fetch(bucket).folders
+
+
+def test_the_server_says_when_it_received_a_file(make, bucket):
+    before = datetime.now(UTC) - timedelta(seconds=2)
+    push(make(started="2131-01-02T03:04:05Z"), bucket)
+
+    store = open_store(bucket)
+
+    stored = store.find("a-run")["run.json"]
+    assert stored == store.look_up("a-run", "run.json")
+    assert before < stored.changed < datetime.now(UTC) + timedelta(seconds=2)
+    assert store.look_up("a-run") is store.look_up("a-run", "none") is store.read_clock() is None
+
+
+def test_a_key_that_is_no_name_of_a_file_does_not_keep_the_run_from_being_fetched(make, bucket):
+    run = make()
+    push(run, bucket)
+    files = open_store(bucket).files
+    for key in ("n" * 300, "run.json/below", "cases/a-key", "cases/a-key/below"):
+        files.pipe_file(f"{bucket.removeprefix('s3://')}/a-run/{key}", b"x")
+
+    ended = report("fetch", f"{bucket}/a-run")
+
+    folder = Path(ended.stdout.strip())
+    refused = [line.partition(": no file here can have this name (")[0] for line in ended.stderr.splitlines()]
+    assert (ended.returncode, "JAXMETER_CACHE" in ended.stderr) == (3, False), ended.stderr
+    assert f"error: {bucket}/a-run/{'n' * 300}" in refused
+    assert f"error: {bucket}/a-run/run.json/below" in refused
+    assert {path: (folder / path).read_bytes() for path in list_local(run.path)} == {
+        path: (run.path / path).read_bytes() for path in list_local(run.path)
+    }
 
 
 def test_pushing_again_sends_nothing(make, bucket):

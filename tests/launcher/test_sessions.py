@@ -102,6 +102,12 @@ def test_what_cannot_be_gone_on_with_gives_way_to_a_new_night(night):
     assert said[:4] == ["night begin", "run resume", "night begin anew", "run"]
 
 
+def test_trouble_of_the_machine_does_not_give_up_a_night_that_goes_on(night):
+    code, said = night({"run resume": 3, "night conclude": 3}, {"measure": ["--resume", "results/old"]})
+
+    assert (code, said) == (3, ["night begin", "run resume", "night suspects", "night conclude"])
+
+
 @pytest.mark.parametrize("options", [[], ["--with-captures"]])
 def test_a_run_is_pushed_with_its_captures_only_where_that_is_asked_for(tmp_path, monkeypatch, options):
     monkeypatch.setattr(measuring, "prepare_stores", lambda shell: tmp_path / "python")

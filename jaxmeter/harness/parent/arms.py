@@ -20,7 +20,7 @@ from jaxmeter.harness.machine.environment import list_packages, make_private, re
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.parent.arm_variables import choose_steering, restore_variables
 from jaxmeter.harness.parent.checkouts import OPTION, Checkout
-from jaxmeter.harness.parent.fork_client import ServerError
+from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
 from jaxmeter.harness.parent.limits import START_LIMIT_S
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.parent.server_process import Server, start_arm
@@ -76,7 +76,7 @@ class ArmServer:
         """Start a server of this round's own, without waiting for it, unless it runs already.
 
         Raises:
-          ServerError: It cannot be started.
+          ServerError, ServerLostError: It cannot be started.
         """
         if self._running is not None and self._running.serves(index):
             return self._running
@@ -97,7 +97,7 @@ class ArmServer:
         """Return the path of the socket where processes are requested from a server of this round's own.
 
         Raises:
-          ServerError: It cannot be started.
+          ServerError, ServerLostError: It cannot be started.
           UsageError: It is not the earlier run's environment.
         """
         running = self.start(index)
@@ -138,8 +138,20 @@ class ArmServer:
             return msgspec.json.decode(running.server.read_line(START_LIMIT_S), type=Ready)
         except (EOFError, OSError) as error:
             words = make_private(_read_words(running.folder / ERRORS))
-            said = words or f"it said nothing in {START_LIMIT_S:.0f} s"
-            raise ServerError(f"{_name(self._environment)}: cannot run the earlier run's code: {said}") from error
+            name = _name(self._environment)
+            if isinstance(error, TimeoutError):
+                raise ServerLostError(
+                    f"{name}: did not start within {START_LIMIT_S:.0f} s: something has stopped it, or the machine is "
+                    f"too slow; try again\n{words}"
+                ) from error
+            process = running.server.process
+            code = 0 if process is None else process.wait(START_LIMIT_S)
+            if code < 0:
+                raise ServerLostError(
+                    f"{name}: was ended by signal {-code} while it started; try again\n{words}"
+                ) from error
+            said = words or "it said nothing"
+            raise ServerError(f"{name}: cannot run the earlier run's code: {said}") from error
 
     def _start_here(self, folder: Path) -> Server:
         control, theirs = socket.socketpair()
@@ -157,7 +169,9 @@ class ArmServer:
             control.sendall(msgspec.json.encode(asked) + b"\n")
         except OSError as error:
             control.close()
-            raise ServerError(f"--lock-step: {gateway}: the other container has ended ({error.strerror})") from error
+            raise ServerLostError(
+                f"--lock-step: {gateway}: the other container has ended ({error.strerror})"
+            ) from error
         return Server(control)
 
     def _stop(self) -> None:

@@ -45,11 +45,11 @@ process wrote before it died."""
 
 
 class ServerError(Exception):
-    """The measuring processes cannot be started; the message holds what Python said."""
+    """The measuring processes cannot be started as asked; the message holds what Python said. Exit code 2."""
 
 
 class ServerLostError(ServerError):
-    """They could be, but something has ended the one that they are forked from, or one of them does not end."""
+    """The machine is in the way: it is too slow, or something has stopped or ended a process. Exit code 3."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class ForkServer:
                 socket.send_fds(self._server.control, [line], [heartbeat, stderr])
                 self._child = json.loads(self._server.read_line(START_LIMIT_S))["pid"]
                 return
-            except (OSError, EOFError) as error:  # the server itself was ended: start another, once
+            except (OSError, EOFError) as error:  # the server itself was ended or stopped: start another, once
                 if attempt == 2:
                     raise ServerLostError(f"the fork server cannot be reached: {error}") from error
                 self._stop()
@@ -265,7 +265,12 @@ class ForkServer:
         except (EOFError, OSError) as error:
             code = None if isinstance(error, TimeoutError) else process.wait(START_LIMIT_S)
             self._stop()
-            if code is not None and code < 0:
+            if code is None:
+                raise ServerLostError(
+                    f"the measuring process did not start within {START_LIMIT_S:.0f} s: something has stopped it, or "
+                    f"the machine is too slow; try again\n{_tail(errors)}"
+                ) from error
+            if code < 0:
                 raise ServerLostError(
                     f"the measuring process was ended by signal {-code} while it started, which the harness did not "
                     f"send; try again\n{_tail(errors)}"

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from jaxmeter.harness.machine.platforms import Platform
-from jaxmeter.harness.parent.fork_client import ForkServer
+from jaxmeter.harness.parent.fork_client import ForkServer, ServerLostError
 from jaxmeter.harness.parent.written import find_last_words
 from jaxmeter.harness.plan.aa_controls import is_unchanged
 from jaxmeter.harness.plan.estimate import first_round_s
@@ -81,6 +81,7 @@ def describe_suites(
       cores: On how many it runs; on all by default.
     Raises:
       UsageError: A suite that cannot be used, or no device.
+      ServerLostError: Something has ended the process that imports the suites, or it does not end.
     """
     ended = server.run(
         lambda result: Describe(
@@ -94,9 +95,12 @@ def describe_suites(
         raise UsageError(ended.answer.message)
     if (last_words := find_last_words(ended.stderr)) is not None:
         raise UsageError(last_words)
-    ending = f"exited with code {ended.code}" if ended.signal is None else f"was ended by signal {ended.signal}"
-    how = "was silent too long" if ended.timed_out else ending
-    raise UsageError(f"the suites cannot be listed: the process that imports them {how}\n{ended.stderr}")
+    words = "the suites cannot be listed: the process that imports them"
+    if ended.timed_out:
+        raise ServerLostError(f"{words} was silent for {DESCRIBE_LIMIT_S:.0f} s\n{ended.stderr}")
+    if ended.signal is not None:
+        raise ServerLostError(f"{words} was ended by signal {ended.signal}\n{ended.stderr}")
+    raise UsageError(f"{words} exited with code {ended.code}\n{ended.stderr}")
 
 
 def measure_peaks(server: ForkServer, platform: Platform, cores: int | None) -> Peaks | None:
@@ -112,7 +116,8 @@ def begin_folder(out: Path, run_id: str) -> Iterator[RunFolder]:
     """A new run's folder, held against other processes; it is gone at the end where nothing was kept in it.
 
     Raises:
-      UsageError: The id is taken, the place cannot be written, or the disk has too little room.
+      UsageError: The id is taken, or the place cannot be written.
+      RunError: The disk has too little room, or another process is writing this run.
     """
     folder = make_folder(out, run_id)
     with lock_folder(folder):
@@ -142,7 +147,7 @@ def make_folder(out: Path, run_id: str) -> RunFolder:
     """Makes a run's folder, or takes over one that a run has left before anything was measured.
 
     Raises:
-      UsageError: As for `begin_folder`.
+      UsageError, RunError: As for `begin_folder`.
     """
     if run_id != Path(run_id).name or run_id in ("", ".", ".."):
         raise UsageError(f"--run-id '{run_id}' cannot be a folder's name; use letters, digits, '-', '_' and '.'")
@@ -157,7 +162,7 @@ def make_folder(out: Path, run_id: str) -> RunFolder:
     if (free := shutil.disk_usage(folder.path).free) < FREE_BYTES:
         with suppress(OSError):
             folder.path.rmdir()
-        raise UsageError(
+        raise RunError(
             f"{out} has {free / 2**20:.0f} MiB free, a run needs {FREE_BYTES / 2**20:.0f} MiB; "
             f"free some or choose another folder with --out DIR"
         )
@@ -188,17 +193,17 @@ def lock_folder(folder: RunFolder) -> Iterator[None]:
     """Holds a run's folder against a second process.
 
     Raises:
-      UsageError: Another process is writing this run, or has just removed its folder.
-      RunError: At the end: the folder was moved or removed meanwhile.
+      RunError: Another process is writing this run, or has just removed its folder. At the end: the folder was moved
+        or removed meanwhile.
     """
     handle = os.open(folder.path, os.O_RDONLY)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UsageError(f"another process is writing {folder.path}; wait for it, or end it") from error
+            raise RunError(f"another process is writing {folder.path}; wait for it, or end it") from error
         if not _is_at(handle, folder.path):
-            raise UsageError(f"another process has removed {folder.path}; try again")
+            raise RunError(f"another process has removed {folder.path}; try again")
         moved = RunError(
             f"{folder.path} was moved or removed while the run went on: what was written before is where it is now, "
             f"what was written since is in a new folder of the old name"

@@ -30,6 +30,9 @@ EXPORTED = "jaxexport"
 LARGEST_PROGRAM = 32 * 2**20
 """Bytes of a kept program. Constants are part of one; a larger one would outweigh all else that a run keeps."""
 
+LARGEST_CAPTURE = 2 * 2**30
+"""Bytes of a file of a capture. A capture is one message of protobuf, which has less than 2 GiB."""
+
 _PROGRAM_FILES = {**PROGRAM_TEXTS, EXPORTED: "program.jaxexport"}
 
 LONGEST_READABLE = 80

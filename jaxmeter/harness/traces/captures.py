@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jaxmeter.harness.record.cases import PlannedCase
 from jaxmeter.harness.record.environment import Environment
-from jaxmeter.harness.record.files import RecordError
+from jaxmeter.harness.record.files import LARGEST_RECORD, RecordError, read_kept
 from jaxmeter.harness.record.layout import RunFolder
 from jaxmeter.harness.record.patterns import explain_unknown, list_nearest, match_cases, names_of
 from jaxmeter.harness.record.runs import Manifest, read_manifest
@@ -61,8 +61,8 @@ class Capture:
     def read_texts(self) -> tuple[str, ...]:
         """Return the HLO that a run keeps of the program: an executable from a cache has none in the capture."""
         try:
-            return () if self.program is None else (self.program.read_text(encoding="utf-8", errors="replace"),)
-        except OSError:
+            return () if self.program is None else (read_kept(self.program, LARGEST_RECORD).decode("utf-8", "replace"),)
+        except (OSError, RecordError):
             return ()
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from jaxmeter.harness.record.layout import LARGEST_CAPTURE
 from jaxmeter.harness.traces.wire import sign
 
 Value = int | float | str | bytes
@@ -362,8 +363,11 @@ def open_capture(path: Path) -> Space:
       OSError: It cannot be read.
     """
     with path.open("rb") as file:
-        if path.stat().st_size == 0:
+        size = path.stat().st_size
+        if size == 0:
             raise CaptureError("the file is empty")
+        if size > LARGEST_CAPTURE:
+            raise CaptureError(f"the file has {size} bytes, over {LARGEST_CAPTURE}, and a capture has less than 2 GiB")
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return Space(data, data.close)
 

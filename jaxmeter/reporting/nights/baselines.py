@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from .verdicts import Known, Verdict, order
+from .verdicts import Known, Verdict
 
 LAST = "last"
 PINNED = "pinned"
@@ -38,11 +38,11 @@ def choose(
     """
     of_machine = [one for one in known.verdicts if (one.backend, one.machine) == (backend, machine)]
     same = [one for one in of_machine if one.measuring == tuple(measuring)]
-    good = order([one for one in same if (one.good or one.run in known.accepted) and one.run not in without])
+    good = [one.run for one in same if (one.good or one.run in known.accepted) and one.run not in without]
     if not good:
         return Chosen(others=_explain(known.verdicts, of_machine, same, machine))
-    accepted = sorted((known.accepted[one.run], one.run) for one in good if one.run in known.accepted)
-    last, pinned = good[-1].run, accepted[-1][1] if accepted else good[0].run
+    accepted = [run for run in known.accepted if run in good]
+    last, pinned = good[-1], accepted[-1] if accepted else good[0]
     return Chosen(last, None if pinned == last else pinned)
 
 

@@ -19,7 +19,7 @@ from ..view.verdict import make_verdict
 from . import verdicts
 from .judged import Ended, Judged, judge_night, read_one
 from .load_check import find_busy
-from .night import Night, require_night
+from .night import Night, NightError, require_night
 from .outcome_text import write_outcome
 from .verdicts import Verdict
 
@@ -28,11 +28,18 @@ def conclude(out: Path) -> Ended:
     """Pushes, judges, and keeps the verdict; one that is there already stays.
 
     Raises:
-      NightError: There is no nightly run, or a run cannot be read.
+      NightError: There is no nightly run, it was not compared yet, or a run cannot be read.
       StoreError: The store refuses.
       BrokenOffError: It cannot be reached; the same command goes on.
     """
     night = require_night(out)
+    if not night.is_chosen:
+        raise NightError(f"{out}: the store could not be reached yet; run `jaxmeter night suspects` first")
+    return conclude_night(night, out)
+
+
+def conclude_night(night: Night, out: Path) -> Ended:
+    """Concludes a night, which may be one that waited; raises as `conclude` does."""
     run = read_one(out / night.run)
     if not run.folder.mark.exists():
         return _conclude_unfinished(night, run)
@@ -42,7 +49,7 @@ def conclude(out: Path) -> Ended:
         if one.again is not None and one.again.folder.mark.exists():
             push(one.again.folder, night.store, with_captures=night.with_captures)
     verdict = verdicts.keep(open_store(night.store), make_night_verdict(night, run, judged))
-    return Ended(night, run, verdict, judged, left_out=pushed.left_out)
+    return Ended(night, run, verdict, judged, left_out=pushed.left_out, refused=pushed.refused)
 
 
 def make_night_verdict(night: Night, run: Run, judged: Sequence[Judged]) -> Verdict:

@@ -42,6 +42,7 @@ class Ended:
       run: What was measured.
       is_over: Whether nothing of it is left to be done; a run that was cut short can go on.
       left_out: Captures of the run that were not pushed.
+      refused: A sentence on each of its files that is too large to be pushed.
     """
 
     night: Night
@@ -50,6 +51,7 @@ class Ended:
     judged: tuple[Judged, ...] = ()
     is_over: bool = True
     left_out: Captures = NO_CAPTURES
+    refused: tuple[str, ...] = ()
 
 
 def read_limits(night: Night) -> tuple[float, Budgets]:
@@ -115,4 +117,4 @@ def _read_again(folder: Path) -> Run | None:
 
 def _ran_beside(night: Night, beside: Beside) -> bool:
     """Whether the nightly run had the programs of the earlier one beside its own: those of the first."""
-    return beside == night.beside[0]
+    return not night.is_alone and beside == night.beside[0]

@@ -1,6 +1,7 @@
 """A night that is under way: a small file beside the runs, so that a crash at any time loses and repeats nothing.
 
 OUT/.night/night.json      which runs it is made of; gone when its verdict is kept
+OUT/.night/waiting/RUN.json  the same of an earlier night whose run has ended and that the store has not received
 OUT/.night/measure         arguments of the harness, one a line, while there is something to measure
 OUT/.night/confirm-last    the same, while there is something to confirm beside the last good run
 OUT/.night/confirm-pinned  the same beside the pinned one
@@ -8,8 +9,8 @@ OUT/.night/confirm-pinned  the same beside the pinned one
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -22,6 +23,7 @@ from ..text import hide_home
 
 FOLDER = ".night"
 STATE = "night.json"
+WAITING = "waiting"
 MEASURE = "measure"
 PATHS = ("--suites", "--data", "--against")
 LONGEST = timedelta(hours=12)
@@ -61,6 +63,9 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
       min_effect, budgets: As the gate takes them.
       with_captures: Whether profiler captures are pushed, too.
       why_alone: Why it is compared with nothing though there are other nightly runs; empty without a reason.
+      pinned: The earlier run that the user pins.
+      is_chosen: Whether the earlier runs were chosen, which needs the store.
+      is_alone: Whether its run is measured next to no earlier one, since the store could not be reached.
     """
 
     store: str
@@ -74,6 +79,9 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
     with_captures: bool = False
     beside: tuple[Beside, ...] = ()
     why_alone: str = ""
+    pinned: str | None = None
+    is_chosen: bool = True
+    is_alone: bool = False
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -99,12 +107,14 @@ def read_night(out: Path) -> Night | None:
       NightError: Its file is damaged.
     """
     path = locate(out) / STATE
-    if not path.exists():
-        return None
+    return _read(path, path.parent) if path.exists() else None
+
+
+def _read(path: Path, at_fault: Path) -> Night:
     try:
         return read_json(path, Night)
     except RecordError as error:
-        raise NightError(f"{error}; remove {path.parent}: the runs next to it are kept") from error
+        raise NightError(f"{error}; remove {at_fault}: the runs next to it are kept") from error
 
 
 def require_night(out: Path) -> Night:
@@ -125,8 +135,41 @@ def write_night(out: Path, night: Night) -> None:
 
 
 def end_night(out: Path) -> None:
-    """Removes a night's own files; its runs stay."""
-    shutil.rmtree(locate(out))
+    """Removes a night's own files; its runs stay, and so do nights that wait."""
+    for path in sorted(locate(out).iterdir(), key=lambda path: path.name == STATE):  # a kill repeats all of this
+        if path.name != WAITING:
+            path.unlink()
+    with suppress(OSError):  # others wait
+        locate(out).rmdir()
+
+
+def let_wait(out: Path, night: Night) -> None:
+    """Ends a night whose run has ended, and keeps what it is made of until the store can be reached."""
+    write_json(_locate_waiting(out, night), night)
+    end_night(out)
+
+
+def list_waiting(out: Path) -> list[Night]:
+    """The nights that wait for the store, the first one first.
+
+    Raises:
+      NightError: A file of one is damaged.
+    """
+    found = [_read(path, path) for path in (locate(out) / WAITING).glob("*.json")]
+    return sorted(found, key=lambda night: (night.begun, night.run))
+
+
+def end_waiting(out: Path, night: Night) -> None:
+    """Forgets a night that waited; its runs stay."""
+    path = _locate_waiting(out, night)
+    path.unlink()
+    for folder in (path.parent, locate(out)):
+        with suppress(OSError):  # it holds something
+            folder.rmdir()
+
+
+def _locate_waiting(out: Path, night: Night) -> Path:
+    return locate(out) / WAITING / f"{night.run}.json"
 
 
 def write_steps(out: Path, night: Night) -> None:
@@ -157,7 +200,7 @@ def _common(night: Night) -> tuple[str, ...]:
 
 def _beside_last(night: Night) -> tuple[str, ...]:
     """The last good run's programs run beside today's; without one, the pinned run's."""
-    return ("--against", night.beside[0].folder) if night.beside else ()
+    return ("--against", night.beside[0].folder) if night.beside and not night.is_alone else ()
 
 
 def _write_arguments(out: Path, name: str, run_id: str, arguments: Sequence[str]) -> None:

@@ -30,6 +30,7 @@ def tell_night(ended: Ended, page: Path) -> tuple[str, str, str]:
     is_whole = ended.run.folder.mark.exists()
     where = f"pushed to {store}/{ended.night.run}" if is_whole else f"not pushed: {ended.run.folder.path}"
     left_out = f"; {describe_left_out(ended.left_out)}" if ended.left_out else ""
+    left_out += "".join(f"; {words}" for words in ended.refused)
     verdict = f"{store}/{VERDICTS}/{name_verdict(ended.night.run)}" if ended.is_over else "none yet"
     return (
         f"{counted(len(manifest.cases), 'case')} on {ended.night.machine}, {where}{left_out}",

@@ -22,7 +22,7 @@ def build_night_page(ended: Ended) -> Page:
       NightError, StoreError, BrokenOffError: As for the steps of a night.
     """
     night = ended.night
-    known = verdicts.order(verdicts.read_all(open_store(night.store)).verdicts)
+    known = verdicts.read_all(open_store(night.store)).verdicts
     same = [one.run for one in known if (one.backend, one.machine) == (night.backend, night.machine)]
     before = [one for one in same if one != night.run][-MOST_RUNS:]
     folders = [*fetch_named(night.store, before), *(Path(one.folder) for one in night.beside), ended.run.folder.path]

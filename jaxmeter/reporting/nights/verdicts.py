@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,11 @@ import msgspec
 from jaxmeter.harness.record import write_bytes
 
 from ..store.fetch import find_cache
-from ..store.stores import MARK, VERDICTS, Store, StoreError, persist
+from ..store.stores import MARK, SKEW, VERDICTS, Store, StoreError, describe_excess, persist, read_time
 
 ACCEPTED = ".accepted"
 ENDING = ".json"
-AT_ONCE = 100
-"""Files that are asked for together."""
+OLDEST = datetime.min.replace(tzinfo=UTC)
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,16 +55,16 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True):
-    """All that a store says of its nightly runs.
+    """All that a store says of its nightly runs, the oldest first by the store's time: a machine's clock can be wrong.
 
     Args:
-      accepted: When each run was accepted that was.
-      damaged: Names of files that are neither.
+      accepted: The runs that were accepted, the last one last.
+      set_aside: Why a file does not count, by its name.
     """
 
     verdicts: tuple[Verdict, ...] = ()
-    accepted: dict[str, str] = {}
-    damaged: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    set_aside: dict[str, str] = {}
 
 
 def name_verdict(run_id: str) -> str:
@@ -107,7 +107,7 @@ def accept(store: Store, acceptance: Acceptance) -> bool:
         raise StoreError("--why is empty; give a reason")
     if find_verdict(store, acceptance.run) is None:
         raise StoreError(f"{store.url}: has no verdict on a run '{acceptance.run}'; name a run of `nox -s nightly`")
-    if persist(partial(store.read, acceptance.run, MARK)) is None:
+    if persist(partial(store.look_up, acceptance.run, MARK)) is None:
         raise StoreError(f"{store.name(acceptance.run)}: is not whole there; nothing can be compared with it")
     name = f"{acceptance.run}{ACCEPTED}{ENDING}"
     return persist(partial(store.create, encode(acceptance), VERDICTS, name))
@@ -120,16 +120,19 @@ def read_all(store: Store, cache: Path | None = None) -> Known:
       StoreError, BrokenOffError: The store refuses, or cannot be reached.
     """
     root = (find_cache() if cache is None else cache) / VERDICTS / _key(store)
-    names = [name for name in persist(partial(store.list_files, VERDICTS)) if "/" not in name and name.endswith(ENDING)]
-    texts = {name: data for name in names if (data := _read_kept(root / name)) is not None}
-    wanted = [name for name in names if name not in texts]
-    for start in range(0, len(wanted), AT_ONCE):
-        paths = [f"{VERDICTS}/{name}" for name in wanted[start : start + AT_ONCE]]
-        for path, data in persist(partial(store.read_all, paths)).items():
+    found = persist(partial(store.find, VERDICTS))
+    received = {name: one.changed for name, one in found.items() if "/" not in name and name.endswith(ENDING)}
+    texts = {name: data for name in received if (data := _read_kept(root / name)) is not None}
+    sizes = {name: found[name].size_bytes for name in received if name not in texts}
+    excess = {name: words for name, size in sizes.items() if (words := describe_excess(name, size))}
+    for data_of in store.read_in_sets({f"{VERDICTS}/{name}": sizes[name] for name in sizes if name not in excess}):
+        for path, data in data_of.items():
             name = path.rpartition("/")[2]
             texts[name] = data
             _keep_here(root / name, data)
-    return _decode(texts)
+    known = _decode(texts, received, store.read_clock() if received else None)
+    too_large = {name: f"{words}; it is not counted" for name, words in excess.items()}
+    return msgspec.structs.replace(known, set_aside={**known.set_aside, **too_large})
 
 
 def encode(record: msgspec.Struct) -> bytes:
@@ -137,25 +140,44 @@ def encode(record: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
 
 
-def _decode(texts: dict[str, bytes]) -> Known:
-    verdicts: list[Verdict] = []
-    accepted: dict[str, str] = {}
-    damaged: list[str] = []
+def _decode(texts: Mapping[str, bytes], received: Mapping[str, datetime | None], clock: datetime | None) -> Known:
+    """What the files say, and which of them do not count.
+
+    Args:
+      received: When the store received each; None where it does not say.
+      clock: The store's own; None of a bucket.
+    """
+    verdicts: list[tuple[datetime, str, Verdict]] = []
+    accepted: list[tuple[datetime, str, str]] = []
+    set_aside: dict[str, str] = {}
     for name, data in sorted(texts.items()):
         try:
-            if name.endswith(f"{ACCEPTED}{ENDING}"):
-                found = msgspec.json.decode(data, type=Acceptance)
-                accepted[found.run] = found.at
-            else:
-                verdicts.append(msgspec.json.decode(data, type=Verdict))
+            record = _decode_one(name, data)
         except (msgspec.DecodeError, RecursionError):
-            damaged.append(name)
-    return Known(tuple(verdicts), accepted, tuple(damaged))
+            set_aside[name] = "is not a verdict, and is not counted"
+            continue
+        at = record.at if isinstance(record, Acceptance) else record.started
+        began = read_time(at)
+        time = received[name] or began or OLDEST
+        if clock is not None and time > clock + SKEW:
+            set_aside[name] = f"is of {time:%Y-%m-%d}, later than the store's time, {clock:%Y-%m-%d}; it is not counted"
+        elif isinstance(record, Acceptance):
+            accepted.append((time, at, record.run))
+        elif began is not None and began > time + SKEW:
+            set_aside[name] = (
+                f"is of a run that began on {began:%Y-%m-%d}, later than the store's time, {time:%Y-%m-%d}; it is not "
+                f"counted: correct the clock of '{record.machine}'"
+            )
+        else:
+            verdicts.append((time, at, record))
+    ordered = sorted(verdicts, key=lambda entry: (entry[0], entry[1], entry[2].run))
+    return Known(tuple(entry[2] for entry in ordered), tuple(run for _, _, run in sorted(accepted)), set_aside)
 
 
-def order(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """By the time at which their runs began, the oldest first."""
-    return sorted(verdicts, key=lambda one: (one.started, one.run))
+def _decode_one(name: str, data: bytes) -> Acceptance | Verdict:
+    if name.endswith(f"{ACCEPTED}{ENDING}"):
+        return msgspec.json.decode(data, type=Acceptance)
+    return msgspec.json.decode(data, type=Verdict)
 
 
 def _key(store: Store) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -17,12 +18,12 @@ from jaxmeter.harness.record import RunFolder, write_bytes
 from ..load import find_start
 from ..seals import is_sealed, is_sound, seal
 from .captures import is_capture
-from .stores import MANIFEST, MARK, Store, StoreError, is_run_id, open_store, persist
+from .stores import MANIFEST, MARK, Store, StoreError, describe_excess, is_run_id, open_store, persist
 
 MOST_NAMED = 5
 
-AT_ONCE = 50
-"""Files that are asked for together."""
+_OF_A_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EILSEQ, errno.EINVAL)
+"""Errors of a name that a store can have and a folder cannot: too long, or of a file and of a folder at once."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,17 @@ def fetch(url: str, cache: Path | None = None, *, since: str = "", last: int | N
     store, only = _locate(url)
     names = (only,) if only else store.list_folders()
     cache = find_cache() if cache is None else cache
+    refused: dict[str, str] = {}
     if since or last is not None:
-        whole, looked_at = _fetch_newest(store, names, cache, since, last)
+        whole, looked_at = _fetch_newest(store, names, cache, refused, since, last)
     else:
-        whole, looked_at = _fetch_records(store, names, cache), list(names)
+        whole, looked_at = _fetch_records(store, names, cache, refused), list(names)
     older = len(names) - len(looked_at)
     if not whole and not older:
-        raise StoreError(f"{url}: has no complete run; `jaxmeter push RUN {url}` puts one there")
-    rest = _name_rest(store, [one for one in looked_at if one not in whole])
-    return Fetched(tuple(whole[one] for one in names if one in whole), tuple(rest), older)
+        why = "; ".join(refused.values()) or f"{url}: has no complete run; `jaxmeter push RUN {url}` puts one there"
+        raise StoreError(why)
+    rest = _name_rest(store, [one for one in looked_at if one not in whole and one not in refused])
+    return Fetched(tuple(whole[one] for one in names if one in whole), (*refused.values(), *rest), older)
 
 
 def fetch_named(url: str, names: Sequence[str], cache: Path | None = None) -> tuple[Path, ...]:
@@ -77,21 +80,21 @@ def fetch_named(url: str, names: Sequence[str], cache: Path | None = None) -> tu
     Raises:
       StoreError, BrokenOffError: As for `fetch`.
     """
-    return tuple(_fetch_records(open_store(url), names, find_cache() if cache is None else cache).values())
+    return tuple(_fetch_records(open_store(url), names, find_cache() if cache is None else cache, {}).values())
 
 
 def _fetch_newest(
-    store: Store, names: Sequence[str], cache: Path, since: str, last: int | None
+    store: Store, names: Sequence[str], cache: Path, refused: dict[str, str], since: str, last: int | None
 ) -> tuple[dict[str, Path], list[str]]:
     """Whole runs as from `_fetch_records`, and all names that were looked at: those without a manifest, too."""
     started = _find_starts(store, names, cache)
     looked_at = [name for name in names if name not in started]
-    whole = _fetch_records(store, looked_at, cache)
+    whole = _fetch_records(store, looked_at, cache, refused)
     left = sorted((name for name in started if started[name] >= since), key=lambda name: (started[name], name))
     lacking = len(left) if last is None else last
     while left and lacking > 0:
         left, newest = left[:-lacking], left[-lacking:]
-        found = _fetch_records(store, newest, cache)
+        found = _fetch_records(store, newest, cache, refused)
         whole |= found
         looked_at += newest
         lacking -= len(found)
@@ -102,26 +105,31 @@ def _find_starts(store: Store, names: Sequence[str], cache: Path) -> dict[str, s
     """When runs began, by name; from their manifests, which the cache keeps."""
     here = {name: _folder(cache, store, name) for name in names if is_run_id(name)}
     lacking = [name for name, folder in here.items() if find_start(RunFolder(folder)) is None]
-    for start in range(0, len(lacking), AT_ONCE):
-        batch = {f"{name}/{MANIFEST}": name for name in lacking[start : start + AT_ONCE]}
-        for path, data in persist(partial(store.read_all, list(batch))).items():
-            _write(here[batch[path]] / MANIFEST, data)
-    found = {name: find_start(RunFolder(folder)) for name, folder in here.items()}
-    return {name: begun for name, begun in found.items() if begun is not None}
+    sizes = persist(partial(store.measure, [f"{name}/{MANIFEST}" for name in lacking]))
+    for found in store.read_in_sets({path: size for path, size in sizes.items() if not describe_excess(path, size)}):
+        for path, data in found.items():
+            _write(here[path.partition("/")[0]] / MANIFEST, data)
+    started = {name: find_start(RunFolder(folder)) for name, folder in here.items()}
+    return {name: begun for name, begun in started.items() if begun is not None}
 
 
-def _fetch_records(store: Store, names: Sequence[str], cache: Path) -> dict[str, Path]:
-    """Folders in the cache of those runs that are whole, by name."""
+def _fetch_records(store: Store, names: Sequence[str], cache: Path, refused: dict[str, str]) -> dict[str, Path]:
+    """Folders in the cache of those runs that are whole, by name.
+
+    Args:
+      refused: Gets the runs that are too large to be read, and a sentence on each.
+    """
     here = {name: _folder(cache, store, name) for name in names}
     wanted = [name for name in names if is_run_id(name) and not is_sound(RunFolder(here[name]))]
+    sizes = persist(partial(store.measure, [f"{name}/{MARK}" for name in wanted]))
+    for path in [path for path, size in sizes.items() if describe_excess(path, size)]:
+        excess = describe_excess(path, sizes.pop(path))
+        refused[path.partition("/")[0]] = f"{store.name(path)}: {excess}; the run is left out"
     with ThreadPoolExecutor(max_workers=1) as writer:  # the next ones come while these are written
         kept: list[Future[None]] = []
-        for start in range(0, len(wanted), AT_ONCE):
-            batch = wanted[start : start + AT_ONCE]
-            marks = persist(partial(store.read_all, [f"{name}/{MARK}" for name in batch]))
+        for marks in store.read_in_sets(sizes):
             _await(kept)
-            found = {name: marks.get(f"{name}/{MARK}") for name in batch}
-            kept = [writer.submit(_keep, here[name], mark) for name, mark in found.items() if mark is not None]
+            kept = [writer.submit(_keep, here[path.partition("/")[0]], mark) for path, mark in marks.items()]
         _await(kept)
     return {name: folder for name, folder in here.items() if is_sealed(RunFolder(folder))}
 
@@ -132,11 +140,13 @@ def _await(kept: Sequence[Future[None]]) -> None:
         one.result()
 
 
-def fetch_whole(url: str, cache: Path | None = None) -> Path:
+def fetch_whole(url: str, cache: Path | None = None, *, note: Callable[[str], object] = lambda words: None) -> Path:
     """One run with its programs and texts, as a comparison of programs and a measurement beside it need them.
 
     Captures stay in the store: they are the largest files, and only `nox -s traces` shows them.
 
+    Args:
+      note: Called with a sentence on each file that is not fetched: it is too large, or its name cannot be one here.
     Raises:
       StoreError, BrokenOffError: As for `fetch`.
     """
@@ -147,18 +157,20 @@ def fetch_whole(url: str, cache: Path | None = None) -> Path:
         raise StoreError(f"{url}: is a store of runs; name one of them{hint}")
     (folder,) = fetch(url, cache).folders
     there = persist(partial(store.list_files, only))
-    lacking = [path for path, size in there.items() if not _has(folder / path, size) and _is_wanted(path)]
-    for start in range(0, len(lacking), AT_ONCE):
-        found = persist(partial(store.read_all, [f"{only}/{path}" for path in lacking[start : start + AT_ONCE]]))
+    lacking = {path: size for path, size in there.items() if _is_wanted(path) and not _has(folder / path, size)}
+    for path in [path for path, size in lacking.items() if describe_excess(path, size)]:
+        note(f"{store.name(only, path)}: {describe_excess(path, lacking.pop(path))}; it is not fetched")
+    for found in store.read_in_sets({f"{only}/{path}": size for path, size in lacking.items()}):
         for path, data in found.items():
-            _write(folder / path.removeprefix(f"{only}/"), data)
+            if fault := _write_named(folder / path.removeprefix(f"{only}/"), data):
+                note(f"{store.name(path)}: no file here can have this name ({fault}); it is not fetched")
     return folder
 
 
 def _locate(url: str) -> tuple[Store, str]:
     """The store, and the name of the run in it that the URL is of; empty where it is the store's own."""
     store = open_store(url)
-    if persist(partial(store.read, MARK)) is None:
+    if persist(partial(store.look_up, MARK)) is None:
         return store, ""
     parent, _, name = url.rstrip("/").rpartition("/")
     return open_store(parent), name
@@ -189,10 +201,26 @@ def _write(path: Path, data: bytes) -> None:
       StoreError: It cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, data, lasting=False)
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _write_named(path: Path, data: bytes) -> str:
+    """Write a file of the cache under a name that its store has; why none can have it here, or nothing.
+
+    Raises:
+      StoreError: The cache cannot be written.
+    """
+    try:
+        write_bytes(path, data, lasting=False)
+    except ValueError as error:
+        return str(error)
+    except OSError as error:
+        if error.errno in _OF_A_NAME:
+            return error.strerror or str(error)
+        raise _unwritable(path, error) from error
+    return ""
 
 
 def _unwritable(path: Path, error: OSError) -> StoreError:
@@ -202,7 +230,7 @@ def _unwritable(path: Path, error: OSError) -> StoreError:
 def _has(path: Path, size: int) -> bool:
     try:
         return path.stat().st_size == size
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 

@@ -12,7 +12,18 @@ from jaxmeter.harness.record import RecordError, RunFolder, read_run
 from jaxmeter.harness.record.files import read_bytes
 
 from .captures import NO_CAPTURES, Captures, count_captures, is_capture
-from .stores import MANIFEST, MARK, BrokenOffError, Store, StoreError, TakenError, is_run_id, open_store, persist
+from .stores import (
+    MANIFEST,
+    MARK,
+    BrokenOffError,
+    Store,
+    StoreError,
+    TakenError,
+    describe_excess,
+    is_run_id,
+    open_store,
+    persist,
+)
 
 Sleep = Callable[[float], object]
 
@@ -26,6 +37,7 @@ class Pushed:
       files, size_bytes: How many files it has there.
       sent: How many of them were sent now.
       left_out: The captures of the run that the store does not have.
+      refused: A sentence on each file that is too large to be sent.
     """
 
     url: str
@@ -33,6 +45,7 @@ class Pushed:
     size_bytes: int
     sent: int
     left_out: Captures = NO_CAPTURES
+    refused: tuple[str, ...] = ()
 
 
 def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep, *, with_captures: bool = False) -> Pushed:
@@ -57,23 +70,27 @@ def push(folder: RunFolder, url: str, sleep: Sleep = time.sleep, *, with_capture
         raise StoreError(f"{folder.path}: its id '{name}' cannot be a folder's name in a store")
     store = open_store(url)
     local = list_local(folder.path)
+    refused = [
+        path for path, size in local.items() if (with_captures or not is_capture(path)) and describe_excess(path, size)
+    ]
+    faults = tuple(
+        f"{folder.path / path}: {describe_excess(path, local.pop(path))}; it is not sent" for path in refused
+    )
     persist(partial(_claim, store, name, manifest), sleep)
     persist(partial(_require_unfinished, store, name, mark), sleep)
     sent, left_out = persist(partial(_send_missing, store, name, folder.path, local, with_captures), sleep)
     persist(partial(_commit, store, name, mark), sleep)
     there = {path: size for path, size in local.items() if path not in left_out}
-    return Pushed(store.name(name), len(there), sum(there.values()), sent, count_captures(left_out))
+    return Pushed(store.name(name), len(there), sum(there.values()), sent, count_captures(left_out), faults)
 
 
 def reach(url: str, sleep: Sleep = time.sleep) -> None:
-    """Asks a store for what it holds, as it will be asked when a run is pushed. A folder need not be there yet.
+    """Asks a store for what it holds, as it will be asked when a run is pushed.
 
     Raises:
       StoreError, BrokenOffError: As for `push`.
     """
-    store = open_store(url)
-    if not store.is_local:
-        persist(store.require_bucket, sleep)
+    persist(open_store(url).require_bucket, sleep)
 
 
 def list_local(folder: Path) -> dict[str, int]:

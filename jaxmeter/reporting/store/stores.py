@@ -8,12 +8,19 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jaxmeter.harness.record.files import LARGEST_RECORD
+from jaxmeter.harness.record.layout import LARGEST_CAPTURE, locate_capture
 from jaxmeter.harness.record.patterns import find_nearest
+
+from .. import numbers
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -31,9 +38,15 @@ _RUN_ID = re.compile(r"[A-Za-z0-9=_-][A-Za-z0-9=._-]*")
 
 _NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
+AT_ONCE = 50
+"""Files that are asked for together; LARGEST_RECORD limits their bytes, so memory holds no more than two such sets."""
+
 ATTEMPTS = 5
 FIRST_WAIT_S = 1.0
 """Waits double: 15 s in all. What lasts longer is no hiccup, and a person should know."""
+
+SKEW = timedelta(hours=1)
+"""Clocks that are kept right differ by seconds; one with the time zone in place of UTC differs by an hour or more."""
 
 T = TypeVar("T")
 
@@ -48,6 +61,18 @@ class TakenError(StoreError):
 
 class BrokenOffError(Exception):
     """A transfer that did not come to its end; going on later completes it. Exit code 3."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A file of a store.
+
+    Args:
+      changed: When the store received it, by the store's own clock; None where the store does not say.
+    """
+
+    size_bytes: int
+    changed: datetime | None
 
 
 @dataclass(frozen=True)
@@ -79,28 +104,84 @@ class Store:
         return tuple(sorted(name for name in names if name not in ("", VERDICTS) and not name.startswith(".")))
 
     def require_bucket(self) -> None:
-        """Raises StoreError where the bucket is not there, or may not be looked into."""
+        """Raises StoreError where the bucket is not there or may not be read; a folder need not be there yet."""
         with told(self.url):
-            self.files.ls(self.base.partition("/")[0], refresh=True)
+            if not self.is_local:
+                self.files.ls(self.base.partition("/")[0], refresh=True)
+            elif os.path.lexists(self.base):
+                next(Path(self.base).iterdir(), None)
 
-    def list_files(self, folder: str) -> dict[str, int]:
-        """Sizes of the files below a folder, by their path in it."""
+    def find(self, folder: str) -> dict[str, Stored]:
+        """The files below a folder, by their path in it."""
         path = self.at(folder)
+        if self.is_local:
+            self.require_bucket()  # fsspec finds nothing in a folder that cannot be read, and says nothing of it
         with told(self.url):
             try:
                 found = self.files.find(path, detail=True, refresh=True)
             except FileNotFoundError:
                 return {}
-        return {name.removeprefix(f"{path}/"): one["size"] for name, one in found.items()}
+        return {name.removeprefix(f"{path}/"): _describe(one) for name, one in found.items()}
+
+    def list_files(self, folder: str) -> dict[str, int]:
+        """Sizes of the files below a folder, by their path in it."""
+        return {path: one.size_bytes for path, one in self.find(folder).items()}
+
+    def look_up(self, *parts: str) -> Stored | None:
+        """What a store says of a file without reading it; None where there is none."""
+        with told(self.url):
+            try:
+                found = self.files.info(self.at(*parts))
+            except _NO_FILE:
+                return None
+        return _describe(found) if found["type"] == "file" else None
+
+    def read_clock(self) -> datetime | None:
+        """The time of a folder's file system, which may be a server's; None of a bucket, which stamps its objects."""
+        if not self.is_local:
+            return None
+        try:
+            with tempfile.NamedTemporaryFile(dir=self.base, prefix=".clock-") as file:
+                return datetime.fromtimestamp(Path(file.name).stat().st_mtime, UTC)
+        except OSError:  # it cannot be written
+            return datetime.now(UTC)
+
+    def measure(self, paths: Sequence[str]) -> dict[str, int]:
+        """Sizes of files, by their path in the store; without those that are not there."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = zip(paths, pool.map(self.look_up, paths), strict=True)
+            return {path: one.size_bytes for path, one in found if one is not None}
 
     def read(self, *parts: str) -> bytes | None:
-        """A file; None where there is none."""
+        """A file; None where there is none.
+
+        Raises:
+          StoreError: It is larger than any that jaxmeter writes.
+        """
+        stored = self.look_up(*parts)
+        if stored is None:
+            return None
+        if excess := describe_excess(parts[-1], stored.size_bytes):
+            raise StoreError(f"{self.name(*parts)}: {excess}; remove it from the store")
         with told(self.url):
             try:
                 data: bytes = self.files.cat_file(self.at(*parts))
             except _NO_FILE:
                 return None
         return data
+
+    def read_in_sets(self, sizes: Mapping[str, int]) -> Iterator[dict[str, bytes]]:
+        """Files of known sizes, by their path in the store: a set is AT_ONCE files and LARGEST_RECORD bytes at most."""
+        chosen: list[str] = []
+        total = 0
+        for path, size in sizes.items():
+            if chosen and (len(chosen) == AT_ONCE or total + size > LARGEST_RECORD):
+                yield persist(partial(self.read_all, chosen))
+                chosen, total = [], 0
+            chosen.append(path)
+            total += size
+        if chosen:
+            yield persist(partial(self.read_all, chosen))
 
     def read_all(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Many files at once, by their path in the store; without those that are not there."""
@@ -138,6 +219,23 @@ class Store:
         return "file" in self.files.protocol
 
 
+def _describe(found: Mapping[str, Any]) -> Stored:
+    """What a listing says of a file: S3 has `LastModified`, the others `mtime`, a time or seconds since 1970."""
+    changed = found.get("LastModified", found.get("mtime"))
+    if isinstance(changed, int | float):
+        changed = datetime.fromtimestamp(changed, UTC)
+    return Stored(found["size"], changed if isinstance(changed, datetime) else None)
+
+
+def read_time(text: str) -> datetime | None:
+    """A time of a record, in UTC where it names no zone; None where it is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
 def _create_file(path: Path, data: bytes) -> None:
     """A file that is there whole or not at all, where nobody has made one; fsspec looks first, and writes then."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,6 +249,16 @@ def _create_file(path: Path, data: bytes) -> None:
         path.hardlink_to(temporary)
     finally:
         Path(temporary).unlink()
+
+
+def describe_excess(path: str, size_bytes: int) -> str:
+    """Why a file of a run is not copied or read: it is larger than any that jaxmeter reads; empty where it is not.
+
+    Args:
+      path: In the run.
+    """
+    most = LARGEST_RECORD if locate_capture(path) is None else LARGEST_CAPTURE
+    return f"has {numbers.memory(size_bytes)}, over {numbers.memory(most)}" if size_bytes > most else ""
 
 
 def has_magic(path: str) -> bool:

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.harness.parent import arms
 from jaxmeter.harness.parent.arm_gateway import exchange_variables
 from jaxmeter.harness.parent.arm_variables import choose_steering
 from jaxmeter.harness.parent.arms import ArmServer
-from jaxmeter.harness.parent.fork_client import ServerError
+from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
 from jaxmeter.harness.record import OtherEnvironment
 
 CODE = "from jaxmeter.harness.parent.arm_gateway import main; main()"
@@ -142,9 +143,20 @@ def test_what_a_server_there_complains_of_is_said(tmp_path):
         process.kill()
 
 
-def make_false_python(folder: Path) -> Path:
+@pytest.mark.parametrize(
+    ("line", "said"), [("kill -STOP $$", "did not start within 1 s"), ("kill -KILL $$", "was ended by signal 9")]
+)
+def test_an_interpreter_that_is_stopped_or_ended_is_no_fault_of_what_was_asked(tmp_path, monkeypatch, line, said):
+    monkeypatch.setattr(arms, "START_LIMIT_S", 1.0)
+    python = make_false_python(tmp_path, line)
+
+    with ArmServer(make(python), VARIABLES) as server, pytest.raises(ServerLostError, match=said):
+        server.reach(0)
+
+
+def make_false_python(folder: Path, line: str = "exit 1") -> Path:
     path = folder / "python"
-    path.write_text("#!/bin/sh\necho 'no module named jax' >&2\nexit 1\n")
+    path.write_text(f"#!/bin/sh\necho 'no module named jax' >&2\n{line}\n")
     path.chmod(0o755)
     return path
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
-from jaxmeter.harness.parent import fork_client, limits
+from jaxmeter.harness.parent import fork_client, limits, prepare_run
 from jaxmeter.harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
+from jaxmeter.harness.parent.prepare_run import UsageError, describe_suites
 from jaxmeter.harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
 from jaxmeter.harness.plan.processes import plan_processes
 from jaxmeter.harness.plan.settings import make_settings
@@ -337,6 +339,64 @@ def test_a_server_that_somebody_stopped_is_named_and_not_its_process(server, tmp
 
     with pytest.raises(ServerLostError, match=r"the fork server \(process \d+\) has not answered for 2 s: it was"):
         describe(server, str(path), stage_limit_s=1.0)
+
+
+def test_a_server_that_is_stopped_while_it_starts_is_no_fault_of_what_was_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(fork_client, "START_LIMIT_S", 2.0)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "jaxmeter").mkdir()
+    (tmp_path / "jaxmeter" / "__init__.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
+
+    with (
+        pytest.raises(ServerLostError, match="did not start within 2 s: something has stopped it"),
+        ForkServer(os.environ, tmp_path / "scratch"),
+    ):
+        pass
+
+
+def test_a_server_that_is_stopped_between_processes_is_replaced(server, tmp_path, monkeypatch):
+    (tmp_path / "a.py").write_text(SUITE)
+    original, limit_s = server._start, fork_client.START_LIMIT_S
+
+    def start():
+        monkeypatch.setattr(fork_client, "START_LIMIT_S", limit_s)
+        original()
+
+    monkeypatch.setattr(server, "_start", start)
+    monkeypatch.setattr(fork_client, "START_LIMIT_S", 1.0)
+    os.kill(server._server.process.pid, signal.SIGSTOP)
+
+    assert isinstance(describe(server, str(tmp_path / "a.py")).answer, Description)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "said"),
+    [
+        ("os.kill(os.getpid(), 9)", ServerLostError, "was ended by signal 9"),
+        ("os.kill(os.getpid(), 11)", ServerLostError, "was ended by signal 11"),
+        ("os._exit(7)", UsageError, "exited with code 7"),
+    ],
+)
+def test_what_ends_the_process_that_imports_the_suites_is_told_from_what_a_suite_does(
+    server, tmp_path, line, kind, said
+):
+    path = tmp_path / "a.py"
+    path.write_text(f"import os\n{line}\n")
+
+    with pytest.raises(kind, match=f"the suites cannot be listed: the process that imports them {said}"):
+        describe_suites(server, (str(path),), PLATFORMS["cpu"], "quick", devices=False)
+
+
+def test_a_process_that_is_silent_while_it_imports_the_suites_is_no_fault_of_what_was_asked(
+    server, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(prepare_run, "DESCRIBE_LIMIT_S", 1.0)
+    monkeypatch.setattr(limits, "START_LIMIT_S", 1.0)
+    path = tmp_path / "a.py"
+    path.write_text("import time\ntime.sleep(600)\n")
+
+    with pytest.raises(ServerLostError, match="was silent for 1 s"):
+        describe_suites(server, (str(path),), PLATFORMS["cpu"], "quick", devices=False)
 
 
 def test_of_what_a_process_wrote_the_end_is_read_however_much_that_is(server, tmp_path):

@@ -1,5 +1,6 @@
 """A capture is read as jax reads it, and more of it."""
 
+import os
 import random
 from pathlib import Path
 
@@ -275,6 +276,15 @@ def test_an_empty_file_is_no_capture(tmp_path):
         open_capture(path)
     with pytest.raises(CaptureError, match="empty"):
         read_capture(b"")
+
+
+def test_a_file_that_is_larger_than_any_capture_is_none(tmp_path):
+    path = tmp_path / "a.xplane.pb"
+    path.touch()
+    os.truncate(path, 20 * 2**30)
+
+    with pytest.raises(CaptureError, match="the file has 21474836480 bytes, over 2147483648"):
+        open_capture(path)
 
 
 def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):

@@ -1,5 +1,8 @@
 import json
+import os
 import shutil
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -8,11 +11,23 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.reporting.nights import verdicts
+from jaxmeter.reporting.nights.baselines import choose
 from jaxmeter.reporting.nights.ending import conclude
-from jaxmeter.reporting.nights.night import Night, NightError, end_night, read_night, write_night, write_steps
+from jaxmeter.reporting.nights.night import (
+    Night,
+    NightError,
+    end_night,
+    end_waiting,
+    let_wait,
+    list_waiting,
+    read_night,
+    write_night,
+    write_steps,
+)
 from jaxmeter.reporting.nights.steps import begin, list_suspects
-from jaxmeter.reporting.nights.verdicts import Acceptance
-from jaxmeter.reporting.store.stores import StoreError, open_store
+from jaxmeter.reporting.nights.verdicts import Acceptance, Verdict
+from jaxmeter.reporting.store import stores
+from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, case, checked, plain, replayed, run, timed
 
@@ -175,6 +190,23 @@ def test_a_run_that_a_rule_of_the_bucket_has_removed_is_passed_over(ask, live, o
     assert [note.partition(" ")[0] for note in begun.notes] == [f"{ask('any').store}/{AFTER}"]
 
 
+def test_a_run_or_verdict_that_is_too_large_is_passed_over_and_named(ask, live, out, tmp_path):
+    live(plain(BEFORE))
+    live(replayed(1.0))
+    store = tmp_path / "store"
+    for path in (store / AFTER / "run.json", store / "verdicts" / "huge.json"):
+        path.touch()
+        os.truncate(path, 300 * 2**20)
+
+    begun = begin(ask("next"), out)
+
+    assert [one.run for one in begun.night.beside] == [BEFORE]
+    assert begun.notes == (
+        f"{ask('any').store}/verdicts/huge.json has 300\u202fMiB, over 256\u202fMiB; it is not counted",
+        f"{ask('any').store}/{AFTER} is not whole there any more, and is passed over",
+    )
+
+
 def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(ask, live, out, tmp_path):
     live(plain(BEFORE))
     begin(ask(AFTER), out)
@@ -332,6 +364,128 @@ def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
     assert read_night(out) is not None
 
 
+@pytest.fixture
+def outage(tmp_path, monkeypatch):
+    """Makes the store of the nights one that cannot be reached, as a lost mount is, for the time of a block."""
+    monkeypatch.setattr(stores, "ATTEMPTS", 1)
+
+    @contextmanager
+    def lose():
+        store, aside = tmp_path / "store", tmp_path / "aside"
+        store.rename(aside)
+        store.symlink_to(store)  # every look at it ends with an error of the system
+        try:
+            yield
+        finally:
+            store.unlink()
+            aside.rename(store)
+
+    return lose
+
+
+def test_a_night_whose_store_is_down_at_its_first_step_is_measured_and_judged_later(ask, live, out, outage):
+    live(plain(BEFORE))
+
+    with outage():
+        begun = begin(ask(AFTER), out)
+        assert (begun.night.is_chosen, begun.night.beside) == (False, ())
+        assert arguments(out)[-2:] == ["--run-id", AFTER]
+        assert "--against" not in arguments(out)
+        changed = plain(AFTER, 1e-4, fingerprint="cc", source="2", started="2026-01-03T00:00:00Z")
+        samples.write_run(out / AFTER, changed)
+        with pytest.raises(BrokenOffError, match="cannot be reached"):
+            list_suspects(out)
+        with pytest.raises(NightError, match="could not be reached yet"):
+            conclude(out)
+    again = begin(ask("same command"), out)
+    (suspected,) = list_suspects(out)
+
+    assert (again.goes_on, again.night.run, again.night.is_alone) == (True, AFTER, True)
+    assert (suspected.role, suspected.run) == ("last", BEFORE)
+    assert "--suspects" in arguments(out, "confirm-last")
+    verdict = conclude(out).verdict
+    assert (verdict.run, verdict.exit_code, [one["role"] for one in verdict.baselines]) == (AFTER, 0, ["last"])
+    assert "run.json" in open_store(ask("any").store).list_files(AFTER)
+
+
+def test_a_store_that_is_back_after_the_measurement_is_used_at_once(ask, live, out, outage):
+    live(plain(BEFORE))
+    with outage():
+        begin(ask(AFTER), out, BEFORE)
+    samples.write_run(out / AFTER, plain(AFTER, started="2026-01-03T00:00:00Z"))
+    said = []
+
+    list_suspects(out, said.append)
+
+    assert said == []
+    assert [(one.role, one.run) for one in read_night(out).beside] == [("last", BEFORE)]
+    assert conclude(out).verdict.exit_code == 0
+
+
+def test_a_run_that_was_not_begun_while_the_store_was_down_is_measured_next_to_the_last_good_one(
+    ask, live, out, outage
+):
+    live(plain(BEFORE))
+    with outage():
+        begin(ask(AFTER), out)
+
+    begin(ask(AFTER), out)
+
+    assert "--against" in arguments(out)
+
+
+def test_nights_that_the_store_has_not_received_are_sent_in_their_order_by_the_next_that_can(ask, live, out, outage):
+    live(plain(BEFORE))
+    with outage():
+        for day, name in ((2, "second"), (3, "third"), (4, "fourth")):
+            begin(ask(name, begun=f"2026-03-0{day}T02:00:00+00:00"), out)
+            samples.write_run(out / name, plain(name, started=f"2026-03-0{day}T00:00:00Z"))
+
+    begun = begin(ask("fifth", begun="2026-03-05T02:00:00+00:00"), out)
+
+    known = verdicts.read_all(open_store(ask("any").store))
+    assert [one.run for one in known.verdicts] == [BEFORE, "second", "third", "fourth"]
+    assert all(one.good for one in known.verdicts)
+    assert [note.partition(" was cut short")[0] for note in begun.notes] == [
+        f"the nightly run of {name}" for name in ("second", "third", "fourth")
+    ]
+    assert [one.run for one in begun.night.beside] == ["fourth", BEFORE]
+    assert sorted(path.name for path in (out / ".night").iterdir()) == ["measure", "night.json"]
+
+
+def test_a_night_waits_for_the_store_though_another_ends(ask, out):
+    waits = ask("waits", begun="2026-02-28T02:00:00+00:00")
+    write_night(out, waits)
+
+    let_wait(out, waits)
+    write_night(out, ask("other"))
+    end_night(out)
+
+    assert list_waiting(out) == [waits]
+    end_waiting(out, waits)
+    assert not (out / ".night").exists()
+
+
+def test_a_damaged_night_that_waits_says_what_to_remove(ask, out):
+    let_wait(out, ask("waits"))
+    (out / ".night" / "waiting" / "waits.json").write_text("{")
+
+    with pytest.raises(NightError, match=r"remove .*/waiting/waits.json: the runs next to it are kept"):
+        begin(ask("two"), out)
+
+
+def test_a_night_goes_on_without_its_store_unless_what_it_fetched_is_gone(ask, live, out, outage, tmp_path):
+    live(plain(BEFORE))
+    first = begin(ask(AFTER), out)
+
+    with outage():
+        again = begin(ask(AFTER), out)
+        assert (again.night.beside, "--against" in arguments(out)) == (first.night.beside, True)
+        shutil.rmtree(tmp_path / "cache")
+        with pytest.raises(BrokenOffError, match="cannot be reached"):
+            begin(ask(AFTER), out)
+
+
 def test_what_is_no_verdict_is_named_and_not_counted(ask, out):
     store = open_store(ask("any").store)
     for name, data in (("a.json", b"{"), ("b.accepted.json", b"[]"), ("notes.txt", b"")):
@@ -342,6 +496,90 @@ def test_what_is_no_verdict_is_named_and_not_counted(ask, out):
     assert begun.notes == tuple(
         f"{store.name('verdicts', name)} is not a verdict, and is not counted" for name in ("a.json", "b.accepted.json")
     )
+
+
+def set_time(path, time):
+    """Give a file the time at which the store has received it."""
+    os.utime(path, (time.timestamp(),) * 2)
+
+
+@pytest.fixture
+def store_nights(ask, tmp_path):
+    """Stores a good verdict for each run that began at a time, as received on days of this month; what was known."""
+
+    def write(*nights):
+        store = open_store(ask("any").store)
+        now = datetime.now(UTC)
+        for days, run_id, started in nights:
+            verdict = Verdict(
+                run=run_id,
+                backend="cpu",
+                machine=MACHINE,
+                measuring=("--quick",),
+                started=started or (now - timedelta(days=days)).isoformat(timespec="seconds"),
+                exit_code=0,
+                heading="Passed",
+                good=True,
+            )
+            verdicts.keep(store, verdict)
+            set_time(tmp_path / "store" / "verdicts" / f"{run_id}.json", now - timedelta(days=days))
+        return verdicts.read_all(store)
+
+    return write
+
+
+def choose_runs(known):
+    """The last good run and the pinned one."""
+    chosen = choose(known, backend="cpu", machine=MACHINE, measuring=("--quick",))
+    return chosen.last, chosen.pinned
+
+
+def test_nights_are_ordered_by_the_time_of_the_store_and_not_by_the_clock_of_their_machine(store_nights):
+    known = store_nights((4, "first", ""), (3, "behind", "1970-01-01T00:00:10+00:00"), (2, "newer", ""))
+
+    assert [one.run for one in known.verdicts] == ["first", "behind", "newer"]
+    assert known.set_aside == {}
+    assert choose_runs(known) == ("newer", "first")
+
+
+@pytest.mark.parametrize("started", ["2131-01-01T02:00:00+00:00", "2131-01-01T02:00:00"])
+def test_a_night_that_began_later_than_the_store_received_it_is_set_aside_and_named(ask, store_nights, out, started):
+    known = store_nights((3, "first", ""), (2, "ahead", started), (1, "newer", ""))
+
+    assert choose_runs(known) == ("newer", "first")
+    (note,) = (note for note in begin(ask("next"), out).notes if "ahead.json" in note)
+    received = datetime.now(UTC) - timedelta(days=2)
+    assert note == (
+        f"{ask('any').store}/verdicts/ahead.json is of a run that began on 2131-01-01, later than the store's time, "
+        f"{received:%Y-%m-%d}; it is not counted: correct the clock of '{MACHINE}'"
+    )
+
+
+def test_a_verdict_of_a_time_that_the_store_has_not_reached_is_set_aside(store_nights):
+    known = store_nights((1, "first", ""), (-1000, "later", "2020-01-01T02:00:00+00:00"))
+
+    assert choose_runs(known) == ("first", None)
+    assert "later than the store's time" in known.set_aside["later.json"]
+
+
+def test_clocks_that_differ_by_minutes_set_nothing_aside(store_nights):
+    now = datetime.now(UTC)
+
+    known = store_nights((0, "it", (now + timedelta(minutes=50)).isoformat()))
+
+    assert [one.run for one in known.verdicts] == ["it"]
+
+
+def test_the_run_that_the_store_saw_accepted_last_is_pinned(ask, store_nights, tmp_path):
+    store_nights((5, "first", ""), (4, "second", ""), (3, "third", ""))
+    for days, run_id, at in ((2, "first", "2131-01-01"), (1, "second", "2026-01-02")):
+        store = open_store(ask("any").store)
+        store.create(b"{}", run_id, "run.json")
+        verdicts.accept(store, Acceptance(run=run_id, why="as it is", at=at))
+        path = tmp_path / "store" / "verdicts" / f"{run_id}.accepted.json"
+        set_time(path, datetime.now(UTC) - timedelta(days=days))
+
+    assert choose_runs(verdicts.read_all(store)) == ("third", "second")
 
 
 def test_verdicts_are_read_from_the_cache_once_they_are_there(ask, live, monkeypatch):
@@ -409,6 +647,32 @@ def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, ou
         0,
         f"{run_id}: accepted; it is the pinned run from now on\n",
     )
+
+
+def test_the_commands_of_a_night_without_a_store_say_where_the_run_is_and_what_sends_it(ask, live, call, out, outage):
+    live(plain(BEFORE))
+    store = ask("any").store
+
+    with outage():
+        code, said, complained = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
+        run_id = read_night(out).run
+        assert (code, said) == (
+            0,
+            f"the nightly run of {run_id} begins; it is compared once the store can be reached\n",
+        )
+        assert complained == (
+            f"warning: {store}: cannot be reached (OSError); try again. Measuring needs no store: the run is sent and "
+            "judged once the store can be reached\n"
+        )
+        samples.write_run(out / run_id, plain(run_id, started="2026-01-03T00:00:00Z"))
+        code, said, complained = call("suspects", "--out", out)
+
+    assert (code, said) == (3, "")
+    assert complained == (
+        f"error: {store}: cannot be reached (OSError); try again; the run is kept in {out}: this command, or the next "
+        "nightly run, sends it\n"
+    )
+    assert call("suspects", "--out", out)[0] == call("conclude", "--out", out)[0] == 0
 
 
 @pytest.mark.parametrize("options", [[], ["--with-captures"]])

@@ -1,7 +1,14 @@
-import pytest
+import os
+import re
+from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner
+
+from jaxmeter.cli.app import app
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.store import fetch as fetching
+from jaxmeter.reporting.store import stores
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole, find_cache
 from jaxmeter.reporting.store.push import list_local, push
 from jaxmeter.reporting.store.stores import Store, StoreError, open_store
@@ -244,6 +251,87 @@ def test_two_stores_do_not_share_a_run_of_one_name(make, tmp_path, cache):
 )
 def test_a_name_that_leads_out_of_the_cache_is_not_written(path, is_wanted):
     assert fetching._is_wanted(path) is is_wanted
+
+
+def make_sparse(path, size_bytes=300 * 2**20):
+    """A file that takes no room, whatever its size."""
+    path.touch()
+    os.truncate(path, size_bytes)
+
+
+def test_a_record_that_is_too_large_is_named_and_not_read_and_the_other_runs_are(make, url, cache, asked, tmp_path):
+    for name in ("a", "b", "c"):
+        push(make(name), url)
+    make_sparse(tmp_path / "store" / "b" / "run.json")
+
+    found = fetch(url)
+
+    assert [folder.name for folder in found.folders] == ["a", "c"]
+    assert found.warnings == (f"{url}/b/run.json: has 300\u202fMiB, over 256\u202fMiB; the run is left out",)
+    assert asked == ["a/run.json", "c/run.json"]
+    with pytest.raises(StoreError, match=re.escape("b/run.json: has 300\u202fMiB, over 256\u202fMiB")):
+        fetch(f"{url}/b")
+
+
+def test_a_manifest_that_is_too_large_is_not_read(make, url, cache, asked, tmp_path):
+    push(make("a"), url)
+    make_sparse(tmp_path / "store" / "a" / "manifest.json")
+
+    found = fetch(url, last=1)
+
+    assert [folder.name for folder in found.folders] == ["a"]
+    assert asked == ["a/run.json"]
+
+
+def test_a_file_of_a_run_that_is_too_large_is_named_and_the_others_are_fetched(make, url, cache, asked, tmp_path):
+    run = make("a")
+    push(run, url)
+    make_sparse(tmp_path / "store" / "a" / "cases" / "bomb.bin")
+    said = []
+
+    folder = fetch_whole(f"{url}/a", note=said.append)
+
+    assert said == [f"{url}/a/cases/bomb.bin: has 300\u202fMiB, over 256\u202fMiB; it is not fetched"]
+    assert list_local(folder) == list_local(run.path)
+    assert "a/cases/bomb.bin" not in asked
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "y" * 255])
+def test_a_name_that_no_file_can_have_here_leaves_out_that_file_alone(make, url, cache, tmp_path, name):
+    run = make("a")
+    push(run, url)
+    (tmp_path / "store" / "a" / "cases" / name).write_text("x")
+    said = []
+
+    folder = fetch_whole(f"{url}/a", note=said.append)
+
+    assert said == [f"{url}/a/cases/{name}: no file here can have this name (File name too long); it is not fetched"]
+    assert list_local(folder) == list_local(run.path)
+
+
+def test_what_is_not_fetched_ends_the_command_with_three(make, url, cache, tmp_path):
+    push(make("a"), url)
+    make_sparse(tmp_path / "store" / "a" / "bomb.bin")
+
+    ended = CliRunner().invoke(app, ["fetch", f"{url}/a"])
+
+    assert ended.exit_code == 3
+    assert Path(ended.stdout.strip()).name == "a"
+    assert ended.stderr == f"error: {url}/a/bomb.bin: has 300\u202fMiB, over 256\u202fMiB; it is not fetched\n"
+
+
+def test_what_is_read_at_once_is_bounded_by_number_and_by_bytes(url, monkeypatch, asked):
+    monkeypatch.setattr(stores, "LARGEST_RECORD", 10)
+    monkeypatch.setattr(stores, "AT_ONCE", 3)
+    store = open_store(url)
+    sizes = dict(zip("abcdefgh", (1, 1, 1, 1, 4, 6, 10, 9), strict=True))
+    for name, size in sizes.items():
+        store.create(b"x" * size, name)
+
+    found = list(store.read_in_sets(sizes))
+
+    assert [list(one) for one in found] == [["a", "b", "c"], ["d", "e"], ["f"], ["g"], ["h"]]
+    assert {name: len(data) for one in found for name, data in one.items()} == sizes
 
 
 def test_the_cache_is_where_the_user_wants_it(monkeypatch, tmp_path):

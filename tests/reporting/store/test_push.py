@@ -4,7 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from jaxmeter.cli.app import app
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.reporting.store import push as pushing
 from jaxmeter.reporting.store.push import list_local, push
@@ -93,6 +95,37 @@ def test_links_and_hidden_files_stay_here(make, url, tmp_path):
 
     names = open_store(url).list_files("a-run")
     assert not {name for name in names if "link" in name or "scratch" in name}
+
+
+def test_a_file_that_is_too_large_is_named_and_stays_here(make, url, tmp_path):
+    run = make()
+    local = list_local(run.path)
+    bomb = run.path / "cases" / "bomb.bin"
+    bomb.touch()
+    os.truncate(bomb, 300 * 2**20)
+
+    ended = CliRunner().invoke(app, ["push", str(run.path), url])
+
+    assert (ended.exit_code, ended.stderr) == (
+        3,
+        f"error: {bomb}: has 300\u202fMiB, over 256\u202fMiB; it is not sent\n",
+    )
+    assert open_store(url).list_files("a-run") == local
+    os.truncate(bomb, 256 * 2**20)
+    assert push(run, url).refused == ()
+
+
+def test_a_file_of_a_capture_may_be_larger_and_is_named_where_it_would_be_sent(make, url):
+    run = make()
+    capture = next((run.path / "cases").iterdir()) / "trace" / "selu-jit" / "host.xplane.pb"
+    capture.parent.mkdir(parents=True)
+    capture.touch()
+    os.truncate(capture, 3 * 2**30)
+
+    assert push(run, url).refused == ()
+    refused = push(run, url, with_captures=True).refused
+
+    assert refused == (f"{capture}: has 3.00\u202fGiB, over 2.00\u202fGiB; it is not sent",)
 
 
 def break_off(monkeypatch, after):
