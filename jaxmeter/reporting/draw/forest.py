@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from ..view.figure_model import Forest, Hue
+from ..view.figure_model import CHANGE_SIGNS, Forest
 from .axis import BELOW, draw_x_axis
 from .canvas import Canvas
 from .marks import draw_mark, list_numbers
@@ -15,12 +15,10 @@ from .scale import fit_changes
 
 TOP, STEP = 4, 20
 
-SIGNS = {Hue.SLOWER: "▲", Hue.FASTER: "▼"}
-
 
 def draw_forest(figure: Forest, width: int) -> Markup:
     """Return the SVG of a figure."""
-    notes = [f"{SIGNS.get(row.mark.hue, '')} {row.note}".strip() for row in figure.rows]
+    notes = [f"{CHANGE_SIGNS.get(row.mark.hue, '')} {row.note}".strip() for row in figure.rows]
     rows = place_rows(width, TOP, STEP, [row.label for row in figure.rows], notes)
     bottom = TOP + rows.step * len(figure.rows)
     canvas = Canvas(width, bottom + BELOW, figure.alt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..view.figure_model import Hue
+from ..view.figure_model import DEVICE_SIGNS, Hue
 from .canvas import Canvas
 from .text import measure_text
 
@@ -24,14 +24,12 @@ LINE = 14
 HALF = 9.0
 """Half the height of a vertical line at a row's marks."""
 
-SIGNS = {Hue.CPU: "●", Hue.GPU: "■", Hue.TPU: "◆"}
-
 
 def sign_labels(labels: Sequence[tuple[str, Hue]]) -> list[tuple[str, str]]:
     """Return the labels of rows and their classes; with several devices each has the sign and the colour of its own."""
     several = len({hue for _, hue in labels}) > 1
     return [
-        (f"{SIGNS[hue]} {label}", f"label {hue.value}") if several and hue in SIGNS else (label, "label")
+        (f"{DEVICE_SIGNS[hue]} {label}", f"label {hue.value}") if several and hue in DEVICE_SIGNS else (label, "label")
         for label, hue in labels
     ]
 

@@ -26,6 +26,11 @@ class Hue(StrEnum):
     FASTER = "faster"
 
 
+DEVICE_SIGNS = {Hue.CPU: "●", Hue.GPU: "■", Hue.TPU: "◆"}
+CHANGE_SIGNS = {Hue.SLOWER: "▲", Hue.FASTER: "▼"}
+"""In texts, what the shapes of marks are in figures."""
+
+
 class Fill(StrEnum):
     """What a part of a stack is."""
 

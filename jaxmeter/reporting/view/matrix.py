@@ -21,6 +21,8 @@ from .cells import find_speedup_tone
 from .changes import write_flag
 from .comparisons import Comparisons
 from .doubts import find_doubts
+from .figure_model import DEVICE_SIGNS
+from .figures.marks import find_hue
 from .keys import fragment_of, make_fragment
 from .machines import MachineRuns
 from .page_model import Cell, Column, Group, Row, Table
@@ -153,10 +155,8 @@ def _list_columns(runs: Sequence[Run]) -> Iterator[Column]:
     """Yield a column for each device, by its name; where names are equal, by what labels of runs differ in."""
     names = [shorten(name_device(run), LONGEST_LABEL) for run in runs]
     for run, name in zip(runs, names, strict=True):
-        sign = run.label.partition(" ")[0]
-        yield Column(
-            f"{sign} {name}" if names.count(name) == 1 else run.label, run.name if run.name not in run.label else ""
-        )
+        named = f"{DEVICE_SIGNS.get(find_hue(run), '')} {name}".lstrip()
+        yield Column(named if names.count(name) == 1 else run.label, run.name if run.name not in run.label else "")
 
 
 def _list_not_run(machine: MachineRuns, suites: Sequence[tuple[str, Case]], cases: Sequence[Case]) -> str:
