@@ -26,7 +26,7 @@ def draw_forest(figure: Forest, width: int) -> Markup:
     draw_x_axis(canvas, scale, TOP, bottom, figure.axis.title)
     rows.draw_line(canvas, scale(1.0), len(figure.rows))
     for number, (row, note) in enumerate(zip(figure.rows, notes, strict=True)):
-        rows.write(canvas, number, (row.label, "label"), (note, row.mark.hue.value))
+        rows.write(canvas, number, (row.label, "label"), (note, row.mark.hue.value), case=row.mark.case)
         draw_mark(canvas, row.mark, scale, rows.find_line(number))
     return canvas.render()
 

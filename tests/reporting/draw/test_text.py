@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.draw.text import ELLIPSIS, measure_text, shorten_text
+from jaxmeter.reporting.draw.text import ELLIPSIS, measure_text, shorten_apart, shorten_text
 
 
 def test_a_text_that_fits_stays_whole() -> None:
@@ -30,6 +30,20 @@ def test_a_text_without_room_for_two_letters_is_left_out() -> None:
 
 def test_bold_text_is_wider() -> None:
     assert measure_text("compile", is_bold=True) > measure_text("compile")
+
+
+def test_texts_that_would_be_shortened_alike_keep_what_distinguishes_them() -> None:
+    modes = ("mlp ahead of time, jit", "mlp ahead of time, aot")
+    operations = ("multiply_subtract_fusion.1", "multiply_subtract_fusion.2")
+
+    assert [shorten_apart(text, 80, modes) for text in modes] == ["mlp ahea… jit", "mlp ahe… aot"]
+    assert [shorten_apart(text, 80, operations) for text in operations] == ["multiply_s…1", "multiply_s…2"]
+    assert shorten_apart("mlp ahead of time, jit", 80, ["cnn ahead of time, jit"]) == "mlp ahead…"
+
+
+@given(texts=st.lists(st.text(max_size=40), min_size=1, max_size=3), room=st.floats(0, 300))
+def test_a_text_that_is_shortened_apart_from_others_fits(texts: list[str], room: float) -> None:
+    assert measure_text(shorten_apart(texts[0], room, texts)) <= room
 
 
 @given(text=st.text(max_size=40), room=st.floats(0, 300), is_bold=st.booleans())
