@@ -28,6 +28,7 @@ EXIT_CODES = (
     ("2", "Wrong usage, or input that cannot be used. Nothing was measured."),
     ("3", "Incomplete, or no answer: see below. Also each unexpected error, and a store that cannot be reached."),
     ("130", "Interrupted. What was measured is kept; `--resume` continues."),
+    ("141", "The output was cut short, as by a pipe to `head`. A verdict may be lost with it."),
 )
 
 EXIT_CODES_OF_COMMANDS = (
