@@ -34,6 +34,7 @@ EXIT_CODES = (
         ),
     ),
     ("130", "Interrupted. What was measured is kept; `--resume` continues."),
+    ("141", "The output was cut short, as by a pipe to `head`. A verdict may be lost with it."),
 )
 
 EXIT_CODES_OF_COMMANDS = (

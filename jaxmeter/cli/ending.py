@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import traceback
@@ -22,6 +23,10 @@ command can succeed later."""
 UNEXPECTED = 3
 """Python's own would be 1, and so would be that of Typer and Rich where nobody reads what they print."""
 
+CUT_SHORT = 141
+"""What a shell shows of a program that SIGPIPE ended: nobody reads its output any more, as after `| head`. It is not 0,
+since a verdict may be lost with the output."""
+
 
 def raise_interruptions() -> None:
     """Have Ctrl-C be an exception again, which it is not while imports run: see `jaxmeter.__main__`."""
@@ -30,7 +35,12 @@ def raise_interruptions() -> None:
 
 
 def end_program(program: Callable[[], object]) -> NoReturn:
-    """Run a program that exits by itself; where it does not get so far, say why and exit with UNEXPECTED."""
+    """Run a program that exits by itself; where it does not get so far, say why and exit with UNEXPECTED.
+
+    Where nobody reads its output any more, exit with CUT_SHORT and say nothing, as coreutils do.
+    """
+    code, words = UNEXPECTED, ""
+    output = _copy_output()
     try:
         try:
             program()
@@ -40,6 +50,11 @@ def end_program(program: Callable[[], object]) -> NoReturn:
             raise
         finally:
             print(end="", flush=True)
+    except BrokenPipeError as error:
+        if output is None or _is_read(output):  # another pipe, as to a process that died
+            words = f"{traceback.format_exc()}error: this is a fault of jaxmeter: {error.strerror}"
+        else:
+            code = CUT_SHORT
     except OSError as error:
         from jaxmeter.harness.record.wording import visible  # half a second, which `--version` need not wait for
 
@@ -48,7 +63,22 @@ def end_program(program: Callable[[], object]) -> NoReturn:
     except Exception:  # noqa: BLE001  a program that fails in a way of its own says why, and exits
         words = f"{traceback.format_exc()}error: this is a fault of jaxmeter"
     with suppress(OSError):  # stderr may be as full
-        print(words, file=sys.stderr, flush=True)
+        print(words, end="\n" if words else "", file=sys.stderr, flush=True)
     for stream in (1, 2):  # Python would try to print the rest once more, and end with 120
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-    sys.exit(UNEXPECTED)
+    sys.exit(code)
+
+
+def _copy_output() -> int | None:
+    """Return another descriptor of stdout, since Rich replaces the first where nobody reads it; None without any."""
+    try:
+        return os.dup(1)
+    except OSError:
+        return None
+
+
+def _is_read(pipe: int) -> bool:
+    """Return whether anybody can read what is written to a pipe."""
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return not any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))

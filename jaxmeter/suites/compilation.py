@@ -106,7 +106,7 @@ def cnn_step_in_numpy(state, images, labels):
         "What does the first result cost?",
         "mlp_ahead_of_time:aot",
         against="mlp_ahead_of_time:jit",
-        metric="first_call_s",
+        metric="first_result_s",
         rank=13,
     ),
 )

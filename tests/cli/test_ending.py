@@ -62,7 +62,7 @@ def test_an_output_that_is_full_is_told_and_ends_with_3(printed):
     ],
     ids=["plain", "Rich", "echo", "Typer"],
 )
-def test_an_output_that_nobody_reads_ends_with_3_whatever_prints_it(printed):
+def test_an_output_that_nobody_reads_ends_quietly_whatever_prints_it(printed):
     program = f"{BEGIN}sys.argv = ['x']; sys.stdin.read(); end_program(lambda: {printed})"
     pipe = subprocess.PIPE
     running = subprocess.Popen([sys.executable, "-c", program], cwd=CHECKOUT, stdin=pipe, stdout=pipe, stderr=pipe)
@@ -72,8 +72,24 @@ def test_an_output_that_nobody_reads_ends_with_3_whatever_prints_it(printed):
     said = running.stderr.read().decode()
     running.stderr.close()
 
-    assert running.wait(60) == 3
-    assert said == "error: the output cannot be printed: Broken pipe\n"
+    assert running.wait(60) == 141
+    assert said == ""
+
+
+@pytest.mark.parametrize("verb", [[], ["list"], ["trace"], ["report"]])
+def test_a_verb_whose_output_is_cut_short_ends_quietly(verb):
+    command = f"exec 3>&1; {sys.executable} -m jaxmeter {' '.join(verb)} --help 2>&3 | true; echo ${{PIPESTATUS[0]}}"
+
+    ended = subprocess.run(["bash", "-c", command], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+
+    assert ended.stdout == "141\n"
+
+
+def test_a_pipe_that_breaks_elsewhere_is_no_output_that_was_cut_short():
+    ended = end("(os.close(ends[0]), os.write(ends[1], b'x'))", before="import os; ends = os.pipe()")
+
+    assert ended.returncode == 3
+    assert ended.stderr.endswith("error: this is a fault of jaxmeter: Broken pipe\n")
 
 
 @pytest.mark.parametrize(

@@ -67,26 +67,62 @@ def test_the_mark_under_the_mouse_is_read(page):
 
 
 @pytest.mark.parametrize("by_key", [False, True])
-def test_a_mark_selects_its_variant_in_all_figures_and_a_second_time_clears(page, by_key):
-    mark = page.locator(f"{FIGURE} .m[data-v]").first
+def test_in_a_case_a_mark_selects_its_variant_in_all_figures_and_a_second_time_clears(page, report, by_key):
+    page.goto(f"{report.as_uri()}#case=matmul/matmul[dtype=float32,n=2048,precision=default]")
+    figure = page.locator("#case [data-card=speed] figure:visible svg")
+    mark = figure.locator(".m[data-v]").first
     variant = mark.get_attribute("data-v")
-
-    page.locator(FIGURE).focus()
+    figure.focus()
     page.keyboard.press("ArrowRight")
 
     def choose():
         page.keyboard.press("Enter") if by_key else mark.dispatch_event("click")
 
     choose()
-    selected = page.locator(".m.on").evaluate_all("marks => marks.map((mark) => mark.dataset.v)")
-    of_variant = page.locator(".m[data-v]").evaluate_all("marks => marks.map((mark) => mark.dataset.v)").count(variant)
+    selected = page.locator("#case .m.on").evaluate_all("marks => marks.map((mark) => mark.dataset.v)")
+    variants = page.locator("#case .m[data-v]").evaluate_all("marks => marks.map((mark) => mark.dataset.v)")
 
-    assert selected == [variant] * of_variant
+    assert selected == [variant] * variants.count(variant)
+    assert len(selected) > 1
     assert page.locator("body.pick").count() == 1
 
     choose()
 
     assert page.locator("body.pick, .m.on").count() == 0
+
+
+@pytest.mark.parametrize("by", ["mark", "label", "key"])
+@pytest.mark.parametrize("card", ["jit", "time"])
+def test_on_the_overview_a_mark_and_its_label_open_the_case_and_dim_nothing(page, card, by):
+    figure = page.locator(f"[data-card={card}] .wide svg")
+    kind = "text[data-c]" if by == "label" else ".m[data-c]"
+    target = figure.locator(kind).last  # No other mark covers it.
+    fragment = target.get_attribute("data-c")
+
+    if by == "key":
+        figure.focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+    else:
+        target.click()
+
+    page.wait_for_selector("#case:not([hidden]) h1")
+    assert page.locator("#case h1").text_content().partition(": ")[0] == fragment.partition("/")[2]
+    assert page.locator("body.pick, .m.on").count() == 0
+
+
+def test_every_mark_of_the_overview_that_can_be_clicked_names_a_case_of_the_page(page):
+    page.click("details.more summary")
+    page.wait_for_selector("details.more .card svg")
+    named = page.locator("#overview [data-c]").evaluate_all("all => [...new Set(all.map((one) => one.dataset.c))]")
+    page.get_by_role("link", name="All results", exact=True).click()
+    page.locator(".explored tbody th a").first.wait_for()
+    page.evaluate("location.hash = '#all?rows=1000'")
+    page.wait_for_function("document.querySelectorAll('.explored tbody tr').length > 100")
+    known = page.locator(".explored tbody th a").evaluate_all("all => all.map((one) => decodeURIComponent(one.hash))")
+
+    assert len(named) > 20
+    assert {f"#{one}" for one in named} <= set(known)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

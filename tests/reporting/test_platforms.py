@@ -72,7 +72,7 @@ def test_each_platform_is_a_run_of_its_own_on_the_page():
 def test_the_page_has_a_column_for_each_platform_and_shows_both():
     page = page_of(two_platforms())
 
-    assert [column.title for column in page.matrix.columns[1:]] == ["● Sample Processor 1", "■ 4 × Made-up TPU"]
+    assert [column.title for column in page.matrix.columns[1:]] == ["● Sample Processor 1", "◆ 4 × Made-up TPU"]
     assert [run.where for run in page.runs] == ["cpu", TARGET]
     assert "Made-up TPU" in html.render(page)
 

@@ -382,6 +382,44 @@ def test_a_view_has_its_title_and_a_link_to_a_section_unfolds_it(chromium, examp
     assert page.locator("nav [aria-current]").all_inner_texts() == ["Environment"]
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_each_link_of_the_bar_lands_on_its_heading_and_closes_the_fold_of_the_one_before(chromium, example_page, width):
+    page = Visit(chromium, example_page, width=width).page
+    bar = page.locator("nav")
+
+    for section in ("published", "problems", "environment", "method", "published"):
+        bar.locator(f"a[href='#{section}']").click()
+        page.wait_for_selector(f"#{section} > details[open] .packed > *", state="attached")
+        page.wait_for_timeout(300)
+
+        heading = page.locator(f"#{section}").bounding_box()["y"]
+        assert abs(heading - bar.bounding_box()["height"]) <= 20
+        opened = "[...document.querySelectorAll('#rest > section')].filter(one => one.querySelector('details[open]'))"
+        assert page.evaluate(f"{opened}.map(one => one.id)") == [section]
+
+
+def test_a_fold_that_the_reader_opened_stays_open(chromium, example_page):
+    page = Visit(chromium, example_page).page
+    page.click("#method > details > summary")
+
+    page.locator("nav a[href='#environment']").click()
+    page.wait_for_selector("#environment > details[open] .packed > *")
+    page.locator("nav a[href='#overview']").click()
+    page.wait_for_selector("#environment > details:not([open])")
+
+    assert page.locator("#method > details[open]").count() == 1
+
+
+def test_a_page_opened_at_a_section_shows_it(chromium, example_page):
+    page = Visit(chromium, example_page).page
+    page.goto("about:blank")
+    page.goto(f"{example_page.as_uri()}#method")
+    page.wait_for_selector("#method > details[open] .packed > *")
+    page.wait_for_timeout(300)
+
+    assert 0 <= page.locator("#method").bounding_box()["y"] <= 80
+
+
 def test_in_print_every_suite_s_table_is_there_and_no_wider_than_its_column(chromium, example_page):
     page = Visit(chromium, example_page).page
     page.emulate_media(media="print")

@@ -15,7 +15,7 @@ from typing import Literal
 from markupsafe import Markup, escape
 
 from ..text import visible
-from .text import ASCENT, DESCENT, measure_text, shorten_text
+from .text import ASCENT, DESCENT, measure_text, shorten_apart, shorten_text
 
 Anchor = Literal["start", "middle", "end"]
 
@@ -96,20 +96,33 @@ class Canvas:
             self.add("path", "dot", d="".join(f"M{x:.0f} {y:.0f}h0" for x, y in points))
 
     @contextmanager
-    def group(self, classes: str, *, title: str = "", variant: str = "") -> Iterator[None]:
-        """Wrap what is added in a group with a tooltip and the variant that a click selects."""
-        self._parts.append(_tag("g", classes, {"data-v": _write_visible(variant)} if variant else {}) + ">")
+    def group(self, classes: str, *, title: str = "", variant: str = "", case: str = "") -> Iterator[None]:
+        """Wrap what is added in a group with a tooltip, the variant that a click selects, and the case it opens."""
+        self._parts.append(_tag("g", classes, _write_targets(variant, case)) + ">")
         if title:
             self._parts.append(f"<title>{escape(_write_visible(title))}</title>")
         yield
         self._parts.append("</g>")
 
     def text(
-        self, x: float, y: float, text: str, classes: str, *, anchor: Anchor = "start", room: float = math.inf
+        self,
+        x: float,
+        y: float,
+        text: str,
+        classes: str,
+        *,
+        anchor: Anchor = "start",
+        room: float = math.inf,
+        among: Sequence[str] = (),
+        case: str = "",
     ) -> Box | None:
         """Write a line of text with its baseline at y, shortened to its room; the whole text is then its tooltip.
 
         A text anchored in its middle is moved into the image, another is shortened to stay inside.
+
+        Args:
+          case: Fragment of the case that a click opens.
+          among: Texts with the same room, from which a shortened one stays distinct.
 
         Returns:
           Its box; None where nothing was written, as it would cover another text or too little of it fits.
@@ -118,6 +131,8 @@ class Canvas:
         whole = _write_visible(text).strip()
         room = min(room, {"start": self.width - x, "middle": self.width, "end": x}[anchor])
         shown = shorten_text(whole, room + ROUNDING, is_bold=is_bold)
+        if shown != whole and among:
+            shown = shorten_apart(whole, room + ROUNDING, [_write_visible(one).strip() for one in among])
         width = measure_text(shown, is_bold=is_bold)
         if anchor == "middle":
             x = min(max(x, width / 2), self.width - width / 2)
@@ -130,7 +145,8 @@ class Canvas:
         if anchor != "start":
             classes = f"{classes} at-{anchor}"
         title = f"<title>{escape(whole)}</title>" if shown != whole else ""
-        self._parts.append(f"{_tag('text', classes, {'x': round(x), 'y': round(y)})}>{title}{escape(shown)}</text>")
+        attributes = {"x": round(x), "y": round(y), **_write_targets("", case)}
+        self._parts.append(f"{_tag('text', classes, attributes)}>{title}{escape(shown)}</text>")
         return box
 
     def reserve(self, x: float, y: float, radius: float) -> None:
@@ -144,6 +160,11 @@ class Canvas:
             "height": self.height, "viewBox": f"0 0 {_write(self.width)} {_write(self.height)}", "direction": "ltr",
         }  # fmt: skip
         return Markup(f"{_tag('svg', 'figure', attributes)}>{''.join(self._parts)}</svg>")
+
+
+def _write_targets(variant: str, case: str) -> dict[str, float | str]:
+    """Return the attributes of what a click selects and opens."""
+    return {name: _write_visible(text) for name, text in (("data-v", variant), ("data-c", case)) if text}
 
 
 def _write_visible(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -26,6 +25,9 @@ HEIGHTS = ((320, 150), (10_000, 180))
 TOP = 22
 NAME_GAP, NAME_STEP = 7, 13
 """Pixels from a curve's end to its name, and between two names."""
+
+NEAR = (0, -1, 1, -2, 2)
+"""Lines away from where a text belongs, in the order in which they are tried."""
 
 NAME_SHARE = 0.34
 """The most of a panel's width that names take."""
@@ -57,9 +59,9 @@ def _draw_panel(canvas: Canvas, panel: CurvePanel, left: float, top: float, widt
     upper, lower = top + TOP, top + height - BELOW
     y_scale = fit_scale(panel.y, _list_values(panel), lower, upper, is_vertical=True)
     start = left + max((measure_text(tick.text) for tick in y_scale.ticks), default=0.0) + TICK_GAP + 6
-    names = max((measure_text(_write_name(curve, panel.y, 0), is_bold=True) for curve in panel.curves), default=0.0)
+    names = max((measure_text(_write_name(curve, panel.y), is_bold=True) for curve in panel.curves), default=0.0)
     end = left + width - min(names, NAME_SHARE * width) - NAME_GAP - 6
-    sizes = [point.x for curve in panel.curves for point in curve.points]
+    sizes = [size for curve in panel.curves for size in curve.sizes]
     here = () if panel.here is None else (panel.here,)
     x_scale = fit_sizes(panel.x, [*sizes, *here], start + 6, end)
     canvas.text(left + 2, top + 11, panel.title or panel.y.title, "title", room=width - 4)
@@ -78,6 +80,7 @@ def _draw_panel(canvas: Canvas, panel: CurvePanel, left: float, top: float, widt
     for curve in sorted(panel.curves, key=lambda one: one.in_focus):  # what is in focus lies on top
         _draw_curve(canvas, curve, x_scale, y_scale)
     _write_names(canvas, panel, x_scale, y_scale, left + width)
+    _write_endings(canvas, panel, x_scale, y_scale)
 
 
 def _draw_curve(canvas: Canvas, curve: Curve, x_scale: Scale, y_scale: Scale) -> None:
@@ -124,23 +127,32 @@ def _write_names(canvas: Canvas, panel: CurvePanel, x_scale: Scale, y_scale: Sca
     # What is in focus first, then names at the right, which cannot move into a plot.
     for curve, x, y in sorted(placed, key=lambda one: (not one[0].in_focus, -one[1])):
         hue = curve.points[-1].mark.hue if curve.in_focus else Hue.INK
-        text = _write_name(curve, panel.y, right - x - NAME_GAP)
+        text = _write_name(curve, panel.y)
         classes = f"direct b {hue.value}" if curve.in_focus else "direct note"
-        for at in (y + step * NAME_STEP for step in (0, -1, 1, -2, 2)):
+        for at in (y + step * NAME_STEP for step in NEAR):
             is_inside = low <= at <= high
             if is_inside and canvas.text(x + NAME_GAP, at, text, classes, room=right - x - NAME_GAP) is not None:
                 break
 
 
-def _write_name(curve: Curve, axis: Axis, room: float = math.inf) -> str:
-    """Return the name of a curve, with its value where all its values are 0 and the axis cannot show them.
+def _write_endings(canvas: Canvas, panel: CurvePanel, x_scale: Scale, y_scale: Scale) -> None:
+    """Write why a curve ends, at the size that has no number, as high as the last one."""
+    low, high = min(y_scale.start, y_scale.end) + 4, max(y_scale.start, y_scale.end) + 4
+    for curve in panel.curves:
+        has_end = any(x_scale.shows(point.x) for point in curve.points)
+        if curve.ending is None or not has_end or not x_scale.shows(curve.ending.x):
+            continue
+        x, (_, y) = x_scale(curve.ending.x), _find_end(curve, x_scale, y_scale)
+        classes = f"direct {curve.points[-1].mark.hue.value}" if curve.in_focus else "direct note"
+        for at in (y + 4 + step * NAME_STEP for step in NEAR):
+            if low <= at <= high and canvas.text(x, at, curve.ending.text, classes, anchor="middle") is not None:
+                break
 
-    Where there is room, also return why the curve ends before the others.
-    """
+
+def _write_name(curve: Curve, axis: Axis) -> str:
+    """Return the name of a curve, with its value where all its values are 0 and the axis cannot show them."""
     is_zero = axis.is_log and all(point.mark.estimate.value == 0 for point in curve.points)
-    name = f"{curve.name}: 0" if is_zero else curve.name
-    ended = f"{name}, {curve.ending}"
-    return ended if curve.ending and measure_text(ended, is_bold=True) <= room else name
+    return f"{curve.name}: 0" if is_zero else curve.name
 
 
 def _find_end(curve: Curve, x_scale: Scale, y_scale: Scale) -> tuple[float, float]:

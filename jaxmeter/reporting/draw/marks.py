@@ -39,7 +39,7 @@ def draw_mark(
     estimate = mark.estimate
     if not scale.shows(estimate.value):
         return
-    with canvas.group(f"m {mark.hue.value}", title=mark.says, variant=mark.variant):
+    with canvas.group(f"m {mark.hue.value}", title=mark.says, variant=mark.variant, case=mark.case):
         dots = [scale(value) for value in estimate.dots if scale.shows(value)]
         canvas.dots([(across + DOT_DROP, at) if is_vertical else (at, across + DOT_DROP) for at in dots])
         bounds = [bound for bound in (estimate.low, estimate.high) if bound is not None and scale.shows(bound)]

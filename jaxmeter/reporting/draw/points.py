@@ -49,7 +49,7 @@ def draw_points(figure: Points, width: int) -> Markup:
     canvas.grid(map(rows.find_line, range(len(figure.rows))), rows.left, rows.right, is_vertical=False)
     for number, (row, (label, classes)) in enumerate(zip(figure.rows, labels, strict=True)):
         context = " ctx" if row.is_context else ""
-        rows.write(canvas, number, (label, f"{classes}{context}"), (row.note, f"label{context}"))
+        rows.write(canvas, number, (label, f"{classes}{context}"), (row.note, f"label{context}"), case=row.case)
         with canvas.group(f"row{context}"):
             _draw_marks(canvas, row, scale, rows.find_line(number))
     return canvas.render()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..view.figure_model import Hue
+from ..view.figure_model import DEVICE_SIGNS, Hue
 from .canvas import Canvas
 from .text import measure_text
 
@@ -24,14 +24,12 @@ LINE = 14
 HALF = 9.0
 """Half the height of a vertical line at a row's marks."""
 
-SIGNS = {Hue.CPU: "●", Hue.GPU: "■", Hue.TPU: "◆"}
-
 
 def sign_labels(labels: Sequence[tuple[str, Hue]]) -> list[tuple[str, str]]:
     """Return the labels of rows and their classes; with several devices each has the sign and the colour of its own."""
     several = len({hue for _, hue in labels}) > 1
     return [
-        (f"{SIGNS[hue]} {label}", f"label {hue.value}") if several and hue in SIGNS else (label, "label")
+        (f"{DEVICE_SIGNS[hue]} {label}", f"label {hue.value}") if several and hue in DEVICE_SIGNS else (label, "label")
         for label, hue in labels
     ]
 
@@ -44,6 +42,7 @@ class Rows:
       left, right: Where the plot begins and ends.
       notes: Pixels of the widest number.
       step: Pixels between two rows.
+      labels: Of all rows.
       has_lines: Whether labels and numbers stand above the marks.
     """
 
@@ -52,23 +51,30 @@ class Rows:
     notes: float
     top: float
     step: float
+    labels: tuple[str, ...]
     has_lines: bool
 
     def find_line(self, number: int) -> float:
         """Return the y of a row's marks."""
         return self.top + self.step * number + 10 + (LINE if self.has_lines else 0)
 
-    def write(self, canvas: Canvas, number: int, label: tuple[str, str], note: tuple[str, str]) -> None:
-        """Write the label and the number of a row, each given as (text, classes)."""
+    def write(
+        self, canvas: Canvas, number: int, label: tuple[str, str], note: tuple[str, str], *, case: str = ""
+    ) -> None:
+        """Write the label and the number of a row, each given as (text, classes).
+
+        Args:
+          case: Fragment of the case that a click on the label opens.
+        """
         y = self.find_line(number) + 4
         if not self.has_lines:
-            canvas.text(self.left - GAP, y, *label, anchor="end")
+            canvas.text(self.left - GAP, y, *label, anchor="end", among=self.labels, case=case)
             canvas.text(canvas.width, y, *note, anchor="end", room=self.notes)
             return
         y -= LINE + 1
         box = canvas.text(canvas.width, y, note[0], f"direct {note[1]}", anchor="end", room=0.7 * canvas.width)
         room = (box.left if box else canvas.width) - GAP
-        canvas.text(0, y, label[0], f"direct {label[1]}", room=room)
+        canvas.text(0, y, label[0], f"direct {label[1]}", room=room, among=self.labels, case=case)
 
     def draw_line(self, canvas: Canvas, x: float, count: int) -> None:
         """Draw a dashed vertical line at the marks of the first rows, not through texts above them."""
@@ -87,5 +93,5 @@ def place_rows(width: float, top: float, step: float, labels: Sequence[str], not
     label, note = min(wanted, LABEL_SHARE * width), min(widest, NOTE_SHARE * width)
     left, right = label + GAP, width - (note + GAP if note else EDGE)
     if right - left >= LEAST_PLOT and not is_cut:
-        return Rows(left, right, note, top, step, has_lines=False)
-    return Rows(EDGE, width - EDGE, widest, top, step + LINE, has_lines=True)
+        return Rows(left, right, note, top, step, tuple(labels), has_lines=False)
+    return Rows(EDGE, width - EDGE, widest, top, step + LINE, tuple(labels), has_lines=True)

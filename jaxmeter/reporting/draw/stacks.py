@@ -42,7 +42,8 @@ def draw_stacks(figure: Stacks, width: int) -> Markup:
     draw_x_axis(canvas, scale, top, bottom, figure.axis.title)
     for number, (row, name) in enumerate(zip(figure.rows, names, strict=True)):
         y = top + STEP * number + (STEP - BAR) / 2
-        canvas.text(left - GAP, y + BAR / 2 + 4, *name, anchor="end", room=labels)
+        among = [label for label, _ in names]
+        canvas.text(left - GAP, y + BAR / 2 + 4, *name, anchor="end", room=labels, among=among, case=row.case)
         canvas.text(width, y + BAR / 2 + 4, row.total, "label", anchor="end", room=total)
         _draw_row(canvas, row, scale, y)
     if figure.limit is not None and scale.shows(figure.limit.value):
@@ -55,7 +56,7 @@ def _draw_row(canvas: Canvas, row: StackRow, scale: Scale, y: float) -> None:
     for part in _list_shown(row):
         start, end = scale(amount), scale(amount + part.amount)
         amount += part.amount
-        with canvas.group("m", title=part.says):
+        with canvas.group("m", title=part.says, case=row.case):
             size = max(end - start - 1, 0.5)
             canvas.add("rect", part.fill.value, x=start, y=y, width=size, height=BAR)
             if part.name and _has_room(part, size):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from bisect import bisect_right
-from itertools import accumulate
+from collections.abc import Iterable
 
 FONT_SIZE = 11
 """Pixels: the smallest size that stays readable. Figures are redrawn for a width, never scaled."""
@@ -49,9 +50,9 @@ def shorten_text(text: str, room: float, *, is_bold: bool = False) -> str:
 
     A text is cut between two words, unless less than half of what fits is left.
     """
-    if measure_text(text, is_bold=is_bold) <= room:
+    if not text or measure_text(text, is_bold=is_bold) <= room:
         return text
-    widths = accumulate(measure_text(letter, is_bold=is_bold) for letter in text)
+    widths = itertools.accumulate(measure_text(letter, is_bold=is_bold) for letter in text)
     kept = text[: bisect_right(list(widths), room - measure_text(ELLIPSIS, is_bold=is_bold))]
     while kept and measure_text(kept + ELLIPSIS, is_bold=is_bold) > room:  # sums are rounded: at most a letter
         kept = kept[:-1]
@@ -60,6 +61,26 @@ def shorten_text(text: str, room: float, *, is_bold: bool = False) -> str:
         kept = kept[:last_word]
     kept = kept.rstrip(" ,;:·(")
     return kept + ELLIPSIS if len(kept) >= LEAST_KEPT else ""
+
+
+def shorten_apart(text: str, room: float, among: Iterable[str]) -> str:
+    """Return a text shortened to its room, with what distinguishes it from texts that would be shortened alike.
+
+    Args:
+      among: Texts with the same room.
+    """
+    shown = shorten_text(text, room)
+    alike = [one for one in among if one != text and shorten_text(one, room) == shown]
+    if not alike or shown == text:
+        return shown
+    columns = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(text, *alike, strict=False))
+    shared = "".join(letters[0] for letters in columns)
+    start = shared.rfind(" ") + 1 or len(shared)
+    own = f"{' ' if ' ' in shared else ''}{text[start:]}"
+    if not own.strip():
+        return shown
+    begin = shorten_text(text[:start], room - measure_text(own))
+    return begin + own if begin else shorten_text(ELLIPSIS + own.strip(), room)
 
 
 def _measure_letter(letter: str) -> float:

@@ -20,7 +20,7 @@ from jaxmeter.reporting.draw import draw
 from jaxmeter.reporting.draw.palette import make_style_sheet
 from jaxmeter.reporting.render.pack import Pieces, make_chunks, make_index, pack
 from jaxmeter.reporting.view import Page
-from jaxmeter.reporting.view.figure_model import Figure
+from jaxmeter.reporting.view.figure_model import DEVICE_SIGNS, Figure
 from jaxmeter.reporting.view.overview_model import Card
 from jaxmeter.reporting.view.sections.method import GLOSSARY
 from jaxmeter.reporting.view.suites import HOW_TO_READ
@@ -162,6 +162,7 @@ def _open_templates() -> Environment:
         "draw": draw,
         "emphasise": emphasise,
         "fragment": lambda target: quote(target, safe=UNQUOTED),
+        "sign": lambda hue: DEVICE_SIGNS.get(hue, ""),
     }
     return environment
 

@@ -14,6 +14,8 @@
     "paint-order", "opacity", "font-weight", "text-anchor"];
   // Marks nearer than so many pixels, up and down, lie in one row.
   const ONE_ROW = 6;
+  // Height of the bar in one line, for which the style sheet leaves room.
+  const BAR = 36;
   const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
   const COLUMNS = [
     ["case", "Case"],
@@ -246,7 +248,7 @@
     if (line.textContent !== words) line.textContent = words;
   }
 
-  // Selects a variant in all figures; the selected one again, or none, clears.
+  // Selects a variant in all figures of a view; the selected one again, or none, clears.
   function pick(variant) {
     readOut({ picked: variant === reading.picked ? "" : variant });
     document.body.classList.toggle("pick", Boolean(reading.picked));
@@ -276,20 +278,23 @@
     readOut({ hovered: null, walked: marks[Math.min(Math.max(next, 0), marks.length - 1)] ?? null });
   }
 
+  // The overview has a variant in one figure: there a mark, or the label of its row, opens the case.
+  function choose(mark) {
+    const { c, v } = mark?.dataset ?? {};
+    if (!mark?.closest("#overview")) { if (v) pick(v); }
+    else if (c) location.hash = encode(c);
+  }
+
   function addReading() {
     document.addEventListener("mouseover", ({ target }) => readOut({ hovered: findMark(target) ?? null }));
     document.addEventListener("focusout", () => readOut({ walked: null }));
-    document.addEventListener("click", ({ target }) => {
-      const { v } = findMark(target)?.dataset ?? {};
-      if (v) pick(v);
-    });
+    document.addEventListener("click", ({ target }) => choose(target.closest?.("figure [data-c]") ?? findMark(target)));
     document.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const figure = event.target.matches?.("figure svg") ? event.target : null;
-      const { v } = reading.walked?.dataset ?? {};
       if (event.key === "Escape") forget();
       else if (figure && event.key in STEPS) walk(figure, event.key);
-      else if (figure && event.key === "Enter" && v) pick(v);
+      else if (figure && event.key === "Enter" && reading.walked) choose(reading.walked);
       else return;
       if (figure) event.preventDefault();
     });
@@ -663,8 +668,13 @@
     }
   }
 
+  // The fold of the section that the last link named; the next link closes it.
+  let unfolded = null;
+
   async function route(isFirst) {
     const mine = begin();
+    if (unfolded) unfolded.open = false;
+    unfolded = null;
     const fragment = location.hash.slice(1);
     if (fragment === "all" || fragment.startsWith("all?")) {
       state = readState(fragment.slice("all?".length));
@@ -706,10 +716,20 @@
       if (id) byId("lost").textContent = `Nothing here is called ${id}. This is the overview.`;
       return;
     }
-    for (let one = target; one; one = one.parentElement) if (one.matches("details")) one.open = true;
+    const folds = [];
+    for (let one = target; one; one = one.parentElement) if (one.matches("details")) folds.push(one);
     // What a link in the bar at the top names is unfolded, too.
     const folded = target.matches("section:not(.view)") ? target.querySelector(":scope > details") : null;
-    if (folded) folded.open = true;
+    if (folded) folds.push(folded);
+    if (folded && !folded.open) unfolded = folded;
+    for (const one of folds) one.open = true;
+    // What is not unpacked yet would move the target, or leave the page too short to scroll so far. Below a short
+    // section the style sheet leaves room.
+    await Promise.all([drawNarrow(), ...folds.map(fill)]);
+    if (!isCurrent(mine)) return;
+    // On a narrow screen the bar has several lines.
+    const { offsetHeight } = document.querySelector("nav");
+    document.documentElement.style.scrollPaddingTop = `${Math.max(offsetHeight - BAR, 0)}px`;
     target.scrollIntoView();
   }
 

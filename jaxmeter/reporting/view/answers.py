@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.table import THROUGHPUT
+from jaxmeter.harness.metrics.roofline import find_cost
+from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.record import Answer
 
 from ..text import shorten
 from .changes import write_numbers
 from .comparisons import Comparisons
+from .figure_model import Figure, name_quantities
 from .figures.marks import find_hue
 from .keys import fragment_of
 from .names import LONGEST_NAME, name_in_sentence
@@ -27,6 +29,9 @@ SPEEDUP = "speedup"
 
 OF_SPEED = (TIME, SPEEDUP, THROUGHPUT, *SHARES, "achieved_flops", "achieved_bandwidth", "bus_bandwidth")
 """Metrics whose answer says how fast a case is."""
+
+LARGEST_RETURN_SHARE = 0.5
+"""Of the execution time. A call that returns later than that tells little of the device."""
 
 LONGEST_SUITE = 60
 LONGEST_QUESTION = 160
@@ -46,6 +51,50 @@ def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
         machines = Counter(case.planned.name for case in standing)
         found[suite] = max(standing, key=lambda case: (machines[case.planned.name], case.run.manifest.started))
     return found
+
+
+def choose_answering(standing: Case, own: Sequence[Case]) -> Case | None:
+    """Return the case that answers a suite's question on a machine: the same as elsewhere, if it was run there.
+
+    Where that was not run, or its calls take long to return, the case with the largest cost that answers the same
+    question is the better one. None where no case answers it.
+
+    Args:
+      standing: The case that stands for the suite.
+      own: The machine's cases, each once.
+    """
+    same = next((one for one in own if fragment_of(one) == fragment_of(standing)), None)
+    if same is not None and not _is_late(same):
+        return same
+    asked = _name_question(standing)
+    alike = [one for one in own if asked is not None and _name_question(one) == asked]
+    larger = (one for one in alike if same is None or find_cost_of(one) > find_cost_of(same))
+    return max(larger, key=find_cost_of, default=same)
+
+
+def _name_question(case: Case) -> tuple[str, str, str, tuple[str, ...]] | None:
+    """Return what answers a question: another version of a suite may ask the same in other words."""
+    planned, answer = case.planned, case.planned.answer
+    return None if answer is None else (planned.suite, planned.workload, answer.metric, answer.variants)
+
+
+def _is_late(case: Case) -> bool:
+    """Return whether the variant that leads takes over half its time until its call returns."""
+    best = find_headline(case, case.planned.answer)
+    if best is None:
+        return False
+    time, until = best.read(TIME).estimate, best.read("return_s").estimate
+    return time is not None and until is not None and until > LARGEST_RETURN_SHARE * time
+
+
+def find_cost_of(case: Case) -> float:
+    """Return the operations, else the bytes, of the costliest variant that was timed; 0 where nobody knows."""
+    timed = [one for one in case.shown if one.read(TIME).interval is not None]
+    for what in ("flops", "bytes"):
+        known = [cost[0] for one in timed if (cost := find_cost(one, what)) is not None]
+        if known:
+            return max(known)
+    return 0.0
 
 
 def make_answers(standing: Mapping[str, Case], comparisons: Comparisons) -> dict[str, AnswerLine]:
@@ -80,21 +129,27 @@ def choose_answer(case: Case) -> Answer | None:
     return case.planned.answer or _find_surest(case)
 
 
-def write_answer(case: Case) -> Phrase:
-    """Return the sentence that answers a suite's question and the doubts about it, without remarks."""
-    return _write_phrase(case, choose_answer(case))
+def write_answer(case: Case, figure: Figure | None) -> Phrase:
+    """Return the sentence that answers a suite's question and the doubts about it, without remarks.
+
+    Args:
+      figure: What stands above the sentence; unless it shows the metric, the sentence names it.
+    """
+    return _write_phrase(case, choose_answer(case), figure)
 
 
-def write_speed(case: Case) -> Phrase:
+def write_speed(case: Case, figure: Figure | None) -> Phrase:
     """Return the sentence that answers a suite's question if it is about speed, else the surest speedup."""
     answer = choose_answer(case)
-    return _write_phrase(case, answer if answer is not None and answer.metric in OF_SPEED else _find_surest(case))
+    is_of_speed = answer is not None and answer.metric in OF_SPEED
+    return _write_phrase(case, answer if is_of_speed else _find_surest(case), figure)
 
 
-def _write_phrase(case: Case, answer: Answer | None) -> Phrase:
+def _write_phrase(case: Case, answer: Answer | None, figure: Figure | None) -> Phrase:
     sentence = write_sentence(case, answer)
-    metric = "" if answer is None else answer.metric
-    text = sentence.text.removeprefix(name_metric(metric))  # the figure's axis has it
+    text, metric = sentence.text, "" if answer is None else answer.metric
+    if metric in METRICS and any(METRICS[metric].title in title for title in name_quantities(figure)):
+        text = text.removeprefix(name_metric(metric))
     doubt = "; ".join(sentence.doubts)
     if doubt.startswith(UNRELIABLE):  # else it begins with the name of a variant
         doubt = f"{doubt[:1].upper()}{doubt[1:]}"

@@ -1,7 +1,7 @@
 """Answer cards: each suite's question with a figure that fits it, and questions of one kind on one card.
 
-Which figure fits: a curve where the case that answers is one of several sizes, stages where the answer is about
-compiling, else points. A suite may declare another one; where that has nothing to show, points stand in its place.
+Which figure fits: a curve where the case that answers is one of several sizes, stages where the answer is a sum of
+stages, else points. A suite may declare another one; where that has nothing to show, points stand in its place.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from jaxmeter.harness.record import Answer
 from .. import numbers
 from ..compare.findings import JudgedReport
 from ..text import counted, shorten
-from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, rank_answer, write_answer
+from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, choose_answering, rank_answer, write_answer
 from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points, describe_rows
 from .figures.growth import draw_growth
 from .figures.ledger import draw_ledgers, find_largest, find_shares, list_traced, name_row
 from .figures.marks import find_hue, name_apart
 from .figures.memory import SHARE, draw_shares
 from .figures.speed import compare_jit, compare_variants, list_jit_speedups
-from .figures.stages import draw_stages
+from .figures.stages import SUMS_OF_STAGES, draw_stages
 from .keys import fragment_of
 from .names import LONGEST_TERM
 from .overview_model import Card, Phrase
@@ -36,9 +36,6 @@ from .tone import Tone
 
 MOST_CARDS, FEWEST_ASKED = 8, 4
 """Of the first screen, by rank; the rest unfolds below. With so few declared questions, the others stand there too."""
-
-OF_COMPILING = ("trace_s", "lower_s", "compile_s", "compile_total_s", "first_call_s", "first_result_s")
-"""Metrics whose parts are the stages on the way to the first result."""
 
 MOST_LEDGERS = 6
 
@@ -200,7 +197,7 @@ def choose_figure(answer: Answer | None, cases: Sequence[Case], told: Sequence[C
     sweeps = [sweep for case in cases if (sweep := _find_sweep(case, told)) is not None]
     if wanted in ("", "growth") and sweeps and (growth := draw_growth(sweeps, (metric,), focus)) is not None:
         return growth
-    if wanted == "stages" or (not wanted and metric in OF_COMPILING):
+    if wanted == "stages" or (not wanted and metric in SUMS_OF_STAGES):
         stages = draw_stages([one for one in shown if not focus or one.name in focus], metric, of_one_case=True)
         if stages is not None:
             return stages
@@ -211,20 +208,21 @@ def _make_card(suite: str, case: Case, told: Sequence[Case]) -> Card:
     cases = _find_answering(case, told)
     answer = choose_answer(case)
     question = case.planned.question or case.planned.description if answer is None else answer.question
+    figure = choose_figure(answer, cases, told)
     return Card(
         id=shorten(suite, LONGEST_SUITE),
         question=shorten(question or f"{suite[:1].upper()}{suite[1:].replace('_', ' ')}", LONGEST_QUESTION),
-        phrases=tuple(_write_phrase(one, cases) for one in cases),
-        figure=choose_figure(answer, cases, told),
+        phrases=tuple(_write_phrase(one, cases, figure) for one in cases),
+        figure=figure,
         target=fragment_of(case),
         rank=rank_answer(case),
         is_asked=case.planned.answer is not None,
     )
 
 
-def _write_phrase(case: Case, cases: Sequence[Case]) -> Phrase:
+def _write_phrase(case: Case, cases: Sequence[Case], figure: Figure | None) -> Phrase:
     """Return what answers the question by one case; with its params where another device has others."""
-    phrase = write_answer(case)
+    phrase = write_answer(case, figure)
     if len({one.planned.name for one in cases}) == 1:
         return phrase
     return replace(phrase, text=f"{phrase.text.removesuffix('.')}; {name_apart(case, cases)}.")
@@ -243,29 +241,13 @@ def _make_memory_card(told: Sequence[Case]) -> list[Card]:
     return [Card("memory", "How much memory, does it fit?", (phrase,), figure, rank=MEMORY_RANK)]
 
 
-def _find_same(case: Case, told: Sequence[Case]) -> list[Case]:
-    """Return the case on each machine that ran it."""
-    fragment = fragment_of(case)
-    return [one for one in told if fragment_of(one) == fragment]
-
-
-def _find_answering(case: Case, told: Sequence[Case]) -> list[Case]:
-    """Return the case on each machine that ran it, and of each other machine what answers the same question there."""
-    found = {_place(one): one for one in _find_same(case, told)}
-    for one in told:
-        if _name_answer(one) is not None and _name_answer(one) == _name_answer(case):
-            found.setdefault(_place(one), one)
-    return list(found.values())
-
-
-def _name_answer(case: Case) -> tuple[str, str, str, tuple[str, ...]] | None:
-    """Return what answers a question: another version of a suite may ask the same in other words."""
-    planned, answer = case.planned, case.planned.answer
-    return None if answer is None else (planned.suite, planned.workload, answer.metric, answer.variants)
-
-
-def _place(case: Case) -> tuple[str, str]:
-    return case.run.manifest.machine, case.run.where
+def _find_answering(standing: Case, told: Sequence[Case]) -> list[Case]:
+    """Return the case that answers the question on each machine that has an answer."""
+    places: dict[tuple[str, str], list[Case]] = {}
+    for case in told:
+        places.setdefault((case.run.manifest.machine, case.run.where), []).append(case)
+    found = (choose_answering(standing, own) for own in places.values())
+    return [case for case in found if case is not None]
 
 
 def _find_sweep(case: Case, told: Sequence[Case]) -> Sweep | None:

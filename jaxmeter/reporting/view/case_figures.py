@@ -54,12 +54,13 @@ def make_case_figures(
     variants = [variant for case in cases for variant in case.shown]
     traced = [variant for variant in variants if find_trace(variant) is not None]
     leading = sorted(traced, key=lambda one: one.planned.mode != "jit")
+    speed = compare_variants(cases, with_dots=True)
     found = (
         Card(
             "speed",
             "How fast?",
-            tuple(_describe_speed(cases)),
-            compare_variants(cases, with_dots=True),
+            tuple(_describe_speed(cases, speed)),
+            speed,
             others=tuple(_list_others(cases)),
         ),
         Card("time", "Where does the time go?", tuple(_describe_times(leading)), draw_ledgers(traced)),
@@ -93,9 +94,9 @@ def _list_others(cases: Sequence[Case]) -> Iterator[tuple[str, Figure]]:
             yield METRICS[metric].title, figure
 
 
-def _describe_speed(cases: Sequence[Case]) -> Iterator[Phrase]:
+def _describe_speed(cases: Sequence[Case], figure: Figure | None) -> Iterator[Phrase]:
     for case in cases:
-        phrase = write_speed(case)
+        phrase = write_speed(case, figure)
         if phrase.tone is not Tone.MUTED:
             yield phrase
 

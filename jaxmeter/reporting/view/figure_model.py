@@ -26,6 +26,11 @@ class Hue(StrEnum):
     FASTER = "faster"
 
 
+DEVICE_SIGNS = {Hue.CPU: "●", Hue.GPU: "■", Hue.TPU: "◆"}
+CHANGE_SIGNS = {Hue.SLOWER: "▲", Hue.FASTER: "▼"}
+"""In texts, what the shapes of marks are in figures."""
+
+
 class Fill(StrEnum):
     """What a part of a stack is."""
 
@@ -80,7 +85,8 @@ class Mark:
 
     Args:
       says: What it shows in words, with number and interval: for who hovers, focuses, or reads without eyes.
-      variant: What a click selects in all figures; empty where that is nothing.
+      variant: What a click selects in all figures of a suite or a case; empty where that is nothing.
+      case: Fragment of the case that a click on the overview opens; empty where that is nothing.
       is_reference: Whether it is what the others of its row are compared with: it is drawn as a bar.
     """
 
@@ -89,6 +95,7 @@ class Mark:
     says: str
     variant: str = ""
     is_reference: bool = False
+    case: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,12 @@ class PointRow:
     marks: tuple[Mark, ...]
     note: str = ""
     is_context: bool = False
+
+    @property
+    def case(self) -> str:
+        """Fragment of the case that all marks are of; empty where they are of several."""
+        cases = {mark.case for mark in self.marks}
+        return cases.pop() if len(cases) == 1 else ""
 
 
 @dataclass(frozen=True)
@@ -142,18 +155,31 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
+class Ending:
+    """The first size after a curve's last point, and why it has no number there, such as `too large`."""
+
+    x: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Curve:
     """A line through marks, named at its last one.
 
     Args:
       in_focus: Whether it is drawn in full colour; of a panel two at most.
-      ending: Why it ends before the others do, such as `too large`; empty where it does not.
+      ending: Where and why it ends before the last size; None where it does not.
     """
 
     name: str
     points: tuple[CurvePoint, ...]
     in_focus: bool = True
-    ending: str = ""
+    ending: Ending | None = None
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """What the x axis has to show."""
+        return (*(point.x for point in self.points), *(() if self.ending is None else (self.ending.x,)))
 
 
 @dataclass(frozen=True)
@@ -198,6 +224,7 @@ class StackRow:
     Args:
       total: The whole, in words.
       mark: A number to be compared with the whole, such as what was measured where the parts are a plan.
+      case: Fragment of the case that a click on the overview opens.
     """
 
     label: str
@@ -205,6 +232,7 @@ class StackRow:
     parts: tuple[Part, ...]
     total: str = ""
     mark: Mark | None = None
+    case: str = ""
 
 
 @dataclass(frozen=True)
@@ -280,6 +308,16 @@ class Roofline:
 
 
 Figure = Points | Curves | Stacks | Forest | Roofline
+
+
+def name_quantities(figure: Figure | None) -> tuple[str, ...]:
+    """Return the titles of the axes that show the figure's numbers."""
+    if figure is None:
+        return ()
+    if isinstance(figure, Curves):
+        return tuple(panel.y.title for panel in figure.panels)
+    return (figure.y.title if isinstance(figure, Roofline) else figure.axis.title,)
+
 
 ROWS_DESCRIBED = 4
 """Of a figure, in the words for who cannot see it."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
-from jaxmeter.harness.metrics.roofline import find_cost
 from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS
@@ -17,11 +16,13 @@ from jaxmeter.harness.record import INCOMPLETE, Answer, Status
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
-from .answers import find_headline
+from .answers import choose_answering, find_cost_of, find_headline
 from .cells import find_speedup_tone
 from .changes import write_flag
 from .comparisons import Comparisons
 from .doubts import find_doubts
+from .figure_model import DEVICE_SIGNS
+from .figures.marks import find_hue
 from .keys import fragment_of, make_fragment
 from .machines import MachineRuns
 from .page_model import Cell, Column, Group, Row, Table
@@ -35,9 +36,6 @@ MOST_MACHINES = 6
 LONGEST_LABEL = 60
 LONGEST_LIST = 200
 TIME, SPEEDUP = "execution_s", "speedup"
-
-LARGEST_RETURN_SHARE = 0.5
-"""Of the execution time. A call that returns later than that tells little of the device."""
 
 CAPTION = (
     "One case of each suite, the same on every device unless a cell names another one. After a time: how fast it is "
@@ -81,45 +79,18 @@ def make_matrix(
     return Table(CAPTION, columns, (Group(tuple(rows)),)), " ".join(filter(None, notes))
 
 
-def _find(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case | None:
-    """The same case on a machine; None where no run of it planned it."""
-    return next((one for one in cases if machine.has(one.run) and fragment_of(one) == fragment_of(standing)), None)
-
-
 def _choose(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case | None:
     """Return the case of a machine's cell; None where it ran none of the workload.
 
-    Where a call takes long to return there, or the standing case was not run, it is the one with the largest cost.
+    It is the case of the answer card, or else the one with the largest cost.
     """
-    same = _find(standing, machine, cases)
-    if same is not None and not _is_late(same):
-        return same
-    own = [one for one in cases if machine.has(one.run) and _name_workload(one) == _name_workload(standing)]
-    larger = (one for one in own if same is None or _find_cost(one) > _find_cost(same))
-    return max(larger, key=_find_cost, default=same)
+    own = [one for one in cases if machine.has(one.run)]
+    alike = (one for one in own if _name_workload(one) == _name_workload(standing))
+    return choose_answering(standing, own) or max(alike, key=find_cost_of, default=None)
 
 
 def _name_workload(case: Case) -> tuple[str, str]:
     return case.planned.suite, case.planned.workload
-
-
-def _is_late(case: Case) -> bool:
-    """Return whether the variant that leads takes over half its time until its call returns."""
-    best = find_headline(case, case.planned.answer)
-    if best is None:
-        return False
-    time, until = best.read(TIME).estimate, best.read("return_s").estimate
-    return time is not None and until is not None and until > LARGEST_RETURN_SHARE * time
-
-
-def _find_cost(case: Case) -> float:
-    """Return the operations, else the bytes, of the costliest variant that was timed; 0 where nobody knows."""
-    timed = [one for one in case.shown if one.read(TIME).interval is not None]
-    for what in ("flops", "bytes"):
-        known = [cost[0] for one in timed if (cost := find_cost(one, what)) is not None]
-        if known:
-            return max(known)
-    return 0.0
 
 
 def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], comparisons: Comparisons) -> Row:
@@ -154,10 +125,8 @@ def _list_columns(runs: Sequence[Run]) -> Iterator[Column]:
     """Yield a column for each device, by its name; where names are equal, by what labels of runs differ in."""
     names = [shorten(name_device(run), LONGEST_LABEL) for run in runs]
     for run, name in zip(runs, names, strict=True):
-        sign = run.label.partition(" ")[0]
-        yield Column(
-            f"{sign} {name}" if names.count(name) == 1 else run.label, run.name if run.name not in run.label else ""
-        )
+        named = f"{DEVICE_SIGNS.get(find_hue(run), '')} {name}".lstrip()
+        yield Column(named if names.count(name) == 1 else run.label, run.name if run.name not in run.label else "")
 
 
 def _list_not_run(machine: MachineRuns, suites: Sequence[tuple[str, Case]], cases: Sequence[Case]) -> str:
@@ -182,7 +151,7 @@ def _make_cell(case: Case, standing: Case) -> Cell:
     speedup = best.read(SPEEDUP)
     doubts = dict.fromkeys((*find_doubts(best, time), *find_doubts(best, speedup)))
     bad = [variant for variant in case.shown if variant.status in INCOMPLETE]
-    compared = None if answer is None or not best.is_baseline else _set_against(best, answer)
+    compared = None if answer is None or answer.against == case.planned.baseline else _set_against(best, answer)
     flags = [
         shorten(best.planned.name, LONGEST_LABEL),
         "" if compared is None or answer is None else f"compared with {shorten(answer.against or '', LONGEST_LABEL)}",
@@ -196,12 +165,12 @@ def _make_cell(case: Case, standing: Case) -> Cell:
     return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=fragment_of(case))
 
 
-def _set_against(baseline: Variant, answer: Answer) -> Interval | None:
-    """How fast a baseline variant that answers is beside the other one of the answer; None where nobody can tell."""
-    other = None if answer.against is None else baseline.case.find(answer.against)
-    if other is None or other is baseline or doubt_ratio(baseline, other):
+def _set_against(variant: Variant, answer: Answer) -> Interval | None:
+    """Return how fast a variant that answers is compared with the other one of the answer; None without a number."""
+    other = None if answer.against is None else variant.case.find(answer.against)
+    if other is None or other is variant or doubt_ratio(variant, other):
         return None
-    return compare_paired(baseline, other)
+    return compare_paired(variant, other)
 
 
 def _make_other_cell(best: Variant, metric: str) -> Cell | None:

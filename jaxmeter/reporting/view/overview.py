@@ -22,6 +22,7 @@ from .doubts import name_traps
 from .figure_model import Axis, Estimate, Forest, ForestRow, Hue, Mark, describe_rows
 from .figures.marks import TIME, find_hue
 from .figures.roofline import draw_roofline
+from .keys import make_fragment
 from .machines import MachineRuns
 from .names import LONGEST_NAME, LONGEST_TERM, name_rows
 from .overview_model import Card, Device, Overview, Phrase, TrustFact
@@ -190,7 +191,8 @@ def _make_row(one: Change, label: str) -> ForestRow:
     hue = Hue.SLOWER if effect.estimate > 1 else Hue.FASTER
     name = shorten(f"{one.case} {one.variant}", LONGEST_NAME)
     says = f"{name}: {one.finding.value}, {text}{f', {one.condition}' if one.condition else ''}"
-    mark = Mark(Estimate(effect.estimate, effect.low, effect.high), hue, says, one.variant)
+    fragment = make_fragment("case", one.suite, one.case)
+    mark = Mark(Estimate(effect.estimate, effect.low, effect.high), hue, says, one.variant, case=fragment)
     return ForestRow(label, mark, text)
 
 

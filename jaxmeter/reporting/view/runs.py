@@ -11,9 +11,8 @@ from jaxmeter.harness.metrics.reading import Run, split_platforms
 from ..compare.conditions import name_variables
 from ..load import name_runs
 from ..text import counted, visible_record
-
-SYMBOLS = ("●", "■", "▲", "◆")
-"""Of the platforms that the runs have, in alphabetical order; further ones share the last."""
+from .figure_model import DEVICE_SIGNS
+from .figures.marks import find_hue
 
 
 def describe_cores(run: Run) -> str:
@@ -25,8 +24,8 @@ def describe_cores(run: Run) -> str:
 def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:
     """Return each run once for each of its platforms, labelled, and with every text in it visible.
 
-    A label is the platform, then the device, then the run's name, as far as needed to tell it from the others; with the
-    name come the environment variables by which the runs of a platform differ.
+    A label is the platform with its sign, then the device, then the run's name, as far as needed to tell it from the
+    others; with the name come the environment variables by which the runs of a platform differ.
     """
     shown = [replace(run, record=visible_record(run.record)) for run in loaded]
     runs = [
@@ -34,9 +33,7 @@ def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:
         for run, name in zip(shown, name_runs(shown), strict=True)
         for platform in split_platforms(run)
     ]
-    platforms = sorted({run.where for run in runs})
-    symbols = {where: SYMBOLS[min(index, len(SYMBOLS) - 1)] for index, where in enumerate(platforms)}
-    short = [f"{symbols[run.where]} {run.where}" for run in runs]
+    short = [f"{DEVICE_SIGNS.get(find_hue(run), '')} {run.where}".lstrip() for run in runs]
     devices = [f"{label} · {name_device(run)}" for label, run in zip(short, runs, strict=True)]
     variables = {
         label: iter(name_variables(*(run.environment for run, of in zip(runs, short, strict=True) if of == label)))

@@ -10,6 +10,7 @@ from jaxmeter.reporting.view.figure_model import (
     CurvePoint,
     Curves,
     Dot,
+    Ending,
     Estimate,
     Figure,
     Fill,
@@ -131,7 +132,7 @@ def run_time() -> Curves:
             name,
             tuple(CurvePoint(x, mark(y, spread=0.05)) for x, y in zip(sizes, ys, strict=False)),
             in_focus=name in ("loop, list", "scan"),
-            ending="too large" if len(ys) < len(sizes) else "",
+            ending=Ending(sizes[len(ys)], "too large") if len(ys) < len(sizes) else None,
         )
         for name, ys in values.items()
     )

@@ -18,6 +18,7 @@ from jaxmeter.reporting.view.figure_model import (
     CurvePoint,
     Curves,
     Dot,
+    Ending,
     Estimate,
     Figure,
     Fill,
@@ -72,7 +73,7 @@ def curves(*shown: Curve, y: Axis = TIME, limits: tuple[Limit, ...] = ()) -> Cur
     return Curves("", (CurvePanel(SIZE, y, shown, limits=limits),))
 
 
-def curve(name: str, *values: float, in_focus: bool = True, ending: str = "") -> Curve:
+def curve(name: str, *values: float, in_focus: bool = True, ending: Ending | None = None) -> Curve:
     marked = tuple(CurvePoint(10.0**power, mark(value)) for power, value in enumerate(values))
     return Curve(name, marked, in_focus, ending)
 
@@ -202,7 +203,9 @@ def test_curves_in_focus_keep_their_names_where_not_all_fit() -> None:
 
 
 def test_a_curve_that_ends_early_says_why() -> None:
-    assert "loop, too large" in words(read(curves(curve("loop", 1e-3, ending="too large"), curve("scan", 1e-3, 1e-2))))
+    root = read(curves(curve("loop", 1e-3, ending=Ending(10, "too large")), curve("scan", 1e-3, 1e-2)))
+
+    assert {"loop", "too large"} <= set(words(root))
 
 
 def test_a_curve_of_zeros_is_named_where_a_logarithmic_axis_cannot_show_it() -> None:
@@ -284,13 +287,32 @@ def test_a_roofline_names_each_workload_once_and_covers_no_dot() -> None:
     ]
 
 
-def test_why_a_curve_ends_is_written_only_where_there_is_room() -> None:
-    def name(ending: str, width: int) -> list[str]:
-        curves = tuple(
-            Curve(word, tuple(CurvePoint(size, mark(1e-3 * size)) for size in sizes), ending=end)
-            for word, sizes, end in (("loop", (10, 100), ending), ("scan", (10, 100, 1000), ""))
-        )
-        return words(read(Curves("", (CurvePanel(SIZE, TIME, curves),)), width))
+@pytest.mark.parametrize("width", WIDTHS)
+def test_why_a_curve_ends_stands_at_the_size_without_a_number(width: int) -> None:
+    loop, scan = curve("loop list", 1e-3, 1e-1, ending=Ending(100, "skipped")), curve("scan", 1e-3, 1e-2, 2e-2)
 
-    assert "loop, too large" in name("too large", 430)
-    assert "loop" in name("too large for the memory of this device, so it was not run", 300)
+    root = read(curves(loop, scan), width)
+
+    ticks = {text: place for text, place in list_texts(root) if text in ("10", "100")}
+    middle = (box(root, "skipped").left + box(root, "skipped").right) / 2
+    assert abs(middle - (ticks["100"].left + ticks["100"].right) / 2) < abs(middle - ticks["10"].right)
+    assert "loop list" in words(root)
+
+
+def test_the_axis_reaches_to_a_size_at_which_no_curve_has_a_number() -> None:
+    root = read(curves(curve("loop", 1e-3, 1e-2, ending=Ending(100, "too large"))))
+
+    assert {"1", "10", "100", "too large"} <= set(words(root))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_labels_that_begin_alike_differ_also_where_they_are_shortened(width: int) -> None:
+    names = [f"a training step of a perceptron ahead of time, {mode}" for mode in ("jit", "aot")]
+    parts = (Part("", 0.1, Fill.FIRST, ""),)
+
+    for figure in (
+        points(*(row(mark(1e-3), label=name, note="1.00 ms [0.90, 1.10]") for name in names)),
+        Stacks("", Axis("", Unit.SECONDS), tuple(StackRow(name, Hue.CPU, parts, "316 ms") for name in names)),
+    ):
+        shown = [text for text in words(read(figure, width)) if text.endswith(("jit", "aot"))]
+        assert len(set(shown)) == len(names)

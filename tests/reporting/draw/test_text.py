@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxmeter.reporting.draw import text as widths
-from jaxmeter.reporting.draw.text import ELLIPSIS, measure_text, shorten_text
+from jaxmeter.reporting.draw.text import ELLIPSIS, measure_text, shorten_apart, shorten_text
 
 
 def test_a_text_that_fits_stays_whole() -> None:
@@ -40,6 +40,20 @@ def test_cutting_a_text_of_a_hundred_thousand_letters_measures_each_a_few_times(
     assert shorten_text("a" * 100_000, 100) == "aaaaaaaaaaaa…"
 
     assert len(letters) < 300_000  # each prefix anew would be 5 × 10^9
+
+
+def test_texts_that_would_be_shortened_alike_keep_what_distinguishes_them() -> None:
+    modes = ("mlp ahead of time, jit", "mlp ahead of time, aot")
+    operations = ("multiply_subtract_fusion.1", "multiply_subtract_fusion.2")
+
+    assert [shorten_apart(text, 80, modes) for text in modes] == ["mlp ahea… jit", "mlp ahe… aot"]
+    assert [shorten_apart(text, 80, operations) for text in operations] == ["multiply_s…1", "multiply_s…2"]
+    assert shorten_apart("mlp ahead of time, jit", 80, ["cnn ahead of time, jit"]) == "mlp ahead…"
+
+
+@given(texts=st.lists(st.text(max_size=40), min_size=1, max_size=3), room=st.floats(0, 300))
+def test_a_text_that_is_shortened_apart_from_others_fits(texts: list[str], room: float) -> None:
+    assert measure_text(shorten_apart(texts[0], room, texts)) <= room
 
 
 @given(text=st.text(max_size=40), room=st.floats(0, 300), is_bold=st.booleans())

@@ -29,6 +29,7 @@ from jaxmeter.reporting.view.figure_model import (
     CurvePoint,
     Curves,
     Dot,
+    Ending,
     Estimate,
     Figure,
     Fill,
@@ -289,9 +290,13 @@ def test_names_of_curves_that_end_at_one_place_do_not_cover_one_another() -> Non
 
 
 def test_a_curve_that_ends_early_says_why() -> None:
-    figure = make_curves(make_curve("loop", (1e-5,), ending="too large"), make_curve("scan", (1e-5, 1e-4)))
+    figure = make_curves(
+        make_curve("loop", (1e-5,), ending=Ending(1000, "too large")), make_curve("scan", (1e-5, 1e-4))
+    )
 
     assert {"loop", "too large", "scan"} <= set(read_texts(figure))
+    places = {text.get_text(): text.get_position()[0] for text in make_canvas(figure).texts}
+    assert places["too large"] > places["loop"]
 
 
 def test_a_curve_out_of_focus_is_faint() -> None:
@@ -453,7 +458,11 @@ def test_every_name_is_unique(cards: list[str]) -> None:
     "figure",
     [
         make_points(PointRow(HOSTILE, (make_mark(1.0),), HOSTILE), note_title=HOSTILE, mark_names=(HOSTILE, HOSTILE)),
-        make_curves(make_curve(HOSTILE, (1.0, 2.0), ending=HOSTILE), title=HOSTILE, limits=(Limit(1.0, HOSTILE),)),
+        make_curves(
+            make_curve(HOSTILE, (1.0, 2.0), ending=Ending(1000.0, HOSTILE)),
+            title=HOSTILE,
+            limits=(Limit(1.0, HOSTILE),),
+        ),
         make_stacks(make_stack({HOSTILE: 1.0}, total=HOSTILE), limit=Limit(1.0, HOSTILE)),
         Forest(HOSTILE, Axis(HOSTILE, Unit.RATIO, True), (ForestRow(HOSTILE, make_mark(1.1), HOSTILE),)),
         make_roofline(Dot(1.0, make_mark(1e9), HOSTILE)),
@@ -469,7 +478,7 @@ def test_hostile_names_are_shown_as_text(figure: Figure) -> None:
 
 
 def test_a_text_is_shortened_to_its_room() -> None:
-    canvas = make_canvas(make_curves(make_curve(HOSTILE, (1.0, 2.0), ending=HOSTILE), title=HOSTILE))
+    canvas = make_canvas(make_curves(make_curve(HOSTILE, (1.0, 2.0), ending=Ending(1000.0, HOSTILE)), title=HOSTILE))
 
     canvas.draw_without_rendering()
     for text in canvas.texts:
@@ -499,7 +508,8 @@ def tuples(items: st.SearchStrategy[Any], largest: int = 3) -> st.SearchStrategy
     return st.lists(items, max_size=largest).map(tuple)
 
 
-CURVES = st.builds(Curve, TEXTS, tuples(st.builds(CurvePoint, NUMBERS, MARKS)), st.booleans(), TEXTS)
+ENDINGS = st.one_of(st.none(), st.builds(Ending, NUMBERS, TEXTS))
+CURVES = st.builds(Curve, TEXTS, tuples(st.builds(CurvePoint, NUMBERS, MARKS)), st.booleans(), ENDINGS)
 PANELS = st.builds(CurvePanel, NAMED_AXES, AXES, tuples(CURVES), TEXTS, tuples(LIMITS), st.one_of(st.none(), NUMBERS))
 PARTS = st.builds(Part, TEXTS, NUMBERS, st.sampled_from(Fill), TEXTS)
 STACK_ROWS = st.builds(StackRow, TEXTS, st.sampled_from(Hue), tuples(PARTS), TEXTS, st.one_of(st.none(), MARKS))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.harness.record import Answer, CaseRecord, CompilationDetails, Outcome, PlannedCase, Status, Trap
+from jaxmeter.harness.record import Answer, CaseRecord, CompilationDetails, Cost, Outcome, PlannedCase, Status, Trap
 from jaxmeter.harness.record.cases import Reported
 from jaxmeter.reporting.compare.findings import Here, JudgedReport
 from jaxmeter.reporting.view.cards import FEWEST_ASKED, MOST_CARDS, make_reports_card, split_cards
@@ -248,7 +249,7 @@ def test_answers_that_cannot_be_relied_on_come_after_those_that_can() -> None:
     assert [card.id for card in cards] == ["b", "c", "a"]
 
 
-@pytest.mark.parametrize(("metric", "total"), [("compile_total_s", 600), ("first_call_s", 1000)])
+@pytest.mark.parametrize(("metric", "total"), [("compile_total_s", 600), ("first_result_s", 1000)])
 def test_a_figure_of_stages_has_the_run_unless_the_answer_is_about_compiling(metric: str, total: float) -> None:
     planned = samples.planned_case(variants=("f:jit", "g:jit"), answer=Answer("?", "f:jit", "g:jit", metric=metric))
     stages = samples.compilation(0.1, 0.2, 0.3, 0.4, processes=3)
@@ -259,6 +260,50 @@ def test_a_figure_of_stages_has_the_run_unless_the_answer_is_about_compiling(met
     for row in card.figure.rows:
         assert row.total.replace("\u202f", " ") == ("1.00 s" if total == 1000 else "600 ms")
         assert sum(part.amount for part in row.parts) == pytest.approx(total / 1000, rel=1e-3)
+
+
+def ask_of_stages(metric: str, figure: str = "") -> Card:
+    """Return the card of two variants that were compiled by stages of 0.1, 0.2, 0.3 and 0.4 s."""
+    answer = Answer("?", "f:jit", "g:jit", metric=metric, figure=figure)
+    planned = samples.planned_case(variants=("f:jit", "g:jit"), answer=answer)
+    stages = samples.compilation(0.1, 0.2, 0.3, 0.4, processes=3)
+    record = samples.record(planned, {one.name: {"compilation": stages} for one in planned.variants})
+    return page_of(samples.run((planned, record))).overview.cards[0]
+
+
+@pytest.mark.parametrize(
+    ("metric", "title"), [("first_call_s", "first call"), ("compile_s", "compile"), ("trace_s", "trace")]
+)
+def test_of_an_answer_by_one_stage_the_figure_shows_that_stage_as_the_sentence_does(metric: str, title: str) -> None:
+    card = ask_of_stages(metric)
+
+    assert card.figure.axis.title == title
+    assert all(f"{row.label}:jit {row.note}" in card.phrases[0].text for row in card.figure.rows)
+
+
+def test_a_sentence_names_its_metric_where_the_figure_that_a_suite_declares_shows_another_quantity() -> None:
+    assert ask_of_stages("first_result_s").phrases[0].text.startswith("f:jit ")
+    assert ask_of_stages("first_call_s", "stages").phrases[0].text.startswith("First call: f:jit ")
+
+
+@pytest.mark.parametrize("is_asked_of_both", [True, False])
+def test_the_card_and_the_table_of_devices_answer_by_one_case(is_asked_of_both: bool) -> None:
+    answer = Answer("How fast?", "g:jit", "f:jit")
+    pairs = []
+    for n, ratio in ((100, 4), (1000, 2)):
+        late = {"f:jit": samples.timing(1e-3), "g:jit": samples.timing(1e-3 / ratio, baseline_s=1e-3)}
+        for name, timing in late.items():
+            values = {**timing.values, "return_s": timing.values["execution_s"]}
+            late[name] = msgspec.structs.replace(timing, values=values)
+        asked = answer if is_asked_of_both or n == 100 else None
+        pairs.append(run_of(late, params={"n": n}, answer=asked, cost=Cost(flops=n), suite="pair"))
+
+    page = page_of(samples.run(*pairs))
+
+    card, (cell,) = card_of(page.overview.cards, "pair"), page.matrix.groups[0].rows[0].cells[1:]
+    number = "2.0×" if is_asked_of_both else "4.0×"
+    assert number in card.phrases[0].text
+    assert number in cell.text
 
 
 def plan_memory(n: int, temp: int) -> tuple[PlannedCase, CaseRecord]:

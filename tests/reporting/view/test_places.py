@@ -1,3 +1,4 @@
+from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view.machines import group_by_machine
 from jaxmeter.reporting.view.runs import label_runs
 from tests import samples
@@ -37,6 +38,14 @@ def test_runs_that_only_their_names_tell_apart_are_labelled_with_the_variables_b
         "● cpu · new · XLA_FLAGS=--xla_a=1",
     ]
     assert [run.label for run in label_runs(kept(new))] == ["● cpu"]
+
+
+def test_a_device_has_the_sign_of_its_kind_also_where_no_other_device_is_on_the_page():
+    page = page_of(samples.gpu_run())
+
+    assert [run.label for run in page.runs] == ["■ gpu"]
+    assert [column.title for column in page.matrix.columns[1:]] == ["■ Sample GPU"]
+    assert "●" not in html.render(page)
 
 
 def test_the_newest_run_of_a_place_leads_and_is_compared_with_the_one_before():

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 from jaxmeter.reporting.draw.scale import Scale, fit_scale, fit_sizes
 from jaxmeter.reporting.draw.spread import spread
 from jaxmeter.reporting.draw.text import measure_text
-from jaxmeter.reporting.view.figure_model import Curve, CurvePanel, CurvePoint, Curves
+from jaxmeter.reporting.view.figure_model import Curve, CurvePanel, CurvePoint, Curves, Ending
 
 from .marks import FAINT, draw_limit, draw_mark, list_entries, list_values
 from .sheet import GAP, LINE, MARGIN, Sheet, Theme, arrange_key, fit_text, measure_widest
@@ -20,7 +20,7 @@ from .sheet import GAP, LINE, MARGIN, Sheet, Theme, arrange_key, fit_text, measu
 PANEL_WIDTH, PLOT_HEIGHT = 330.0, 190.0
 
 MOST_NAME, MOST_ENDING = 125.0, 65.0
-"""Room of a curve's name with its ending, and of the ending; longer ones are shortened."""
+"""Room of a curve's name, and of why it ends; longer ones are shortened."""
 
 LEAST_SIDE = 24.0
 """Room right of the axis: half the text of its last tick."""
@@ -63,7 +63,7 @@ def _draw_panel(sheet: Sheet, panel: CurvePanel, left: float, top: float, bottom
     values = [*list_values(point.mark for point in points), *(limit.value for limit in panel.limits)]
     y = fit_scale(panel.y, values, bottom, top, is_vertical=True)
     start = left + MARGIN + measure_widest([tick.text for tick in y.ticks], MOST_TICK) + GAP
-    x = _fit_sizes(panel, points, start, left + PANEL_WIDTH - MARGIN)
+    x = _fit_sizes(panel, start, left + PANEL_WIDTH - MARGIN)
     axes = sheet.open_axes(x.start, top, x.end, bottom)
     sheet.set_scale(axes, x, "x")
     sheet.set_scale(axes, y, "y")
@@ -86,9 +86,9 @@ def _draw_panel(sheet: Sheet, panel: CurvePanel, left: float, top: float, bottom
     _write_names(sheet, panel.curves, x, y, left + PANEL_WIDTH)
 
 
-def _fit_sizes(panel: CurvePanel, points: Sequence[CurvePoint], start: float, end: float) -> Scale:
+def _fit_sizes(panel: CurvePanel, start: float, end: float) -> Scale:
     """Return the scale of the sizes that leaves room for the names right of the last marks."""
-    sizes = [point.x for point in points] + ([] if panel.here is None else [panel.here])
+    sizes = [size for curve in panel.curves for size in curve.sizes] + ([] if panel.here is None else [panel.here])
     widest = fit_sizes(panel.x, sizes, start, end)
     labels = [_Label.of(curve) for curve in panel.curves]
     over = [
@@ -111,40 +111,32 @@ def _draw_limits(sheet: Sheet, panel: CurvePanel, axes: Axes, x: Scale, y: Scale
 
 @dataclass(frozen=True)
 class _Label:
-    """A curve's name, and why it ends early."""
+    """A curve's name."""
 
     name: str
-    ending: str
     is_bold: bool
 
     @classmethod
     def of(cls, curve: Curve) -> _Label:
         """Return the label of a curve, shortened to its room."""
-        ending = fit_text(curve.ending, MOST_ENDING)
-        room = MOST_NAME - (GAP + measure_text(ending) if ending else 0.0)
-        return cls(fit_text(curve.name, room, is_bold=curve.in_focus), ending, curve.in_focus)
-
-    @property
-    def name_width(self) -> float:
-        """How much room the name alone takes."""
-        return measure_text(self.name, is_bold=self.is_bold)
+        return cls(fit_text(curve.name, MOST_NAME, is_bold=curve.in_focus), curve.in_focus)
 
     @property
     def width(self) -> float:
-        """How much room the label takes."""
-        return self.name_width + (GAP + measure_text(self.ending) if self.ending else 0.0)
+        """How much room the name takes."""
+        return measure_text(self.name, is_bold=self.is_bold)
 
 
 def _write_names(sheet: Sheet, curves: Sequence[Curve], x: Scale, y: Scale, right: float) -> None:
     """Write each curve's name at its last mark; names that would cover one another are pushed apart."""
     labels = [
-        (x(last.x) + GAP, y(last.mark.estimate.value), _Label.of(curve), last)
+        (x(last.x) + GAP, y(last.mark.estimate.value), _Label.of(curve), last, curve.ending)
         for curve in curves
         if (last := next((one for one in reversed(curve.points) if _shows(x, y, one)), None)) is not None
     ]
     labels.sort(key=lambda one: one[0])
     # A column holds names that others of it reach sideways; only these can cover one another.
-    columns: list[list[tuple[float, float, _Label, CurvePoint]]] = []
+    columns: list[list[tuple[float, float, _Label, CurvePoint, Ending | None]]] = []
     reached = -math.inf
     for entry in labels:
         if entry[0] > reached:
@@ -153,12 +145,26 @@ def _write_names(sheet: Sheet, curves: Sequence[Curve], x: Scale, y: Scale, righ
         reached = max(reached, entry[0] + entry[2].width)
     for column in columns:
         places = spread([entry[1] for entry in column], APART, y.end, y.start)
-        for place, (wanted, _, label, last) in zip(places, column, strict=True):
+        for place, (wanted, _, label, last, ending) in zip(places, column, strict=True):
             # Without enough room at its right, as after many sizes, a name is moved over its curve.
             at = min(wanted, right - label.width)
             colour = last.mark.hue if label.is_bold else "note"
             sheet.write(at, place, label.name, colour, is_bold=label.is_bold, has_halo=True)
-            sheet.write(at + label.name_width + GAP, place, label.ending, "note", has_halo=True)
+            if ending is not None and x.shows(ending.x):
+                _write_ending(sheet, ending, x, y, place, at + label.width)
+
+
+def _write_ending(sheet: Sheet, ending: Ending, x: Scale, y: Scale, place: float, taken: float) -> None:
+    """Write why a curve ends, at the size that has no number; above or below the curve's name where that is in the way.
+
+    Args:
+      place: The height of the name.
+      taken: Where the name ends.
+    """
+    text = fit_text(ending.text, MOST_ENDING)
+    if x(ending.x) - measure_text(text) / 2 < taken + GAP:
+        place += APART if place - APART < y.end else -APART
+    sheet.write(x(ending.x), place, text, "note", align="center", has_halo=True)
 
 
 def _shows(x: Scale, y: Scale, point: CurvePoint) -> bool:

@@ -8,12 +8,12 @@ from typing import Literal
 from matplotlib.axes import Axes
 
 from jaxmeter.reporting.draw.scale import Scale
-from jaxmeter.reporting.view.figure_model import Hue, Limit, Mark
+from jaxmeter.reporting.view.figure_model import CHANGE_SIGNS, DEVICE_SIGNS, Hue, Limit, Mark
 
 from .sheet import Entry, Sheet
 
 SHAPES = {Hue.CPU: "o", Hue.GPU: "s", Hue.TPU: "D", Hue.INK: "o", Hue.SLOWER: "^", Hue.FASTER: "v"}
-SIGNS = {Hue.CPU: "●", Hue.GPU: "■", Hue.TPU: "◆", Hue.SLOWER: "▲", Hue.FASTER: "▼"}
+SIGNS = DEVICE_SIGNS | CHANGE_SIGNS
 WORDS = {Hue.CPU: "CPU", Hue.GPU: "GPU", Hue.TPU: "TPU", Hue.SLOWER: "slower", Hue.FASTER: "faster"}
 
 REFERENCE = ((-0.09, -0.5), (0.09, -0.5), (0.09, 0.5), (-0.09, 0.5), (-0.09, -0.5))

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.metric import Metric, Unit
 from jaxmeter.harness.metrics.table import METRICS, SHARES_OF_PEAK
+from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.peaks import MEASURED
 
 from ...text import shorten
-from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Limit, describe_rows
+from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Ending, Limit, describe_rows
 from ..names import LONGEST_TERM
 from ..sweeps import Sweep
 from .marks import make_mark
@@ -74,7 +75,8 @@ def _list_curves(sweep: Sweep, metric: Metric) -> list[tuple[str, Curve]]:
             if mark is not None and mark.estimate.value > 0:
                 points.append(CurvePoint(size, mark))
         if len(points) > 1:
-            last = sweep.variants(implementation)[-1]
-            ending = last[1].status.value if points[-1].x < last[0] else ""
+            after = ((n, one.status) for n, one in sweep.variants(implementation) if n > points[-1].x)
+            endings = (Ending(n, "no number" if status is Status.OK else status.value) for n, status in after)
+            ending = next(endings, None)
             found.append((sweep.name(implementation), Curve(shorten(name, LONGEST_TERM), tuple(points), ending=ending)))
     return found

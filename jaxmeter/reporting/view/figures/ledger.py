@@ -14,6 +14,7 @@ from ... import numbers
 from ...text import counted, shorten, visible
 from ...write import write_reading
 from ..figure_model import Axis, Fill, Part, StackRow, Stacks, describe_rows
+from ..keys import fragment_of
 from ..names import LONGEST_TERM
 from .marks import TIME, find_hue, name_among, name_variant, name_workload
 
@@ -48,7 +49,7 @@ def draw_ledgers(variants: Iterable[Variant], told: Sequence[Case] = ()) -> Stac
         slowdown = find_slowdown(variant)
         if is_slowed_down(variant) and slowdown is not None:
             total += f", traced {numbers.speedup(slowdown)}"  # its shares are not those of a timed step
-        rows.append(StackRow(label, find_hue(variant.case.run), parts, total))
+        rows.append(StackRow(label, find_hue(variant.case.run), parts, total, case=fragment_of(variant.case)))
     if not rows:
         return None
     alt = "Shares of a traced step. " + describe_rows(f"{row.label}: {_write_parts(row)}" for row in rows)

@@ -12,6 +12,7 @@ from ...text import shorten
 from ...write import write_reading
 from ..doubts import CONTENDED, find_doubts
 from ..figure_model import Estimate, Hue, Mark
+from ..keys import fragment_of
 from ..names import LONGEST_TERM
 
 TIME = "execution_s"
@@ -52,7 +53,12 @@ def make_mark(
     says = f"{name or shorten(variant.name, LONGEST_TERM)}: {write_number(reading)}"
     doubts = ", ".join(find_doubts(variant, reading))
     return Mark(
-        estimate, find_hue(variant.case.run), f"{says}, {doubts}" if doubts else says, variant.name, is_reference
+        estimate,
+        find_hue(variant.case.run),
+        f"{says}, {doubts}" if doubts else says,
+        variant.name,
+        is_reference,
+        fragment_of(variant.case),
     )
 
 

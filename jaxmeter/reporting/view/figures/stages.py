@@ -11,6 +11,7 @@ from jaxmeter.harness.metrics.table import METRICS
 
 from ... import numbers
 from ..figure_model import Axis, Fill, Part, StackRow, Stacks, describe_rows
+from ..keys import fragment_of
 from .marks import find_hue, name_apart, name_variant
 
 FILLS = (Fill.FIRST, Fill.SECOND, Fill.THIRD, Fill.FOURTH)
@@ -18,8 +19,8 @@ FILLS = (Fill.FIRST, Fill.SECOND, Fill.THIRD, Fill.FOURTH)
 NAMES = {"trace_s": "trace", "lower_s": "lower", "compile_s": "compile", "first_call_s": "run"}
 
 
-COMPILED, FIRST_RESULT = "compile_total_s", "first_result_s"
-"""Sums of stages: without the run, and with it."""
+SUMS_OF_STAGES = COMPILED, FIRST_RESULT = "compile_total_s", "first_result_s"
+"""Without the run, and with it."""
 
 
 def draw_stages(variants: Iterable[Variant], metric: str = FIRST_RESULT, *, of_one_case: bool = False) -> Stacks | None:
@@ -47,7 +48,7 @@ def draw_stages(variants: Iterable[Variant], metric: str = FIRST_RESULT, *, of_o
             if stage in known
         )
         total = numbers.time(variant.read(whole).estimate or sum(known.values()))
-        rows.append(StackRow(label, find_hue(variant.case.run), parts, total))
+        rows.append(StackRow(label, find_hue(variant.case.run), parts, total, case=fragment_of(variant.case)))
     if not rows:
         return None
     title = METRICS[COMPILED].title if whole == COMPILED else "time to the first result"
