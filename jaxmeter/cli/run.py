@@ -372,7 +372,7 @@ def _how_to_finish(folder: Path, request: RunRequest | None = None) -> str:
 
 
 def _find_checkout(request: RunRequest, suites: Sequence[str]) -> Checkout | None:
-    """Return where the earlier run's code comes from; None where both sides load today's suites."""
+    """Return where the earlier run's code comes from; None where both arms load today's suites."""
     return None if request.baseline_checkout is None else find_checkout(request.baseline_checkout, suites)
 
 

@@ -78,7 +78,7 @@ def check_code(checkout: Checkout, cases: Iterable[PlannedCase], seen: Seen, bef
     place = f"{OPTION} {checkout.given}"
     for name, file in sorted(seen.strangers.items()):
         raise UsageError(
-            f"{place}: {name} is loaded from {file} and not from this checkout, so both sides would run the same code. "
+            f"{place}: {name} is loaded from {file} and not from this checkout, so both arms would run the same code. "
             "A checkout's modules are found in it and in its src. If they lie in another folder of it, set PYTHONPATH "
             "to the relative path of that folder, or uninstall the package"
         )
@@ -106,7 +106,7 @@ def _find_place(name: str, here: Path, then: Path, given: Path) -> tuple[Path, s
     if path.suffix != ".py" and all(part.isidentifier() for part in name.split(".")):  # a module, or a folder like one
         if is_own_suite(name):
             raise UsageError(
-                f"{OPTION} {given}: jaxmeter's own suites ({name}) are those of this jaxmeter on both sides; "
+                f"{OPTION} {given}: jaxmeter's own suites ({name}) are those of this jaxmeter in both arms; "
                 "name suites of the checkout: --suites PATH"
             )
         if path.is_dir() and not (then / name).exists():

@@ -27,7 +27,7 @@ class StartArm(msgspec.Struct, frozen=True, kw_only=True):
       variables: Variables that control JAX there, in place of its own.
       suites: Suites that it imports, if it can.
       checkout: The folder that the earlier run's code comes from, after the folder whose place it takes; None where
-        both sides load the same suites.
+        both arms load the same suites.
     """
 
     folder: str
