@@ -183,7 +183,8 @@ EVALUATE = _row("the evaluation of a jaxpr", ROUNDING, "jax.core.eval_jaxpr")
 DEAD_CODE = _row(
     "the removal of dead equations", "how much dead work there is", "jax.interpreters.partial_eval.dce_jaxpr"
 )
-SOURCE_LINE = _row("the source line of an equation", "source lines", "jax.extend.source_info_util.summarize")
+# Not by jax.extend: in 0.12 that imports Pallas, whose options empty the caches of every compiled function.
+SOURCE_LINE = _row("the source line of an equation", "source lines", "jax._src.source_info_util.summarize")
 PROFILER_STATE = _row(
     "the state of a profiler session", "whether a failed session has ended", "jax._src.profiler._profile_state"
 )

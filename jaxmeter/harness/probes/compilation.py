@@ -107,7 +107,7 @@ def _describe(stages: Stages, *, thoroughly: bool) -> Outcome:
         status=Status.OK,
         values={name: (value,) for name, value in values.items()},
         notes=tuple(notes),
-        details=CompilationDetails(fingerprints=tuple(fingerprints)),
+        details=CompilationDetails(fingerprints=tuple(fingerprints), cached=stages.cached),
     )
 
 
