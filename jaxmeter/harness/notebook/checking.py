@@ -132,7 +132,9 @@ def _find_excess(context: NotebookContext, variant: str, budget: Budget) -> str:
         return UNKNOWN_COST
     cost_s = budget.estimate_timing_s([0.0])
     if mode == "eager":
-        cost_s += (stages.trace_s or 0) + OPERATION_S * count_operations(stages.traced.jaxpr.jaxpr)
+        # An operation can be a whole loop, which takes as long to compile as in the program.
+        compile_s = max(stages.compile_s, OPERATION_S * count_operations(stages.traced.jaxpr.jaxpr))
+        cost_s += (stages.trace_s or 0) + stages.lower_s + compile_s
     else:
         cost_s += TRACES * (stages.trace_s or 0) + stages.lower_s + COMPILES * stages.compile_s
     return f"about {cost_s:.1f} s" if cost_s > budget.extra_s else ""
