@@ -94,6 +94,7 @@ from jaxmeter.harness.record.self_test import SelfTest, find_self_test
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.request import (
     RunRequest,
+    check_ranks,
     choose_settings,
     complete_request,
     find_backend,
@@ -316,6 +317,7 @@ def resume_run(path: Path, request: RunRequest, watcher: Watcher, *, as_json: bo
     Args:
       request: What else was given: a budget, and the paths that are not taken from a record.
     """
+    check_ranks()
     budget_s, folder = read_budget(request.budget), RunFolder(path)
     finish = _how_to_finish(path, request)
     manifest = load_for_resume(folder)

@@ -12,6 +12,7 @@ from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.machine.affinity import can_choose_cores, find_lock_step_cores
 from jaxmeter.harness.machine.environment import make_paths_private, usable_cores
 from jaxmeter.harness.machine.platforms import BACKENDS, Backend, list_unused_variables
+from jaxmeter.harness.machine.ranks import refuse_ranks
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.parent.recorded import make_environment_private
@@ -77,8 +78,10 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
       before: Manifest of the earlier run that the run is compared with.
 
     Raises:
-      UsageError: An option is invalid: an unknown backend or probe, a missing folder, an impossible budget.
+      UsageError: An option is invalid: an unknown backend or probe, a missing folder, an impossible budget. Or this
+        process is one of several ranks.
     """
+    check_ranks()
     find_backend(request.backend)
     if _URL.match(str(request.out)):
         raise UsageError(
@@ -114,6 +117,16 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
         lock_step_cores=None if other is None else find_lock_step_cores(find_backend(request.backend), cores),
         run_id=run_id,
     )
+
+
+def check_ranks() -> None:
+    """Check that this process is not one of several ranks.
+
+    Raises:
+      UsageError: It is.
+    """
+    if (problem := refuse_ranks(os.environ)) is not None:
+        raise UsageError(problem)
 
 
 def find_other_environment(request: RunRequest, before: Manifest | None) -> OtherEnvironment | None:

@@ -18,6 +18,7 @@ from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import describe_environment, make_private, recorded_options
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, Platform
 from jaxmeter.harness.machine.process_settings import refuse_settings
+from jaxmeter.harness.machine.ranks import refuse_ranks
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
 from jaxmeter.harness.record import Param, PlannedCase
@@ -32,6 +33,8 @@ def describe(message: Describe) -> Answer:
     environment = None
     if message.devices:
         if (problem := find_missing_device(message.platform)) is not None:
+            return Problem(message=problem)
+        if (problem := refuse_ranks({}, jax.process_count())) is not None:
             return Problem(message=problem)
         if suites and (problem := refuse_settings(jax.config.values, os.environ)) is not None:
             return Problem(message=problem)

@@ -184,7 +184,8 @@ EVALUATE = _row("the evaluation of a jaxpr", ROUNDING, "jax.core.eval_jaxpr")
 DEAD_CODE = _row(
     "the removal of dead equations", "how much dead work there is", "jax.interpreters.partial_eval.dce_jaxpr"
 )
-SOURCE_LINE = _row("the source line of an equation", "source lines", "jax.extend.source_info_util.summarize")
+# Not by jax.extend: in 0.12 that imports Pallas, whose options empty the caches of every compiled function.
+SOURCE_LINE = _row("the source line of an equation", "source lines", "jax._src.source_info_util.summarize")
 PURE_CALLBACK = _row("the function that runs a pure callback", CALLBACKS, "jax._src.callback.pure_callback_impl")
 IO_CALLBACK = _row("the function that runs an I/O callback", CALLBACKS, "jax._src.callback.io_callback_impl")
 DEBUG_CALLBACK = _row("the function that runs a debug callback", CALLBACKS, "jax._src.debugging.debug_callback_p.impl")

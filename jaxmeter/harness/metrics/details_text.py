@@ -35,11 +35,15 @@ def describe_details(details: Details | None, *, raises: str | None = None) -> t
         case NumericsDetails():
             return _describe_comparison(details, raises)
         case CompilationDetails():
-            return tuple(map(describe_trap, details.traps))
+            return (*_describe_cached(details.cached), *map(describe_trap, details.traps))
         case TraceDetails(summary=TraceSummary() as summary):
             return tuple(map(describe_finding, summary.findings))
         case _:
             return ()
+
+
+def _describe_cached(stages: tuple[str, ...]) -> tuple[str, ...]:
+    return (f"cached: {', '.join(stages)}; this process had compiled the program before",) if stages else ()
 
 
 def describe_finding(finding: Finding) -> str:
@@ -67,7 +71,7 @@ def _describe_comparison(details: NumericsDetails, raises: str | None) -> tuple[
     if details.products not in (None, IN_FULL):
         sentences.append(f"float32 matrix products are computed in {details.products}")
     if details.unchecked:
-        sentences.append(f"not checked: {details.unchecked} of {details.outputs} outputs, NaN in the reference too")
+        sentences.append(f"not checked: {details.unchecked} of {details.outputs} outputs, NaN in both results")
     if details.verdict is not None and details.conditioning is not None:
         sentences.append(_describe_conditioning(details.verdict, details.conditioning, details.outputs))
     return tuple(sentences)

@@ -31,6 +31,7 @@ class Given:
       bound: Positional arguments that come before those of the call, such as `self`.
       keywords: Keyword arguments of a `functools.partial`.
       plain: The function without its transformation, with what is bound; None where there is none.
+      args: Positional arguments of its own; None where it takes those of the measurement.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Given:
     bound: tuple[Any, ...]
     keywords: dict[str, Any]
     plain: Callable[..., Any] | None
+    args: tuple[Any, ...] | None = None
 
     @property
     def is_transformed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from jaxmeter.harness.machine.ranks import refuse_ranks
 from jaxmeter.harness.notebook.callables import describe_callable
 from jaxmeter.harness.notebook.calls import Call
 from jaxmeter.harness.notebook.state import State
@@ -98,12 +100,15 @@ def device_time(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> D
     before afterwards, as with `jaxmeter.measure`.
 
     Raises:
+      ValueError: This process is one of several ranks.
       ProfilerBusyError: A profiler session is running in this process. It is a RuntimeError.
       CaptureError: The profiler wrote no capture, or a damaged one. It is a ValueError.
       Whatever the function itself raises.
     """
+    if (problem := refuse_ranks(os.environ) or refuse_ranks({}, jax.process_count())) is not None:
+        raise ValueError(problem)
     name = describe_callable(function).name
-    state = State.of_call([function], args, kwargs)
+    state = State.of_calls([(function, args, kwargs)])
     state.keep()
     try:
         call = Call(function, args, kwargs, state, {}, is_eager=True)

@@ -14,10 +14,11 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.notebook.callables import SHOWN
-from jaxmeter.harness.notebook.passes import Ratio, compare_passes
+from jaxmeter.harness.notebook.passes import FEWEST_PASSES, Ratio, compare_passes, list_ratios
 from jaxmeter.harness.record import (
     AS_GIVEN,
     CaseRecord,
+    CompilationDetails,
     Environment,
     Outcome,
     PlannedCase,
@@ -28,6 +29,7 @@ from jaxmeter.harness.record import (
 )
 from jaxmeter.harness.record.patterns import explain_unknown
 from jaxmeter.harness.record.remarks import NOT_COUNTED, join_remarks
+from jaxmeter.harness.record.wording import counted
 
 IN_PROCESS = (
     "measured inside this process: no interval between processes; compile times are not those of a fresh process"
@@ -36,6 +38,9 @@ MOST_OPERATIONS = 5
 """That a capture's remarks name."""
 
 WITHIN = "speedups with 95 % confidence intervals over passes, within this process"
+
+LEFT_OUT = "not measured: "
+"""Begin of the note on modes that nobody asked for."""
 
 MARK = "*"
 """Behind a time that is at odds with a speedup."""
@@ -85,7 +90,8 @@ class Measurement:
     def find_speedup(self, variant: str) -> Ratio | None:
         """Speedup over the first variant with a 95 % confidence interval over passes, within this process.
 
-        None for the first variant, and where a result was not timed, is wrong, or depends on no argument.
+        None for the first variant, and where a result was not timed, is wrong, or depends on no argument. Also None for
+        fewer than 6 passes in common, which have no interval.
 
         Raises:
           KeyError: There is no such variant; the message has those that there are.
@@ -109,6 +115,21 @@ class Measurement:
             if reason := describe_disagreement(names, pair, (ratio.low, ratio.high), OF_PASSES):
                 found[name] = f"{MARK} {reason}"
         return {first: next(iter(found.values())), **found} if found else {}
+
+    def _explain_no_speedup(self, variant: Variant) -> Iterator[str]:
+        """Say why a variant that was timed has no speedup, unless a probe says so."""
+        name, first = variant.planned.name, self.case.baseline
+        if self.process is None or name == first:
+            return
+        blocks = {item.variant: len(item.blocks) for item in self.process.variants}
+        if not blocks.get(name) or not blocks.get(first) or self.find_speedup(name):
+            return
+        if any(find_objection(item.outcomes) for item in (variant, self._find(first))):
+            return
+        if passes := len(list_ratios(self.process, first, name)):
+            yield f"no speedup: {counted(passes, 'pass', 'passes')}, and an interval needs {FEWEST_PASSES}"
+        else:
+            yield f"no speedup: it is slow, so it was timed apart from {_show(first)}"
 
     def __repr__(self) -> str:
         first, rows, remarks = self._describe()
@@ -136,7 +157,9 @@ class Measurement:
             names = item.planned.name, item.planned.mode
             if variant in (*names, *map(_show, names)):
                 return item
-        raise KeyError(f"no variant '{variant}'; there are {', '.join(_show(one.name) for one in self.case.variants)}")
+        there = ", ".join(_show(one.name) for one in self.case.variants)
+        why = "".join(f"; {note}" for note in self.record.notes if note.startswith(LEFT_OUT))
+        raise KeyError(f"no variant '{variant}'; there are {there}{why}")
 
     def _variants(self) -> tuple[Variant, ...]:
         return read_case(self.case, self.record, self.environment, self.settings).variants
@@ -151,7 +174,7 @@ class Measurement:
         remarks = join_remarks(
             (_show(variant.planned.name), word)
             for variant in self._variants()
-            for word in _list_remarks(variant, self.process)
+            for word in (*_list_remarks(variant, self.process), *self._explain_no_speedup(variant))
         )
         notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
         reasons = dict.fromkeys(at_odds.values())
@@ -161,13 +184,22 @@ class Measurement:
         ratio = self.find_speedup(variant.planned.name)
         is_baseline = variant.planned.name == self.case.baseline
         speedup = "baseline" if is_baseline else "-" if ratio is None else str(ratio)
+        cached = _list_cached(variant.outcomes)
+        values = [(next(iter(variant.read(name).known), None), name, scale) for name, scale, _ in _COLUMNS]
         cells = [
-            "-" if value is None else f"{value * scale:,.1f}"
-            for value, scale in ((next(iter(variant.read(name).known), None), scale) for name, scale, _ in _COLUMNS)
+            f"{value * scale:,.1f}" if value is not None else "cached" if name in cached else "-"
+            for value, name, scale in values
         ]
         if variant.planned.name in at_odds:
             cells[0] += MARK
         return [_show(variant.planned.name), speedup, *cells]
+
+
+def _list_cached(outcomes: Mapping[str, Outcome]) -> list[str]:
+    """Metrics of the stages that have no time, since this process had done them before."""
+    outcome = outcomes.get("compilation")
+    details = None if outcome is None else outcome.details
+    return [f"{stage}_s" for stage in details.cached] if isinstance(details, CompilationDetails) else []
 
 
 def _show(text: str) -> str:

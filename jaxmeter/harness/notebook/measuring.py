@@ -5,15 +5,20 @@ One process gives no interval between processes, and its compile times are not t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from jaxmeter.harness.machine.ranks import refuse_ranks
 from jaxmeter.harness.notebook.callables import Given, describe_callable
 from jaxmeter.harness.notebook.measurement import Measurement
 from jaxmeter.harness.notebook.options import Options
 
-Functions = Callable[..., Any] | Mapping[str, Callable[..., Any]]
+Function = Callable[..., Any] | tuple[Callable[..., Any], tuple[Any, ...]]
+"""A callable; with others, alternatively with positional arguments of its own: `(f, (a, b))`."""
+
+Functions = Callable[..., Any] | Mapping[str, Function]
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Measure:
         """The same with other options: `measure.with_options(modes=("jit",), tolerance=1e-3)(step, state, batch)`.
 
         Args:
-          options: Those of `Options`: modes, tolerance, time_limit_s, progress, carry, most_calls.
+          options: Those of `Options`: modes, tolerance, time_limit_s, progress, carry, most_calls, trace, comparable.
         Raises:
           TypeError: There is no such option.
           ValueError: An option has no such value.
@@ -41,21 +46,33 @@ class Measure:
         """Measure a call in this process: each function in each of its modes, interleaved.
 
         Args:
-          functions: A callable, or several by name; it is called exactly as it is. Speedups refer to the first.
+          functions: A callable, or several by name; it is called exactly as it is. The first is the baseline of
+            speedups. A function with arguments of its own, `{"old": (f, (a, b))}`, gets only those.
           args: Its arguments. Arrays and Python's numbers are traced, other leaves are static.
           kwargs: Its keyword arguments.
         Returns:
           Times, compile stages and memory of each variant, and whether all give the same result.
         Raises:
           TypeError: What is passed cannot be called, or returns a generator.
+          ValueError: The call has an impossible form, or this process is one of several ranks.
           jaxmeter.harness.notebook.state.StateError: What the function could change in place is too large to be kept.
           Whatever the function itself raises when it is called eagerly.
         """
-        from jaxmeter.harness.notebook.one_process import measure_here  # here, so that declaring suites needs no jax
+        import jax  # here, so that declaring suites needs no jax
+
+        from jaxmeter.harness.notebook.one_process import measure_here
         from jaxmeter.harness.notebook.state import State
 
+        if (problem := refuse_ranks(os.environ) or refuse_ranks({}, jax.process_count())) is not None:
+            raise ValueError(problem)
         given = _describe_all(functions)
-        state = State.of_call([item.function for item in given.values()], args, kwargs)
+        if (args or kwargs) and all(item.args is not None for item in given.values()):
+            raise ValueError("every function has arguments of its own; pass no others")
+        calls = [
+            (item.function, args, kwargs) if item.args is None else (item.function, item.args, {})
+            for item in given.values()
+        ]
+        state = State.of_calls(calls)
         state.keep()
         try:
             return measure_here(given, args, kwargs, state, self.options)
@@ -75,7 +92,18 @@ def _describe_all(functions: Functions) -> dict[str, Given]:
     for name in functions:
         if not _is_name(name):
             raise ValueError(f'a function\'s name must be a text without a colon, as in {{"old": f}}; got {name!r}')
-    return {name: describe_callable(function, name) for name, function in functions.items()}
+    return {name: _describe_one(function, name) for name, function in functions.items()}
+
+
+def _describe_one(function: Any, name: str) -> Given:
+    if not isinstance(function, tuple | list):
+        return describe_callable(function, name)
+    if not (len(function) == 2 and callable(function[0]) and isinstance(function[1], tuple)):
+        raise ValueError(
+            f"'{name}' must be a function, or a function with a tuple of its positional arguments, as in "
+            f'{{"{name}": (f, (a, b))}}; keyword arguments go into functools.partial(f, mask=mask)'
+        )
+    return replace(describe_callable(function[0], name), args=function[1])
 
 
 def _is_name(name: object) -> bool:

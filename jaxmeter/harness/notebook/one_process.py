@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import msgspec
 
-from jaxmeter.harness.declare.declaration import Declaration
+from jaxmeter.harness.declare.declaration import Declaration, NoReference
 from jaxmeter.harness.declare.implementation import Implementation
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.environment import describe_environment, list_packages
@@ -23,8 +23,9 @@ from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.machine.process_settings import describe_settings
 from jaxmeter.harness.metrics.statistics import VERSION
 from jaxmeter.harness.metrics.within import summarise
+from jaxmeter.harness.notebook.budget import FEWEST_BLOCKS, Budget
 from jaxmeter.harness.notebook.callables import Given
-from jaxmeter.harness.notebook.checking import TIMED, Say, check_all
+from jaxmeter.harness.notebook.checking import TIMED, Say, check_all, is_slow
 from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement
 from jaxmeter.harness.notebook.one_program import describe_one_program
 from jaxmeter.harness.notebook.options import Options
@@ -36,6 +37,7 @@ from jaxmeter.harness.probes.timing import time_process
 from jaxmeter.harness.probes.trace import capture_and_read
 from jaxmeter.harness.programs.caches import without_cache
 from jaxmeter.harness.record import (
+    Block,
     CaseRecord,
     Outcome,
     PlannedCase,
@@ -48,6 +50,8 @@ from jaxmeter.harness.record import (
 
 PROBES = ("numerics", "memory", "compilation", "timing")
 """Probes that work in the user's own process, which is not forked, and has no cache and no trace of its own."""
+
+NOT_COMPARED = NoReference("comparable=False, so results and changes in place may differ", comparable=False)
 
 BLOCK_S, BLOCKS, SETTLE_S = 0.02, 24, 0.02
 """Longer and fewer blocks than a run has, after untimed calls: the first calls of a block find caches and memory as
@@ -68,26 +72,22 @@ def measure_here(
       Whatever the function itself raises, where no variant of it can be called.
     """
     say = print_progress if (is_watched() if options.progress is None else options.progress) else ignore
-    started, start = now(), time.monotonic()
-
-    def is_late() -> bool:
-        return time.monotonic() - start > options.time_limit_s
-
+    started = now()
+    budget = Budget(options.time_limit_s, _make_settings(""))
     untested = filter(None, (describe_untested(list_packages()),))
     settings_of_process = (*untested, *describe_settings(jax.config.values, os.environ))
     for sentence in settings_of_process:
         say(sentence)
     context = _make_context(given, args, kwargs, state, options)
+    context.draws_s = lambda: budget.left_s
     with without_cache():  # a user's own would make compiling look quick, and would keep what is only measured
-        outcomes, notes = check_all(context, options, say, is_late)
-        case = _plan(context, outcomes)
-        settings = make_settings("quick", processes=1, suites=(), run_id=case.id)
-        settings = msgspec.structs.replace(
-            settings, probes=PROBES, shows_wrong=True, block_s=BLOCK_S, blocks=BLOCKS, settle_s=SETTLE_S
-        )
-        process = _time(context, outcomes, case, settings, options, say, is_late)
+        outcomes, notes = check_all(context, options, say, budget)
+        fast, slow = _divide(context, outcomes, budget)
+        case = _plan(context, outcomes, fast)
+        settings = _make_settings(case.id)
+        process = _time(context, outcomes, case, settings, (fast, slow), options, say, budget)
         if options.trace:
-            _trace(context, outcomes, options, say, is_late)
+            _trace(context, outcomes, options, say, budget)
         notes += describe_one_program(context.list_jitted_calls(), process)
         notes += filter(None, (item.describe_modes(options.named_modes) for item in given.values()))
     return Measurement(
@@ -96,7 +96,7 @@ def measure_here(
             id=case.id,
             name=case.name,
             started=started,
-            elapsed_s=round(time.monotonic() - start, 3),
+            elapsed_s=round(budget.elapsed_s, 3),
             processes=1,
             variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
             notes=tuple(dict.fromkeys((*settings_of_process, IN_PROCESS, *notes))),
@@ -108,6 +108,13 @@ def measure_here(
     )
 
 
+def _make_settings(run_id: str) -> Settings:
+    settings = make_settings("quick", processes=1, suites=(), run_id=run_id)
+    return msgspec.structs.replace(
+        settings, probes=PROBES, shows_wrong=True, block_s=BLOCK_S, blocks=BLOCKS, settle_s=SETTLE_S
+    )
+
+
 def _make_context(
     given: dict[str, Given], args: tuple[Any, ...], kwargs: dict[str, Any], state: State, options: Options
 ) -> NotebookContext:
@@ -116,12 +123,17 @@ def _make_context(
     if platform is None:
         raise ValueError(f"jax runs on '{here}', which jaxmeter does not know; backends are {', '.join(BACKENDS)}")
     first, asked = next(iter(given.values())), options.named_modes
+    own = tuple(item.args for item in given.values() if item.args is not None)
     workload = Workload(
         name=first.name,
         module="notebook",
         function=first.function,
-        # The reference is what the first variant gives; the context knows it.
-        declaration=Declaration(inputs=lambda key: args, reference=lambda *inputs: None, tolerance=options.tolerance),
+        # What is compared with is what the first variant gives; the context knows it.
+        declaration=Declaration(
+            inputs=lambda key: own or args,
+            reference=(lambda *inputs: None) if options.comparable else NOT_COMPARED,
+            tolerance=options.tolerance,
+        ),
     )
     workload.implementations += [
         Implementation(item.function, name=name, modes=item.choose_modes(asked)) for name, item in given.items()
@@ -137,14 +149,26 @@ def _make_context(
         keywords=kwargs,
         state=state,
         carry=dict(options.carry or {}),
+        comparable=options.comparable,
     )
 
 
-def _plan(context: NotebookContext, outcomes: Mapping[str, object]) -> PlannedCase:
-    """The case of the variants that are left; with the first of them as the baseline."""
+def _divide(
+    context: NotebookContext, outcomes: Mapping[str, Mapping[str, Outcome]], budget: Budget
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Variants that are timed in the same passes, and slow eager code next to compiled programs, timed after them."""
+    sound = tuple(name for name, found in outcomes.items() if found["numerics"].status in TIMED)
+    slow = tuple(name for name in sound if is_slow(context, name, budget))
+    fast = tuple(name for name in sound if name not in slow)
+    is_apart = any(not name.endswith(":eager") for name in fast)
+    return (fast, slow) if is_apart else (sound, ())
+
+
+def _plan(context: NotebookContext, outcomes: Mapping[str, object], fast: Sequence[str]) -> PlannedCase:
+    """The case of the variants that are left; the first that is timed in shared passes is the baseline."""
     case = plan_case("notebook", context.workload, {}, context.platform)
     variants = tuple(item for item in case.variants if item.name in outcomes)
-    baseline = next((item.name for item in variants), case.baseline)
+    baseline = next(iter((*fast, *(item.name for item in variants))), case.baseline)
     return msgspec.structs.replace(case, variants=variants, baseline=baseline)
 
 
@@ -153,29 +177,59 @@ def _time(
     outcomes: dict[str, dict[str, Outcome]],
     case: PlannedCase,
     settings: Settings,
+    groups: Sequence[tuple[str, ...]],
     options: Options,
     say: Say,
-    is_late: Callable[[], bool],
+    budget: Budget,
 ) -> ProcessRecord | None:
-    """Times all variants that can be timed, and adds the outcomes."""
-    sound = tuple(name for name, found in outcomes.items() if found["numerics"].status in TIMED)
-    if not sound:
-        return None
-    if is_late():
-        for name in sound:
-            reason = f"the limit of {options.time_limit_s:g} s was used up before it was timed"
-            outcomes[name]["timing"] = Outcome(status=Status.SKIPPED, reason=reason)
-        return None
-    say(f"timing {', '.join(sound)}")
-    context.case, context.settings = case, settings
-    prepared = {name: context.call(name).prepare() for name in sound}
-    if context.describe_effects(sound):
-        most = max(1, (options.most_calls - context.count_calls()) // len(sound))
-        prepared = {name: replace(one, most_calls=most) for name, one in prepared.items()}
-    process = time_process(prepared, context)
-    for name in sound:
-        outcomes[name]["timing"] = summarise([[process]], name, case.baseline)
-    return process
+    """Times the variants of each group in passes of their own, and adds the outcomes."""
+    timed: ProcessRecord | None = None
+    for group in filter(None, groups):
+        calls_s = [context.find_call_s(name, budget.left_s) for name in group]
+        blocks = budget.choose_blocks(calls_s)
+        if blocks is None:
+            for name in group:
+                reason = _explain_untimed(budget, calls_s, options)
+                outcomes[name]["timing"] = Outcome(status=Status.SKIPPED, reason=reason)
+            continue
+        say(f"timing {', '.join(group)}")
+        context.case, context.settings = case, msgspec.structs.replace(settings, blocks=blocks)
+        prepared = {name: context.call(name).prepare() for name in group}
+        if context.describe_effects(group):
+            most = max(1, (options.most_calls - context.count_calls()) // len(group))
+            prepared = {name: replace(one, most_calls=most) for name, one in prepared.items()}
+        process = time_process(prepared, context)
+        for name in group:
+            outcomes[name]["timing"] = summarise([[process]], name, case.baseline)
+        timed = process if timed is None else _append(timed, process)
+    return timed
+
+
+def _explain_untimed(budget: Budget, calls_s: Sequence[float], options: Options) -> str:
+    limit = f"the limit of {options.time_limit_s:g} s"
+    if budget.left_s <= 0:
+        return f"{limit} was used up before it was timed"
+    timing_s = budget.estimate_timing_s(calls_s, FEWEST_BLOCKS)
+    return f"timing it takes about {timing_s:.1f} s, and {budget.left_s:.1f} s of {limit} are left"
+
+
+def _append(process: ProcessRecord, later: ProcessRecord) -> ProcessRecord:
+    """Return one record of two groups, which share no pass."""
+    numbers = [block.pass_number for item in process.variants for block in item.blocks]
+    shift = max(numbers, default=-1) + 1
+
+    def move(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+        return tuple(msgspec.structs.replace(block, pass_number=block.pass_number + shift) for block in blocks)
+
+    return msgspec.structs.replace(
+        process,
+        variants=(
+            *process.variants,
+            *(msgspec.structs.replace(item, blocks=move(item.blocks)) for item in later.variants),
+        ),
+        calibrations=(*process.calibrations, *later.calibrations),
+        device_states=(*process.device_states, *later.device_states),
+    )
 
 
 def _trace(
@@ -183,7 +237,7 @@ def _trace(
     outcomes: dict[str, dict[str, Outcome]],
     options: Options,
     say: Say,
-    is_late: Callable[[], bool],
+    budget: Budget,
 ) -> None:
     """Capture all variants that were timed, and add the outcomes."""
     timed = tuple(name for name, found in outcomes.items() if "timing" in found and found["timing"].status is Status.OK)
@@ -193,7 +247,7 @@ def _trace(
             # Tens of calls more would print and call back as often.
             reason = f"not captured: {effects}"
             outcomes[name]["trace"] = Outcome(status=Status.SKIPPED, reason=reason)
-        elif is_late():
+        elif budget.left_s <= 0:
             reason = f"the limit of {options.time_limit_s:g} s was used up before it was captured"
             outcomes[name]["trace"] = Outcome(status=Status.SKIPPED, reason=reason)
         else:

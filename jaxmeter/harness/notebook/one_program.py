@@ -7,6 +7,7 @@ from typing import Any
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.notebook.passes import compare_passes
+from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.record import ProcessRecord
 
 MOST_APART = 2.0
@@ -46,6 +47,13 @@ def is_one_jitted_call(jaxpr: Any) -> bool:
         and _are_among(equation.outvars, jaxpr.outvars)
         and _are_among(jaxpr.outvars, equation.outvars)
     )
+
+
+def count_operations(jaxpr: Any) -> int:
+    """Return how many operations eager code runs for a traced program; of a program that is one jitted call, inside."""
+    while len(jaxpr.eqns) == 1 and (inside := list_jaxprs(jaxpr.eqns[0])):
+        jaxpr = open_jaxpr(inside[0])
+    return len(jaxpr.eqns)
 
 
 def _are_among(values: Iterable[Any], others: Iterable[Any]) -> bool:

@@ -17,9 +17,13 @@ class Options:
 
     Args:
       modes: Some of "as given", eager, jit, aot: exactly these are measured, and speedups refer to the first. By
-        default a plain function is measured in eager, jit and aot, a transformed one as given, in eager and jit.
+        default a plain function is measured in eager, jit and aot. A transformed one is measured as given, and in eager
+        and jit only if these cost at most 20 % of the time limit.
       tolerance: Largest error against the reference, relative to its largest entry; by default by dtype.
-      time_limit_s: After this nothing more is begun, and variants that were not timed are skipped. What has begun ends.
+      time_limit_s: The measurement ends within this time, plus one compilation and one call. Variants that would take
+        longer are skipped.
+      comparable: Whether all variants must give the same results and changes in place. False compares none, and shows
+        speedups.
       progress: Whether to say on stderr what it does; by default where a person is likely to look.
       carry: Argument, by place or name -> the output that takes its place in the next call: an index, or "result".
       trace: Whether to capture some calls with JAX's profiler and to report what bounds a step. The report lists the
@@ -34,6 +38,7 @@ class Options:
     carry: Mapping[int | str, int | str] | None = None
     most_calls: int = 200
     trace: bool = False
+    comparable: bool = True
 
     @property
     def named_modes(self) -> tuple[str, ...] | None:
@@ -51,8 +56,9 @@ class Options:
             raise ValueError(f"progress must be True, False or None; got {self.progress!r}")
         if self.carry is not None:
             _check_carry(self.carry)
-        if not isinstance(self.trace, bool):
-            raise ValueError(f"trace must be True or False; got {self.trace!r}")
+        for name, value in (("trace", self.trace), ("comparable", self.comparable)):
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} must be True or False; got {value!r}")
         if not (_is_integer(self.most_calls) and self.most_calls >= 1):
             raise ValueError(f"most_calls must be an integer ≥ 1; got {self.most_calls!r}")
 

@@ -99,22 +99,25 @@ class State:
     _reached_bytes: int | None = None
 
     @classmethod
-    def of_call(cls, functions: Sequence[Callable[..., Any]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> State:
-        """What calls with these arguments may change: the arguments, the object of a method, and own variables.
+    def of_calls(cls, calls: Sequence[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]) -> State:
+        """What calls may change: their arguments, the object of a method, and own variables.
 
+        Args:
+          calls: Functions with their positional and keyword arguments.
         Raises:
           StateError: It is too large to be copied, or to be searched.
         """
         state = cls()
-        names = find_argument_names(functions[0])
-        for place, arg in enumerate(args):
-            state._find(arg, names[place] if place < len(names) else f"argument {place}")
-        for name, arg in kwargs.items():
-            state._find(arg, name)
-        for function in functions:
+        for function, args, kwargs in calls:
+            names = find_argument_names(function)
+            for place, arg in enumerate(args):
+                state._find(arg, names[place] if place < len(names) else f"argument {place}")
+            for name, arg in kwargs.items():
+                state._find(arg, name)
+        for function, _, _ in calls:
             state._find(function, "")
         state._reached_bytes = 0
-        variables = Variables(list(functions))
+        variables = Variables([function for function, _, _ in calls])
         while variables.waiting or state._callables:
             variables.waiting += state._callables
             state._callables = []

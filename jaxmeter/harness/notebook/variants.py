@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.notebook.callables import Given
 from jaxmeter.harness.notebook.calls import Call, Carry
 from jaxmeter.harness.notebook.one_program import is_one_jitted_call
@@ -21,17 +22,21 @@ from jaxmeter.harness.notebook.tracing import (
     describe_lost,
     list_names,
 )
-from jaxmeter.harness.probes.conditioning import Judge
+from jaxmeter.harness.probes.conditioning import LIMIT_S, Judge
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.programs.callbacks import watch_callbacks, watch_writing
 from jaxmeter.harness.programs.checkify_errors import is_error, list_predicates
-from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.programs.jax_events import JaxEvents, find_silent_events, watch_jax
 from jaxmeter.harness.programs.modes import Prepared, Stages, compile_in_stages
 from jaxmeter.harness.programs.older_jax import copy_array
 from jaxmeter.harness.programs.refusal import RefusedError
 from jaxmeter.harness.programs.static_leaves import find_argument_names, is_traced, split
 from jaxmeter.harness.programs.waiting import make_wait
 from jaxmeter.harness.record import AS_GIVEN
+
+SLOW_S = 0.1
+"""A call of this length is slow: eager code that takes as long would fill the passes of compiled programs. Chosen: five
+blocks, so that the shortest pass still holds a block of each program."""
 
 TRACES = 3
 """How often a compiled variant's function is traced: once to compile it, and to check what it gives."""
@@ -46,17 +51,49 @@ class NotebookContext(Context):
       keywords: Keyword arguments of the call.
       state: What calls may change in place; it was kept.
       carry: What goes from one call to the next, as the user says.
+      comparable: Whether all variants must give the same results and changes in place.
+      draws_s: Returns how long the draws of conditioning may take.
     """
 
     given: Mapping[str, Given] = field(default_factory=dict)
     keywords: dict[str, Any] = field(default_factory=dict)
     state: State = field(default_factory=State)
     carry: Carry = field(default_factory=dict)
+    comparable: bool = True
+    draws_s: Callable[[], float] = lambda: LIMIT_S
     _calls: dict[str, Call] = field(default_factory=dict)
     _made: dict[str, Prepared] = field(default_factory=dict)
     _compiled: dict[str, Compiled] = field(default_factory=dict)
     _calling: set[str] = field(default_factory=set)
     _writing: set[str] = field(default_factory=set)
+    _calls_s: dict[str, float] = field(default_factory=dict)
+
+    def find_arguments(self, given: Given) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword arguments of a function: its own, or those of the measurement."""
+        return (self.arguments, self.keywords) if given.args is None else (given.args, {})
+
+    def find_call_s(self, variant: str, most_s: float) -> float:
+        """Return about how long a call takes.
+
+        After a slow first call, another shows whether it was slow because it compiled, unless it takes longer than
+        `most_s`.
+        """
+        call, call_s = self.call(variant), self._calls_s[variant]
+        if SLOW_S < call_s <= most_s and call.count == 1:
+            call.reset()
+            self._time_call(variant)
+        return self._calls_s[variant]
+
+    def stages_of(self, variant: str) -> Stages | None:
+        """The stages of a variant that was prepared; None where it has none, or could not be prepared."""
+        prepared = self._made.get(variant)
+        return None if prepared is None else prepared.stages
+
+    def _time_call(self, variant: str) -> Any:
+        start = self.clock()
+        result = jax.block_until_ready(self._calls[variant]())
+        self._calls_s[variant] = self.clock() - start
+        return result
 
     def call(self, variant: str) -> Call:
         """The variant as a call that can be repeated.
@@ -108,6 +145,11 @@ class NotebookContext(Context):
             and is_one_jitted_call(prepared.stages.traced.jaxpr.jaxpr)
         ]
 
+    @property
+    def reference_name(self) -> str:
+        """What a person calls the result that variants are compared with."""
+        return "baseline"
+
     @cached_property
     def reference(self) -> Any:
         """What the first variant that can be called gives, and the arrays that it changes in place."""
@@ -136,7 +178,8 @@ class NotebookContext(Context):
                     return describe_results(given.function(*args, **kwargs), {})
                 finally:
                     self.state.drop_tracers()
-            once = Call(given.function, args, kwargs, State.of_call([given.function], args, kwargs), {}, is_eager=True)
+            kept = State.of_calls([(given.function, args, kwargs)])
+            once = Call(given.function, args, kwargs, kept, {}, is_eager=True)
             once.state.keep()
             try:
                 return describe_results(once(), once.list_updates(self._updated))
@@ -144,8 +187,9 @@ class NotebookContext(Context):
                 once.state.put_back()
 
         self.state.put_back()
-        own = jax.tree.map(lambda leaf: leaf, (self.arguments, self.keywords))  # in containers that no call changes
-        return Judge(function, own, is_traced=is_pure)
+        # In containers that no call changes.
+        own = jax.tree.map(lambda leaf: leaf, self.find_arguments(given))
+        return Judge(function, own, is_traced=is_pure, limit_s=min(LIMIT_S, self.draws_s()))
 
     def trace_judge(self) -> Any:
         """The judge's traced program, which a transformed function has as its own; None where it has none."""
@@ -159,7 +203,10 @@ class NotebookContext(Context):
         """All leaves of arguments, of keyword arguments and of the state, as they were passed."""
         owners = self.state.owners
         kept = [_list_contents(place.contents) for place in self.state.places]
-        leaves = jax.tree.leaves((self.arguments, self.keywords, kept), is_leaf=lambda item: id(item) in owners)
+        arguments = [item.args for item in self.given.values()]
+        leaves = jax.tree.leaves(
+            (self.arguments, self.keywords, arguments, kept), is_leaf=lambda item: id(item) in owners
+        )
         # What belongs to a place may have changed: what the place has kept has not.
         return [leaf for leaf in leaves if id(leaf) not in owners]
 
@@ -174,13 +221,16 @@ class NotebookContext(Context):
 
         def result_with_updates() -> Any:
             with watch_writing() as written, watch_callbacks() as called:
-                result = jax.block_until_ready(call())
+                result = self._time_call(variant)
+                jax.effects_barrier()
             if called.callbacks:
                 self._calling.add(variant)
             if written.is_any:
                 self._writing.add(variant)
             if lacking := [name for name in self._updated if name not in call.updated]:
-                raise self._describe_lacking(variant, lacking)
+                error = self._describe_lacking(variant, lacking)
+                if self.comparable or not isinstance(error, OtherChangesError):
+                    raise error
             return describe_results(result, call.list_updates(self._updated))
 
         return Prepared(result_with_updates, (), make_wait(), prepared.stages, reset=call.reset, jitted=prepared.jitted)
@@ -206,9 +256,9 @@ class NotebookContext(Context):
         function = given.function if mode == AS_GIVEN or given.plain is None else given.plain
         names = find_argument_names(function)  # a compiled program has none
         stages = jitted = None
-        args, kwargs = self.arguments, self.keywords
+        args, kwargs = self.find_arguments(given)
         if mode == AS_GIVEN:
-            stages = self._read_stages(given)
+            stages = self._read_stages(given, args, kwargs)
         elif mode != "eager":
             if mode == "aot" and jax.config.values["jax_disable_jit"]:
                 raise RefusedError("jax_disable_jit is True, and nothing is compiled ahead of time under it; unset it")
@@ -219,18 +269,26 @@ class NotebookContext(Context):
         call = self._calls[variant] = Call(function, args, kwargs, self.state, self.carry, mode == "eager", names)
         return Prepared(call, (), make_wait(), stages, reset=call.reset, jitted=jitted)
 
-    def _read_stages(self, given: Given) -> Stages | None:
-        """The callable's own stages, for its program and its memory; None where it has none."""
+    def _read_stages(self, given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stages | None:
+        """The callable's own stages, for its program and its memory; None where it has none.
+
+        What the user's process has traced, lowered or compiled before has no time.
+        """
         if not given.has_stages:
             return None
-        args, kwargs = (*given.bound, *self.arguments), {**given.keywords, **self.keywords}
+        args, kwargs = (*given.bound, *args), {**given.keywords, **kwargs}
         try:
             if hasattr(given.base, "trace"):
                 stages = compile_in_stages(given.base, given.function, args, kwargs, self.clock, self.stage)
             else:
                 stages = self._lower(given.base, args, kwargs)
+            cached = _find_cached(stages.events)
             return replace(
                 stages,
+                cached=cached,
+                trace_s=None if "trace" in cached else stages.trace_s,
+                lower_s=None if "lower" in cached else stages.lower_s,
+                compile_s=None if "compile" in cached else stages.compile_s,
                 traced=_find_inner(stages.traced),
                 lowered=_find_inner(stages.lowered),
                 compiled=_find_inner(stages.compiled),
@@ -254,6 +312,13 @@ class NotebookContext(Context):
         whole = jax.jit(arguments.close_over(partial(_call, base)))  # only to read its equations
         traced = whole.trace(*arguments.traced[0], **arguments.traced[1])
         return Stages(traced, lowered, compiled, None, lower_s, compile_s, None, events)
+
+
+def _find_cached(events: JaxEvents) -> tuple[str, ...]:
+    """Names of the stages that JAX took from its caches: it reports no event of them, and would."""
+    stages = {internals.TRACED: "trace", internals.LOWERED: "lower", internals.COMPILED: "compile"}
+    silent = find_silent_events()
+    return tuple(stage for row, stage in stages.items() if row not in silent and row.name not in events.durations_s)
 
 
 def _list_contents(contents: Any) -> Any:

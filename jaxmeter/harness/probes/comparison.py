@@ -74,7 +74,7 @@ def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> 
     Raises:
       UnfitError: The result has another form than what is wanted.
     """
-    pairs = pair(read_result(result, context.arguments, context), find_wanted(context))
+    pairs = pair(read_result(result, context.arguments, context), find_wanted(context), context.reference_name)
     if isinstance(pairs, str):
         raise UnfitError(pairs)
     traced = _trace(prepared)
@@ -83,8 +83,7 @@ def compare(variant: str, prepared: Prepared, result: Any, context: Context) -> 
     whole = choose_coarsest(formats)
     # What compare() gives of several outputs belongs to none of them.
     is_by_leaf = context.workload.declaration.compare is None and len(formats) == len(pairs)
-    name = "baseline" if isinstance(context.workload.declaration.reference, NoReference) else "reference"
-    given = context.find_tolerance(variant)
+    given, name = context.find_tolerance(variant), context.reference_name
     outputs = []
     for index, (path, got, want) in enumerate(pairs):
         own, judged = name_format(got.dtype), formats[index] if is_by_leaf else whole

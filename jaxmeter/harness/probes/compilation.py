@@ -121,7 +121,9 @@ def _describe(stages: Stages, *, thoroughly: bool, of_code: bool) -> Outcome:
         status=Status.OK,
         values={name: (value,) for name, value in values.items()},
         notes=tuple(notes),
-        details=CompilationDetails(fingerprints=tuple(fingerprints), code=next(iter(codes), None)),
+        details=CompilationDetails(
+            fingerprints=tuple(fingerprints), cached=stages.cached, code=next(iter(codes), None)
+        ),
     )
 
 

@@ -61,6 +61,7 @@ class Judge:
       args: Of a stream, one tuple for each call of a pass.
       is_traced: Whether JAX can trace it as a whole; else it is called as it is.
       carry: Place of an argument -> index of the output that takes its place in the next call of a stream.
+      limit_s: For all draws together, without compiling their program.
     """
 
     function: Callable[..., Any]
@@ -68,6 +69,7 @@ class Judge:
     is_traced: bool = True
     is_stream: bool = False
     carry: Mapping[int, int] | None = None
+    limit_s: float = LIMIT_S
 
     def find_formats(self) -> tuple[str | None, ...]:
         """The coarsest format on the way to each output, of a stream's first call; empty where it cannot be traced."""
@@ -123,7 +125,7 @@ class Judge:
           RefusedInputsError: The user's code raises an error on the moved inputs.
           OwnFaultError, or any other error: Jaxmeter's own analysis failed.
         """
-        if call_s * DRAWS > LIMIT_S:
+        if call_s * DRAWS > self.limit_s:
             raise TooLongError
         run = self._make_run(coarse)
         measure = _find_deviation if measure is None else measure
@@ -136,7 +138,7 @@ class Judge:
         spreads: list[float] = []
         for seed in range(DRAWS):
             # The first call has shown nothing of this: it has compiled the program.
-            if seed > 0 and (clock() - start) / seed * DRAWS > LIMIT_S:
+            if seed > 0 and (clock() - start) / seed * DRAWS > self.limit_s:
                 raise TooLongError
             moved_inside = seed + 1 if inside else None
             found = self._find_deviations(partial(run, inside=moved_inside), (seed,), unmoved, wanted, read, measure)

@@ -302,6 +302,11 @@ class Context:
         prepared.reset()
         return prepared.call_and_wait()
 
+    @property
+    def reference_name(self) -> str:
+        """What a person calls the result that variants are compared with."""
+        return "baseline" if isinstance(self.workload.declaration.reference, NoReference) else "reference"
+
     @cached_property
     def reference(self) -> Any:
         """The trusted result, from the same inputs in NumPy's widest types; of a stream, one per call.

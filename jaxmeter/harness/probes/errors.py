@@ -72,21 +72,24 @@ def _widen(block: Any) -> Any:
     return block.astype(numpy.int64) if block.dtype == bool else widest(block)
 
 
-def pair(result: Any, reference: Any) -> list[tuple[str, Any, Any]] | str:
+def pair(result: Any, reference: Any, name: str = "reference") -> list[tuple[str, Any, Any]] | str:
     """Leaves of result and reference next to each other with their path, or what does not fit.
 
     A list of scalars may stand for an array. The path is as Python would index the result; empty where it is one array.
+
+    Args:
+      name: What a person calls the reference.
     """
     got = [(jax.tree_util.keystr(path), as_array(leaf)) for path, leaf in jax.tree_util.tree_leaves_with_path(result)]
     want = [as_array(leaf) for leaf in jax.tree.leaves(reference)]
     if len(want) == 1 and len(got) != 1 and _may_be_rows([leaf for _, leaf in got], want[0]):
         got = [("", numpy.stack([leaf for _, leaf in got]))]
     if len(got) != len(want):
-        return f"returned {counted(len(got), 'array')}, the reference {len(want)}"
+        return f"returned {counted(len(got), 'array')}, the {name} {len(want)}"
     for (path, mine), other in zip(got, want, strict=True):
         if mine.shape != other.shape:
             where = f" at output {path}" if path else ""
-            return f"returned shape {mine.shape}{where}, the reference {other.shape}"
+            return f"returned shape {mine.shape}{where}, the {name} {other.shape}"
     return [(path, mine, other) for (path, mine), other in zip(got, want, strict=True)]
 
 

@@ -30,7 +30,7 @@ def keep_program(variant: str, prepared: Prepared, context: Context) -> Outcome:
         return _not_kept("no folder to write it to")
     if context.folder.exported(variant).exists():  # this process is there to fill the cache once more
         return Outcome(status=Status.OK)
-    lowering_s = (stages.trace_s or 0.0) + stages.lower_s
+    lowering_s = sum(filter(None, (stages.trace_s, stages.lower_s)))
     if lowering_s > LONGEST_LOWER_S:
         return _not_kept(f"tracing and lowering it takes {lowering_s:.0f} s")
     try:

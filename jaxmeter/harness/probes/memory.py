@@ -95,7 +95,7 @@ def _try_donation(stages: Stages, context: Context) -> tuple[int | None, tuple[s
         return None, ()
     if stages.events.hits:
         return None, ("what donation saves is known only where the program was compiled: here it came from the cache",)
-    if stages.compile_s > LONGEST_COMPILE_S:
+    if stages.compile_s is not None and stages.compile_s > LONGEST_COMPILE_S:
         return None, (
             f"not compiled a second time to see what donation saves: compilation took {stages.compile_s:.1f} s",
         )

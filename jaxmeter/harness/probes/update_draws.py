@@ -48,7 +48,7 @@ def judge_updates(comparison: Comparison, call_s: float, context: Context) -> Up
     wrong = [index for index in suspects if index in spreads and _find_error(outputs[index]) > FACTOR * spreads[index]]
     if wrong:
         index = max(wrong, key=lambda index: _find_error(outputs[index]))
-        return UpdatesJudged(reason=_explain(outputs[index], spreads[index]))
+        return UpdatesJudged(reason=_explain(outputs[index], spreads[index], context.reference_name))
     unknown = [outputs[index] for index in sorted({*lost, *suspects})]
     return UpdatesJudged(note=_describe_unknown(unknown, outputs) if unknown else "")
 
@@ -92,12 +92,12 @@ def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context
     return dict(enumerate(spreads))
 
 
-def _explain(output: Output, spread: float) -> str:
+def _explain(output: Output, spread: float, reference: str) -> str:
     path = output.leaf.path
     share = 0.0 if output.update is None else output.update.share or 0.0
     named = f"output {path}" if path else "the output"
     return (
-        f"{named} is within its tolerance of an argument's old value, but its update differs from the reference's: "
+        f"{named} is within its tolerance of an argument's old value, but its update differs from the {reference}'s: "
         f"{share:.3g} of it, allowed {1 - ALLOWED:g} to {1 + ALLOWED:g}; inputs moved by one unit in the last place "
         f"change this share by {spread:.2g}; with a given tolerance=, updates are not checked"
     )

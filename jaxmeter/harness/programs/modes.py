@@ -29,6 +29,7 @@ class Stages:
 
     Args:
       trace_s: None where lowering cannot be timed apart from tracing; `lower_s` is then the time of both.
+      cached: Names of the stages that JAX had done before, and took from its caches; these have no time.
       donated: Compiles the same function again with all its arguments donated; None where a user's own jit decides.
       events: What jax reported meanwhile.
       warned: What JAX warned of meanwhile.
@@ -39,12 +40,13 @@ class Stages:
     lowered: Any
     compiled: Any
     trace_s: float | None
-    lower_s: float
-    compile_s: float
+    lower_s: float | None
+    compile_s: float | None
     donated: Callable[[], Any] | None
     events: JaxEvents
     warned: tuple[Warned, ...] = ()
     compiler_options: Mapping[str, Param] = field(default_factory=dict)
+    cached: tuple[str, ...] = ()
 
 
 def _nothing() -> None:

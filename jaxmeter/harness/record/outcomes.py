@@ -183,6 +183,7 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
       explanation: JAX's own words on why more was compiled than is declared; None where that is not so.
       traps: Why the program does not do the work that its source suggests.
       unknown_traps: Kinds of traps that could not be looked for; a note of the outcome says why.
+      cached: Stages that the process had done before, in a notebook; these have no time.
     """
 
     fingerprints: tuple[str, ...] = ()
@@ -190,6 +191,7 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
     explanation: str | None = None
     traps: tuple[Trap, ...] = ()
     unknown_traps: tuple[str, ...] = ()
+    cached: tuple[str, ...] = ()
 
     def join(self, other: Self) -> Self:
         """The programs of both."""
@@ -199,6 +201,7 @@ class CompilationDetails(_Details, frozen=True, kw_only=True, tag="compilation")
             explanation=self.explanation or other.explanation,
             traps=tuple(dict.fromkeys((*self.traps, *other.traps))),
             unknown_traps=tuple(dict.fromkeys((*self.unknown_traps, *other.unknown_traps))),
+            cached=tuple(dict.fromkeys((*self.cached, *other.cached))),
         )
 
 

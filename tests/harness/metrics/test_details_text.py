@@ -29,7 +29,7 @@ NO_DEVICE = Finding(problem=Problem.NO_DEVICE, text="it has no plane of the devi
             NumericsDetails(products="tensorfloat32", outputs=3, unchecked=1),
             (
                 "float32 matrix products are computed in tensorfloat32",
-                "not checked: 1 of 3 outputs, NaN in the reference too",
+                "not checked: 1 of 3 outputs, NaN in both results",
             ),
         ),
         (NumericsDetails(raised="no"), ("raises, as declared: no",)),

@@ -12,6 +12,7 @@ import jaxmeter
 from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.notebook import IN_PROCESS
+from jaxmeter.harness.notebook.budget import Budget
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.remarks import NOT_COUNTED, list_own_faults
@@ -96,7 +97,7 @@ def test_another_number_of_arrays_is_said_as_such():
 
     measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, jnp.ones(4))
 
-    assert measurement.record.variants[1].outcomes["numerics"].reason == "returned 2 arrays, the reference 1"
+    assert measurement.record.variants[1].outcomes["numerics"].reason == "returned 2 arrays, the baseline 1"
 
 
 def test_eager_code_has_the_hint_that_its_program_has_for_the_same_fault():
@@ -250,6 +251,7 @@ def test_modes_that_a_callable_does_not_have_are_an_error_or_a_note():
         ({"time_limit_s": None}, "time_limit_s must be a number of seconds ≥ 0; got None"),
         ({"progress": "no"}, "progress must be True, False or None; got 'no'"),
         ({"progress": 0}, "progress must be True, False or None; got 0"),
+        ({"comparable": 1}, "comparable must be True or False; got 1"),
         ({"carry": 0}, "carry must map an argument, .*; got 0"),
         ({"carry": {"x": 1.5}}, "carry names an output by its place or name; got 1.5"),
         ({"carry": {None: 0}}, "carry names an argument by its place or name; got None"),
@@ -288,8 +290,13 @@ def test_after_its_limit_nothing_more_is_begun():
 
 
 def test_a_limit_that_ends_while_modes_are_checked_leaves_them_untimed(monkeypatch):
-    ticks = iter([0.0, 1.0, 2.0, 3.0, 100.0, 100.0])
-    monkeypatch.setattr("jaxmeter.harness.notebook.one_process.time.monotonic", lambda: next(ticks, 100.0))
+    choose = Budget.choose_blocks
+
+    def choose_late(budget, calls_s):
+        budget._start -= 100.0
+        return choose(budget, calls_s)
+
+    monkeypatch.setattr(Budget, "choose_blocks", choose_late)
 
     measurement = jaxmeter.measure.with_options(time_limit_s=50)(lambda x: x + 1, jnp.ones(4))
 
@@ -303,7 +310,7 @@ def test_progress_is_told_where_it_is_asked_for(capsys):
     jaxmeter.measure.with_options(modes=("jit",), progress=True)(lambda x: x + 1, jnp.ones(4))
 
     assert capsys.readouterr().err.splitlines() == [
-        "jaxmeter.measure: calling <lambda>:jit for the reference",
+        "jaxmeter.measure: calling <lambda>:jit, with which others are compared",
         "jaxmeter.measure: checking <lambda>:jit",
         "jaxmeter.measure: timing <lambda>:jit",
     ]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.notebook.passes import Ratio, compare_passes, find_rank
+from jaxmeter.harness.notebook.passes import FEWEST_PASSES, Ratio, compare_passes, find_rank, list_ratios
 from jaxmeter.harness.record import SCHEMA_VERSION, Block, ProcessRecord, VariantSamples
 
 
@@ -30,9 +30,20 @@ def process(**variants):
 
 
 def test_a_speedup_pairs_the_passes():
-    found = compare_passes(process(base={0: 2.0, 1: 4.0, 2: 9.0}, fast={0: 1.0, 1: 1.0}), "base", "fast")
+    base, fast = {n: 1.0 + n for n in range(8)}, {n: (1.0 + n) / 2 for n in range(1, 7)}
 
-    assert found == Ratio(None, 3.0, None, 2)
+    found = compare_passes(process(base=base, fast=fast), "base", "fast")
+
+    assert found == Ratio(2.0, 2.0, 2.0, 6)
+
+
+@pytest.mark.parametrize("passes", [1, 5])
+def test_too_few_passes_for_an_interval_give_no_speedup(passes):
+    times = dict.fromkeys(range(passes), 1.0)
+
+    assert compare_passes(process(base=times, fast=times), "base", "fast") is None
+    assert list_ratios(process(base=times, fast=times), "base", "fast") == [1.0] * passes
+    assert passes < FEWEST_PASSES
 
 
 def test_without_a_common_pass_there_is_none():
@@ -44,6 +55,7 @@ def test_without_a_common_pass_there_is_none():
 def test_the_bounds_of_a_median_are_those_of_the_sign_test(count, rank):
     # Conover, Practical Nonparametric Statistics, table A3.
     assert find_rank(count) == rank
+    assert (rank is None) is (count < FEWEST_PASSES)
 
 
 @given(st.integers(6, 200))
@@ -69,8 +81,8 @@ def test_the_interval_holds_the_estimate(times):
     ("ratio", "text"),
     [
         (Ratio(1.0, 1.234, 2.0, 9), "1.23x [1.00, 2.00]"),
-        (Ratio(None, 0.00417, None, 2), "0.0042x"),
-        (Ratio(None, 1300.0, None, 2), "1,300.00x"),
+        (Ratio(0.001, 0.00417, 0.02, 9), "0.0042x [0.001, 0.02]"),
+        (Ratio(1.0, 1300.0, 2000.0, 9), "1,300.00x [1.00, 2,000.00]"),
     ],
 )
 def test_a_speedup_is_text_with_its_interval(ratio, text):

@@ -35,7 +35,7 @@ class Slotted:
 
 
 def keep(function, *args, **kwargs):
-    state = State.of_call([function], args, kwargs)
+    state = State.of_calls([(function, args, kwargs)])
     state.keep()
     return state
 

@@ -61,14 +61,14 @@ def test_an_nnx_step_is_called_as_it_is_and_leaves_the_model_as_it_was(options):
     model, optimizer, x = make_model()
     before = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
 
-    measurement = jaxmeter.measure(nnx.jit(train, **options), model, optimizer, x)
+    measure = jaxmeter.measure.with_options(modes=("as given", "eager"))
+    measurement = measure(nnx.jit(train, **options), model, optimizer, x)
 
     after = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
     assert all(map(np.array_equal, before, after))
     assert names_of(measurement) == ["as_given", "eager"]
     assert all_right(measurement)
     assert measurement.value("as_given", "compile_s") > 0
-    assert any("train:jit is left out" in note for note in measurement.record.notes)
 
 
 class Counting(Net):
@@ -87,7 +87,7 @@ def test_a_step_with_a_cached_model_is_called_as_it_is_and_leaves_the_model_as_i
     before = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
     step = nnx.cached_partial(nnx.jit(train), model, optimizer)
 
-    measurement = jaxmeter.measure(step, jnp.ones((2, 4)))
+    measurement = jaxmeter.measure.with_options(modes=("as given", "eager"))(step, jnp.ones((2, 4)))
 
     after = [np.asarray(leaf) for leaf in jax.tree.leaves(nnx.state((model, optimizer)))]
     assert all(map(np.array_equal, before, after))
