@@ -5,9 +5,11 @@ import re
 import time
 import warnings
 
+import equinox
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optimistix
 import pytest
 from jax.experimental import checkify
 
@@ -328,6 +330,29 @@ def test_a_callback_that_a_call_does_not_come_to_is_a_remark(function, mode):
     assert remark.kind == "callbacks"
     assert "can call Python, in a " in remark.text
     assert "programs/test_traps.py:" in remark.text
+
+
+def solve(x):
+    """A root by optimistix, which checks its steps."""
+    solver = optimistix.Newton(rtol=1e-4, atol=1e-4)
+    return optimistix.root_find(lambda y, _: y**2 - x, solver, x, throw=True).value
+
+
+LIBRARIES = {
+    "equinox": lambda x: jnp.sin(equinox.error_if(x, jnp.isnan(x), "wrong")),
+    "its gradient": jax.grad(lambda x: jnp.sin(equinox.error_if(x, jnp.isnan(x), "wrong")).sum()),
+    "optimistix": solve,
+}
+
+
+@pytest.mark.parametrize("function", LIBRARIES.values(), ids=LIBRARIES)
+@pytest.mark.parametrize("mode", ["jit", "aot"])
+def test_the_checks_of_libraries_accuse_nobody(function, mode):
+    found = examine(function, MATRIX, mode=mode)
+
+    assert [trap for trap in found.traps if trap.kind in ("callbacks", "unrolled")] == []
+    assert {remark.kind for remark in found.remarks} == {"callbacks"}
+    assert all("programs/test_traps.py:" in remark.text for remark in found.remarks)
 
 
 @pytest.mark.parametrize("mode", ["eager", "jit"])
