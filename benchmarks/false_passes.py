@@ -81,6 +81,9 @@ class Static:
         return isinstance(other, Static) and self.value == other.value
 
 
+SQUARE = Static(2)
+
+
 class Lazy:
     def __init__(self, value):
         self.value = value
@@ -125,22 +128,26 @@ def main() -> None:
     parser.add_argument("what", choices=("planted", "unchanged"))
     parser.add_argument("--factors", type=float, nargs="+", default=(1.5, 4.0, 100.0))
     parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--select", nargs="+", default=(), help="planted cases; all by default")
     parser.add_argument("--gates", type=int, default=10)
     parser.add_argument("--busy", type=int, default=5, help="gates next to a process that uses a core")
+    parser.add_argument("--keep", metavar="DIR", help="keep the runs in this new folder")
     given = parser.parse_args()
     print(describe_here("jax", "numpy"), flush=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = temporary if given.keep is None else given.keep
         if given.what == "planted":
-            plant(Path(folder), given.factors, given.processes)
+            plant(Path(folder), given.factors, given.processes, given.select)
         else:
             leave_unchanged(Path(folder), given.gates, given.busy)
 
 
-def plant(folder: Path, factors: Sequence[float], processes: int) -> None:
+def plant(folder: Path, factors: Sequence[float], processes: int, select: Sequence[str] = ()) -> None:
     """Print, by factor, what became of each planted slowdown."""
     passed, number, false = [], 0, 0
     with plant_version(folder, 1.0) as variables:
-        baseline = measure(folder, "before", variables, "--suites", str(SUITE), "--processes", str(processes))
+        cases = [word for name in select for word in ("--select", name)]
+        baseline = measure(folder, "before", variables, "--suites", str(SUITE), "--processes", str(processes), *cases)
     for factor in factors:
         with plant_version(folder, factor) as variables:
             gate = pass_gate(folder, baseline, f"slower-{factor:g}", variables, "--suites", str(SUITE))

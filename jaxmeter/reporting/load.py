@@ -75,7 +75,8 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
                 if not _is_repeated(run, folder, known, own):
                     if only_newest:
                         run = _cut(run, folder, outdated) if cut is None else outdated.count(cut)
-                    is_read = cut is None and len(folders) <= MOST_CHECKED
+                    # The cache has seals of its own, and may hold a part of a run's process files.
+                    is_read = cut is None and len(folders) <= MOST_CHECKED and read_sum(folder) is None
                     contents = check_contents(run, folder, reads=is_read)
                     if contents is Contents.CHANGED:
                         own.append(f"{folder.path}: {EDITED}")

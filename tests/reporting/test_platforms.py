@@ -93,8 +93,8 @@ def test_a_run_of_two_platforms_counts_once():
 def test_two_platforms_of_a_run_are_one_machine():
     both, elsewhere = two_platforms(machine="here"), two_platforms("elsewhere", machine="there")
 
-    assert page_of(both).finding.endswith("measured on 2 platforms of one machine")
-    assert page_of(both, elsewhere).finding.endswith("measured at 2 machines")
+    assert "measured on 2 platforms of one machine" in page_of(both).finding
+    assert "measured at 2 machines" in page_of(both, elsewhere).finding
 
 
 def test_an_export_has_the_platform_and_device_of_every_row():

@@ -27,8 +27,9 @@ from jaxmeter.harness.child.checkout import list_strangers
 from jaxmeter.harness.child.describe import find_missing_device
 from jaxmeter.harness.child.forks import Forks
 from jaxmeter.harness.child.inputs import find_inputs
-from jaxmeter.harness.declare.catalogue import SuiteError
+from jaxmeter.harness.declare.catalogue import SuiteError, find_suites
 from jaxmeter.harness.declare.levels import DeclarationError
+from jaxmeter.harness.declare.own_packages import list_own_packages
 from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import describe_error, list_packages
 from jaxmeter.harness.machine.interference import Interference, ReadInterference
@@ -95,7 +96,8 @@ def _look(look: Look, suites: Sequence[str]) -> Reply:
             seen[case.id] = SeenCase(definition=now.definition, sources=sources)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything
         return Reply(refusal=_describe(error))
-    return Reply(seen=Seen(cases=seen, strangers=list_strangers()))
+    own_packages = list_own_packages(find_suites(suites))
+    return Reply(seen=Seen(cases=seen, strangers=list_strangers(), own_packages=own_packages))
 
 
 def _serve(stream: io.BufferedRWPair, begin: Begin, suites: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.parent.recorded import is_own_suite
 from jaxmeter.harness.plan.turns import Seen
 from jaxmeter.harness.record import Manifest, PlannedCase
+from jaxmeter.harness.record.own_packages import find_changed_packages
 
 OPTION = "--baseline-checkout"
 
@@ -98,6 +99,13 @@ def check_code(checkout: Checkout, cases: Iterable[PlannedCase], seen: Seen, bef
                     f"{place}: not what run {before.run_id} measured: the code of {item.implementation} in {case.name} "
                     f"differs; check out {commit}"
                 )
+
+    for package in find_changed_packages(before.own_packages, seen.own_packages):
+        if package.before is not None and package.is_known:
+            raise UsageError(
+                f"{place}: not what run {before.run_id} measured: {package.describe()}; check out {commit}, in the "
+                "repository that holds the package"
+            )
 
 
 def _find_place(name: str, here: Path, then: Path, given: Path) -> tuple[Path, str]:

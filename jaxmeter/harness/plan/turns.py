@@ -8,6 +8,7 @@ import msgspec
 
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.record import PlannedCase, Settings, VariantSamples
+from jaxmeter.harness.record.own_packages import OwnPackage
 
 ERRORS = "stderr"
 """The file next to the socket that receives the standard error of the other environment's processes."""
@@ -132,10 +133,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     Args:
       cases: By id.
       strangers: Files of modules that should have come from its checkout, by the modules' names.
+      own_packages: Packages of the user's own that the suites import.
     """
 
     cases: dict[str, SeenCase]
     strangers: dict[str, str]
+    own_packages: tuple[OwnPackage, ...] = ()
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,17 +41,21 @@ def find_chance(one: Readable, other: Readable) -> float | None:
     return min(1.0, looks * 2 * float(stdtr(degrees, -abs(mean) / error)))
 
 
-def find_chance_unpaired(above: Reading, below: Reading, *, minimum_effect: float) -> float | None:
+def find_chance_unpaired(above: Reading, below: Reading, *, minimum_effect: float, shared: float = 0.0) -> float | None:
     """Return the p-value of a ratio of two runs' times, if the call is slower or faster by at most the minimum effect.
 
     It is the smallest level at which the ratio's interval excludes such a difference, since the part of the error that
     a run's processes share has no t distribution. None where a side has too few processes for an interval.
+
+    Args:
+      shared: Variance of the logarithms that the processes of each run share at least.
     """
-    looks, shared = max(above.looks, below.looks), above.shared + below.shared
+    looks = max(above.looks, below.looks)
+    together = sum(max(side.shared, shared) for side in (above, below))
 
     def excludes(level: float) -> bool:
         try:
-            ratio = compare_unpaired(above.known, below.known, confidence=1 - level / looks, shared=shared)
+            ratio = compare_unpaired(above.known, below.known, confidence=1 - level / looks, shared=together)
         except OverflowError:  # so few processes that the interval has no end
             return False
         assert ratio.low is not None

@@ -72,6 +72,7 @@ class Change:
         is longer by at most the minimum effect. None without.
       call: Of a replayed program, how many times as long the whole call takes by stored times, if the replay does not
         explain that; else None.
+      is_program_alone: Whether only the compiled program was compared, and not the whole call.
       reason: Why the finding is none, or what to know of it.
       cause: What may explain a change, likeliest first.
     """
@@ -91,6 +92,7 @@ class Change:
     cores: int | None = None
     chance: float | None = None
     call: Interval | None = None
+    is_program_alone: bool = False
     reason: str = ""
     cause: str = ""
 
@@ -255,7 +257,8 @@ def merge(changes: Changes, confirmation: Changes) -> Changes:
 
     def choose(first: Change) -> Change:
         second = again.get(first.key) if first.metric == TIME else None
-        return first if second is None or (first.replayed and not second.replayed) else second
+        is_suspected = second is not None and second.finding is Finding.SUSPECTED_SLOWER
+        return first if second is None or (first.replayed and not second.replayed and not is_suspected) else second
 
     return replace(changes, found=tuple(map(choose, changes.found)))
 

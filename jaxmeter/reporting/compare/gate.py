@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from jaxmeter.harness.record.suspects import Suspect, Suspects
 from .budgets import Budgets, describe_between_releases
 from .chance import reject_by_holm
 from .effort import plan_processes
-from .findings import DECIDED, PROGRAM, TIME, WHOLE, Change, Changes, Finding, merge
+from .findings import DECIDED, PROGRAM, TIME, WHOLE, Change, Changes, Finding
 from .times import LARGE
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
@@ -120,7 +121,7 @@ def judge(
             regressions.append(again[key])
         elif key in suspects and (key not in again or not _is_refuted(one, again[key], budgets, is_sure=key in sure)):
             unconfirmed.append(again.get(key, one))
-    if machine := describe_machine(changes if confirmed_by is None else merge(changes, confirmed_by)):
+    if machine := describe_machine(unconfirmed, among=len(changes.times)):
         obstacles.append(machine)
     return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles), allowed)
 
@@ -145,22 +146,24 @@ def _list_sure(again: Mapping[Key, Change], *, among: int) -> frozenset[Key]:
     return found
 
 
-def describe_machine(changes: Changes) -> str:
+def describe_machine(unconfirmed: Iterable[Change], *, among: int) -> str:
     """Return that most times have grown by one factor, which no change of a program explains; else an empty text.
 
     The stored times of peers count, too: nothing of JAX makes another library slower.
+
+    Args:
+      unconfirmed: Suspects that are left.
+      among: Number of all times.
     """
-    stored = [one for one in changes.times if one.effect is not None and not one.replayed]
-    slower = [one for one in stored if one.finding is Finding.SUSPECTED_SLOWER]
-    if len(slower) < max(FEWEST_MOVED, MOST * len(changes.times)):
+    factors = [one.effect.estimate for one in unconfirmed if one.effect is not None and not one.replayed]
+    if len(factors) < max(FEWEST_MOVED, MOST * among):
         return ""
-    factors = [one.effect.estimate for one in slower if one.effect is not None]
     middle = statistics.median(factors)
     alike = sum(middle / ALIKE <= factor <= middle * ALIKE for factor in factors)
-    if alike < MOST * len(changes.times):
+    if alike < MOST * among:
         return ""
     return (
-        f"{alike} of {len(changes.times)} times are {middle:.2g}× as long, by about one factor: the machine, or "
+        f"{alike} of {among} times are {middle:.2g}× as long, by about one factor: the machine, or "
         "something that all of them use, has changed since the earlier run; measure the earlier run again"
     )
 
@@ -218,14 +221,25 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
     yield from _list_missing(changes)
     if not changes.compared:
         return
-    for metric, gone in _group_gone(changes, budgets).items():
-        yield f"{name_exact(metric)} is gone of {_name_some(gone)}: {gone[0].reason}"
+    for metric, gone in _group(changes, budgets, Finding.GONE).items():
+        yield f"{name_metric(metric)} is gone of {_name_some(gone)}: {gone[0].reason}"
+    for metric, unclear in _group(changes, budgets, Finding.INCONCLUSIVE).items():
+        if metric != TIME:
+            yield f"{name_metric(metric)} of {_name_some(unclear)} cannot be compared: {unclear[0].reason}"
     if exact:
         if not changes.exact:
             yield "the runs have no exact number in common: planned peak memory, counts of a program, its fingerprint"
         return
     decided = sum(one.finding in DECIDED or _is_decided(looked.get(one.key)) for one in changes.times)
     timed = _count_family(changes)
+    alone = [
+        one
+        for one in changes.times
+        if one.is_program_alone
+        or (one.finding is Finding.NOT_COMPARABLE and one.reason != changes.conditions.other_runtime)
+    ]
+    if alone:
+        yield f"the whole call of {_name_some(alone)} was not compared: {alone[0].reason}"
     if not changes.times:
         yield "no time was compared"
     elif decided < FEWEST_DECIDED * timed:
@@ -233,17 +247,17 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
         yield changes.conditions.other_runtime if len(changes.without_runtimes) < len(changes.found) else too_few
 
 
-def _group_gone(changes: Changes, budgets: Budgets) -> dict[str, list[Change]]:
-    """Return, by metric, the exact numbers that only the earlier run has, if the gate or a budget asks for them."""
+def _group(changes: Changes, budgets: Budgets, finding: Finding) -> dict[str, list[Change]]:
+    """Return the numbers with a finding, by metric, if the gate or a budget asks for them."""
     found: dict[str, list[Change]] = {}
-    for one in changes.having(Finding.GONE):
+    for one in changes.having(finding):
         if one.metric == PROGRAM or (one.metric and budgets.find(one.suite, one.case, one.metric) is not None):
             found.setdefault(one.metric, []).append(one)
     return found
 
 
-def name_exact(metric: str) -> str:
-    """Return what a person calls an exact number."""
+def name_metric(metric: str) -> str:
+    """Return what a person calls a number."""
     return "the program's fingerprint" if metric == PROGRAM else METRICS[metric].title
 
 
@@ -284,9 +298,7 @@ def _is_refuted(first: Change, one: Change, budgets: Budgets, *, is_sure: bool) 
     if one.call is not None and _is_ratio_beyond(one, one.call, budgets):
         return False
     if not one.replayed:
-        # Of stored times: what fresh processes no longer distinguish is refuted, unless it still looks doubled.
-        is_large = one.effect is None or one.effect.estimate > LARGE
-        return not (first.replayed or is_large or (is_sure and _is_beyond(one, budgets)))
+        return not first.replayed and not (is_sure and _is_beyond(one, budgets)) and _is_nearer_to_1(first, one)
     if one.finding in (Finding.SAME, Finding.FASTER):
         return True
     if one.finding is Finding.SLOWER:
@@ -296,6 +308,15 @@ def _is_refuted(first: Change, one: Change, budgets: Budgets, *, is_sure: bool) 
     # What it did not find it could have found: else silence says nothing.
     allowance = budgets.find(one.suite, one.case, TIME)
     return allowance is not None and one.smallest <= max(allowance.share or 0.0, LEAST_SURE)
+
+
+def _is_nearer_to_1(first: Change, second: Change) -> bool:
+    """Whether fresh processes took less than half of a difference for it, and could have shown it, or a doubling."""
+    was, now_is = first.effect, second.effect
+    if was is None or now_is is None or now_is.decisive.high is None or min(was.estimate, now_is.estimate) <= 0:
+        return False
+    is_less = math.log(now_is.estimate) <= math.log(was.estimate) / 2
+    return is_less and now_is.estimate <= LARGE and now_is.decisive.high <= max(was.estimate, LARGE)
 
 
 def exceeds(one: Change, budgets: Budgets) -> bool:

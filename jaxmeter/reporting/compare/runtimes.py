@@ -17,6 +17,11 @@ OWN_IMAGES = "jaxmeter"
 
 OWN_SUITES = "jaxmeter.suites"
 
+DEFAULT_BACKEND = "cpu"
+
+_HOME = re.compile(r"~/[\w./-]*")
+"""A path that a shell has to expand, without anything else that it would."""
+
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _SHOWN_DIGITS = 12
 
@@ -94,5 +99,8 @@ def name_confirming_command(before: Manifest, after: Manifest, run: str, *, with
     commit = revision[:_SHOWN_DIGITS] if _COMMIT.fullmatch(revision) else "COMMIT"
     own = [name for name in after.settings.suites if not name.startswith(OWN_SUITES)]
     words = [run, *(word for name in own for word in ("--suites", name)), "--baseline-checkout", "../base"]
+    words += [] if after.backend == DEFAULT_BACKEND else ["--backend", after.backend]
+    words += [] if after.settings.data is None else ["--data", after.settings.data]
     measure = ("nox", "-s", "gate", "--") if with_nox else ("jaxmeter", "run", "--against")
-    return f"git worktree add ../base {commit} && {shlex.join((*measure, *words))}"
+    quoted = (word if _HOME.fullmatch(word) else shlex.quote(word) for word in (*measure, *words))
+    return f"git worktree add ../base {commit} && {' '.join(quoted)}"

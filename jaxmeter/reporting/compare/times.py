@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
+from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.pool import NO_CALIBRATION
 from jaxmeter.harness.metrics.reading import Run, Variant
-from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval, differs
-from jaxmeter.harness.record import INCOMPLETE
+from jaxmeter.harness.metrics.statistics import BETWEEN_RUNS, FEWEST_PROCESSES, Interval, differs
+from jaxmeter.harness.record import INCOMPLETE, Settings
 
 from .. import numbers
 from .alternation import find_interference
@@ -39,6 +40,8 @@ AS_FAST_TODAY = "its kept program is as fast under what there is today"
 
 def compare_times(sides: VariantPair) -> Change | None:
     """The finding about the time of a call; None where the earlier run did not time the variant."""
+    if sides.old.read(TIME).has_number and not sides.new.read(TIME).has_number:
+        return make_change(sides.case, sides.name, TIME, Finding.GONE, reason="timed before, and not now")
     told = _find_told(sides)
     replay = _find_replay(sides, told)
     if replay is not None and replay.read(TIME).has_number:
@@ -48,8 +51,6 @@ def compare_times(sides: VariantPair) -> Change | None:
             return None
         finding = Finding.FAILED if find_status(replay)[0] in INCOMPLETE else Finding.INCONCLUSIVE
         return make_change(sides.case, sides.name, TIME, finding, reason=_say_why_untimed(replay))
-    if not sides.new.read(TIME).has_number:
-        return make_change(sides.case, sides.name, TIME, Finding.INCONCLUSIVE, reason="timed before, and not now")
     return _judge_stored(sides, "" if replay is None else find_status(replay)[1])
 
 
@@ -148,8 +149,7 @@ def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
 def _covers_call(sides: VariantPair, replay: Variant) -> bool:
     """Whether Python's part of both calls ran next to each other, too: the earlier code in the earlier environment."""
     assert replay.planned.replays is not None
-    has_earlier_code = replay.planned.replays.from_checkout or sides.old.planned.source == sides.new.planned.source
-    return has_earlier_code and _is_in_lock_step(replay)
+    return _is_in_lock_step(replay) and (replay.planned.replays.from_checkout or sides.has_same_sources)
 
 
 def _look_at_call(sides: VariantPair, of_program: Change) -> Change:
@@ -158,9 +158,12 @@ def _look_at_call(sides: VariantPair, of_program: Change) -> Change:
     Args:
       of_program: What the replay says.
     """
-    if not (sides.old.read(TIME).has_number and sides.new.read(TIME).has_number):
+    if not sides.old.read(TIME).has_number:
         return of_program
     stored = _judge_stored(sides, "")
+    if stored.finding is Finding.NOT_COMPARABLE:
+        reason = f"{CALL} was not compared: {stored.reason}"
+        return replace(of_program, is_program_alone=True, reason="; ".join(filter(None, (of_program.reason, reason))))
     if stored.finding is Finding.SUSPECTED_FASTER:
         return _blame_call(stored, of_program) if of_program.finding is Finding.SAME else of_program
     if stored.finding is not Finding.SUSPECTED_SLOWER or _explains(of_program, stored, sides.runs.minimum_effect):
@@ -186,10 +189,8 @@ def _explains(of_program: Change, stored: Change, minimum_effect: float) -> bool
     may_be = of_program.finding is Finding.INCONCLUSIVE and program.estimate > 1 + minimum_effect
     if not may_be and of_program.finding not in (Finding.SLOWER, Finding.SUSPECTED_SLOWER):
         return False
-    if call.estimate > LARGE * program.estimate:
-        return False
-    low, high = call.decisive.low, program.decisive.high
-    return low is None or high is None or low <= high * (1 + minimum_effect)
+    high = program.estimate if program.decisive.high is None else program.decisive.high
+    return call.estimate <= high * (1 + minimum_effect)
 
 
 def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
@@ -205,6 +206,7 @@ def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
     if conditions.other_machine:
         return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_machine)
     lacking = next((one for one in readings if not one.has_number), None)
+    equal = _find_equal(sides)
     ratio = (
         None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
     )
@@ -215,17 +217,20 @@ def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
         return _make(sides, Finding.NOT_COMPARABLE, None, f"no normalised time{f': {why}' if why else ''}")
     where = [run for run, one in zip(("earlier", "later"), readings, strict=True) if one.contended]
     contended = f"contended in the {' and the '.join(where)} run" if where else ""
-    finding = _judge_vaguely(ratio, sides.runs.minimum_effect)
-    if finding in SUSPECTED.values():
+    # The code has not changed: then runs may differ as on a machine whose speed varies, whatever this one's did.
+    wide = _widen(*readings, sides.new.settings) if equal else ratio
+    suspicion = _suspect(wide, sides.runs.minimum_effect)
+    if suspicion is not None:
         weak = "" if sides.is_native else conditions.weak
         reasons = (_name_call(sides), STORED if metric == FAIR else STORED_RAW, why_no_replay, contended, weak)
-        suspected = _make(sides, finding, ratio, "; ".join(filter(None, reasons)))
-        chance = find_chance_unpaired(readings[1], readings[0], minimum_effect=sides.runs.minimum_effect)
+        suspected = _make(sides, suspicion, wide, "; ".join(filter(None, reasons)))
+        least = BETWEEN_RUNS**2 if equal else 0.0
+        chance = find_chance_unpaired(*reversed(readings), minimum_effect=sides.runs.minimum_effect, shared=least)
         return replace(suspected, chance=chance)
-    equal, high = _find_equal(sides), ratio.decisive.high
-    if finding is Finding.INCONCLUSIVE and equal and high is not None and (ratio.decisive.low or 0) <= 1:
+    finding, high = _judge_vaguely(ratio, sides.runs.minimum_effect), wide.decisive.high
+    if finding is Finding.INCONCLUSIVE and equal and high is not None and (wide.decisive.low or 0) <= 1:
         bound = f"the call is not slower than {numbers.percent(high - 1)}" if high > 1 else "the call is not slower"
-        return _make(sides, Finding.SAME_PROGRAM, ratio, f"{equal}; {bound}")
+        return _make(sides, Finding.SAME_PROGRAM, wide, f"{equal}; {bound}")
     return _make(sides, finding, ratio, equal or why_no_replay or contended)
 
 
@@ -248,13 +253,27 @@ def _find_equal(sides: VariantPair) -> str:
     return SAME_CODE if has_code_alone and sides.is_same_code else ""
 
 
-def _judge_vaguely(ratio: Interval, minimum_effect: float) -> Finding:
+def _widen(before: Reading, after: Reading, settings: Settings) -> Interval:
+    """Return the ratio of stored times with at least the usual error from run to run."""
+    sides = [replace(side, shared=max(side.shared, BETWEEN_RUNS**2)) for side in (after, before)]
+    ratio = divide_readings(sides[0], sides[1], settings, two_runs=True)
+    assert ratio is not None  # the same values have a ratio already
+    return ratio
+
+
+def _suspect(ratio: Interval, minimum_effect: float) -> Finding | None:
     """Of stored times, whose error between runs is known roughly: their interval has to exclude the minimum effect."""
     low, high, most = ratio.decisive.low, ratio.decisive.high, 1 + minimum_effect
     if ratio.estimate > LARGE or (low is not None and low > most):
         return Finding.SUSPECTED_SLOWER
     if ratio.estimate < 1 / LARGE or (high is not None and high < 1 / most):
         return Finding.SUSPECTED_FASTER
+    return None
+
+
+def _judge_vaguely(ratio: Interval, minimum_effect: float) -> Finding:
+    """Of stored times that are not suspected."""
+    low, high, most = ratio.decisive.low, ratio.decisive.high, 1 + minimum_effect
     is_within = low is not None and high is not None and low >= 1 / most and high <= most
     return Finding.SAME if is_within else Finding.INCONCLUSIVE
 

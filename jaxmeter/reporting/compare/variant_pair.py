@@ -98,6 +98,12 @@ class VariantPair:
         return self.old.planned.source == self.new.planned.source and not (has_changed or self._changed_packages)
 
     @property
+    def has_same_sources(self) -> bool:
+        """Whether both runs recorded the code of the suite and of the user's own packages, and all of it is equal."""
+        is_recorded = None not in (self.runs.before.manifest.own_packages, self.runs.after.manifest.own_packages)
+        return is_recorded and self.old.planned.source == self.new.planned.source and not self._changed_packages
+
+    @property
     def _changed_packages(self) -> str:
         """What has changed of the user's own packages that the suite imports."""
         return describe_changed_packages(self.runs.before.manifest, self.runs.after.manifest, self.case.planned.suite)

@@ -144,7 +144,7 @@ def _catch_up(night: Night, out: Path, notes: list[str]) -> Night:
             ended = conclude_night(_fetch_earlier(waiting, []), out)
         except BrokenOffError as error:
             notes.append(f"the nightly run of {waiting.run} waits for its store ({error}); its run is kept in {out}")
-            continue
+            break  # a later one must not be stored before it, and become the last good one
         except (NightError, StoreError) as error:
             notes.append(f"the nightly run of {waiting.run} cannot be concluded ({error}); its run is kept in {out}")
         else:

@@ -32,7 +32,7 @@ def write_heading(changes: Changes, judgement: Judgement | None) -> str:
 
 def find_confirming_command(changes: Changes, judgement: Judgement) -> str:
     """Return the command that confirms what only stored times suspect; empty where nothing is left open so."""
-    is_open = any(not one.replayed for one in judgement.unconfirmed)
+    is_open = any(not one.replayed or one.call is not None for one in judgement.unconfirmed)
     return changes.confirming if is_open else ""
 
 

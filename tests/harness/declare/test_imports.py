@@ -2,7 +2,7 @@ from tests.test_architecture import CHECKOUT, imports
 
 LAYERS = (
     *("levels", "origin", "unread", "fingerprint", "declaration", "implementation"),
-    *("check", "registry", "workload", "configuration", "catalogue"),
+    *("check", "registry", "workload", "configuration", "catalogue", "own_packages"),
 )
 
 

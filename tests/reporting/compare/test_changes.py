@@ -97,7 +97,7 @@ TIMES = {
     "the same program as fast": (plain(BEFORE), plain(AFTER), (Finding.SAME, "the same program")),
     "the same program with a call that is surely a little slower": (
         plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=0.1)}),
-        plain(AFTER, probes={"timing": changed.timed(1.0298e-4, scatter=0.1)}),
+        plain(AFTER, probes={"timing": changed.timed(1.15e-4, scatter=0.1)}),
         (Finding.INCONCLUSIVE, "the same program"),
     ),
     "the same program with callbacks": (
@@ -114,6 +114,16 @@ TIMES = {
         plain(BEFORE),
         slowed(replayed(0.5), 10),
         (Finding.SUSPECTED_SLOWER, "its compiled program alone: faster"),
+    ),
+    "a slower program and a longer call within its bounds": (
+        plain(BEFORE),
+        replayed(1.5),
+        (Finding.SLOWER, ""),
+    ),
+    "a program on another machine, with a call that nobody compared": (
+        plain(BEFORE, machine="lab 1"),
+        slowed(replayed(1.001, machine="lab 2"), 100),
+        (Finding.SAME, "the whole call was not compared: another machine: lab 1 → lab 2"),
     ),
     "a slower program and a far longer call": (
         plain(BEFORE),
@@ -164,7 +174,7 @@ TIMES = {
     "a time that is no more taken": (
         plain(BEFORE),
         run(AFTER, (changed.case(), UNTIMED)),
-        (Finding.INCONCLUSIVE, "timed before, and not now"),
+        (Finding.GONE, "timed before, and not now"),
     ),
     "a contended run": (
         plain(BEFORE),
@@ -718,3 +728,22 @@ def test_the_terminal_and_the_pull_request_show_a_note_of_one_run():
     line = f"later run: {LONE} (selu"
     assert f"{render.LONE_NOTES}\n  {line}" in console.export_text()
     assert f"- {line}" in render.write_markdown(found, None)
+
+
+@pytest.mark.parametrize(
+    ("changed_file", "finding"), [(False, Finding.SAME), (True, Finding.SUSPECTED_SLOWER)], ids=["equal", "edited"]
+)
+def test_lock_step_under_todays_imports_does_not_judge_a_package_that_changed(changed_file, finding):
+    def with_package(made, digest):
+        package = OwnPackage(name="mypkg", files={"step.py": digest}, suites=("selu",))
+        return msgspec.structs.replace(made, manifest=msgspec.structs.replace(made.manifest, own_packages=(package,)))
+
+    later = slowed(in_lock_step(1.0, environment=NEWER, name="selu"), 100)
+    (planned,) = later.manifest.cases
+    variants = tuple(msgspec.structs.replace(one, source="0" * 16) for one in planned.variants)
+    cases = (msgspec.structs.replace(planned, variants=variants),)
+    later = msgspec.structs.replace(later, manifest=msgspec.structs.replace(later.manifest, cases=cases))
+
+    found = time_of(compare(with_package(plain(BEFORE), "a"), with_package(later, "b" if changed_file else "a")))
+
+    assert found.finding is finding

@@ -9,7 +9,7 @@ from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
 from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.chance import reject_by_holm
-from jaxmeter.reporting.compare.findings import Finding
+from jaxmeter.reporting.compare.findings import Finding, leave_out_times
 from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, judge_alone, list_suspects
 from tests import samples
 from tests.reporting.compare import changed
@@ -303,6 +303,8 @@ ALONE = stored(1, name=BEFORE)
         (1.5, 1.5, UNDECIDED),
         (1.5, 1.0, FINE),
         (1.5, 0.7, FINE),
+        (1.5, 1.1, FINE),
+        (1.5, 1.4, UNDECIDED),
         (100, 2.1, UNDECIDED),
         (1.01, None, FINE),
     ],
@@ -334,7 +336,7 @@ def test_a_budget_allows_a_longer_call():
 
 
 def test_a_second_look_at_many_calls_is_corrected_for_their_number():
-    before, first, second = stored(1, 30, name=BEFORE, scatter=3), stored(1.5, 30), stored(1.1, 30, scatter=3)
+    before, first, second = stored(1, 30, name=BEFORE), stored(1.5, 30), stored(1.2, 30)
     again = compare(before, second)
     (chance,) = {one.chance for one in again.times}
     assert 0.01 / 30 < chance < 0.01
@@ -410,3 +412,64 @@ def test_a_count_that_is_gone_is_missed_where_a_budget_names_it():
 
 def test_a_fingerprint_that_is_gone_is_missed():
     assert judge(compare(plain(BEFORE), plain(AFTER, fingerprint=None)), USUAL, exact=True).code == UNDECIDED
+
+
+def test_a_second_look_that_shows_nothing_refutes_nothing():
+    first = compare(stored(1, name=BEFORE, scatter=20), stored(1.9, scatter=20))
+    vague = compare(stored(1, name=BEFORE, scatter=20), stored(1.9, scatter=90))
+    assert first.times[0].finding is Finding.SUSPECTED_SLOWER
+    assert vague.times[0].finding is not Finding.SUSPECTED_SLOWER
+
+    assert judge(first, USUAL, confirmed_by=vague).code == UNDECIDED
+
+
+def test_calls_that_all_grew_within_their_budget_name_no_machine():
+    generous = Budgets((("*", {"execution_s": Allowance(share=0.3)}),))
+    changes = compare(stored(1, 3, name=BEFORE), stored(1.2, 3))
+    assert {one.finding for one in changes.times} == {Finding.SUSPECTED_SLOWER}
+
+    assert judge(changes, generous).code == FINE
+
+
+def test_a_program_that_is_the_same_on_another_machine_leaves_no_answer_on_its_call():
+    changes = compare(plain(BEFORE, machine="lab 1"), replayed(1.001, machine="lab 2"))
+
+    judgement = judge(changes, USUAL)
+
+    assert judgement.code == UNDECIDED
+    assert [words for words in judgement.obstacles if "selu:jit" in words and "lab 2" in words]
+    assert judge(changes, USUAL, exact=True).code == FINE
+
+
+def test_a_time_that_only_the_earlier_run_has_leaves_no_answer():
+    untimed = changed.run(AFTER, (changed.case(), {"selu:jit": {"numerics": changed.checked()}}))
+    changes = compare(plain(BEFORE), untimed)
+
+    assert judge(changes, USUAL).code == UNDECIDED
+    assert judge(leave_out_times(changes), USUAL, exact=True).code == FINE
+
+
+def test_a_count_that_grew_in_some_processes_leaves_no_answer():
+    def compiling(name, *values):
+        return plain(name, probes={"compilation": Outcome(status=Status.OK, values={"compiles": values})})
+
+    unclear = compare(compiling(BEFORE, 1, 1, 1), compiling(AFTER, 1, 5, 5))
+
+    assert judge(unclear, USUAL, exact=True).code == UNDECIDED
+    assert judge(compare(compiling(BEFORE, 1, 1), compiling(AFTER, 1, 1)), USUAL, exact=True).code == FINE
+
+
+def test_a_budget_that_allows_the_program_does_not_allow_a_call_that_grew_by_more():
+    budgets = Budgets((("*", {"execution_s": Allowance(share=0.2)}),))
+    slower = samples.change_timings(
+        replayed(1.1),
+        lambda timing, _: samples.with_values(
+            timing, execution_s=tuple(1.7 * seconds for seconds in timing.values["execution_s"])
+        ),
+    )
+    changes = compare(plain(BEFORE), slower)
+    assert changes.times[0].finding is Finding.SLOWER
+
+    assert suspects_of(changes, budgets) == ["selu:jit"]
+    assert judge(changes, budgets).code == UNDECIDED
+    assert judge(changes, budgets, confirmed_by=changes).code == UNDECIDED
