@@ -6,8 +6,8 @@
 `planted` measures benchmarks/planted_calls.py once, then with every call's work in Python made longer by a factor, next
 to the kept programs of the first run, and looks at the suspects again, as a gate does. A planted slowdown passes if the
 gate neither fails because of it nor leaves it unconfirmed. It takes some 25 minutes. `unchanged` measures four quick
-cases, and gates the same code again and again; half of the gates run next to a process that uses a core. It takes some
-three minutes a gate.
+cases twice, and gates the same code, again and again. Half of the gates, with their baseline runs, are next to a
+process that uses a core. It takes some three minutes a gate.
 """
 
 from __future__ import annotations
@@ -33,7 +33,12 @@ from jaxmeter.reporting.compare.gate import Judgement, judge
 
 SUITE = Path(__file__).parent / "planted_calls.py"
 UNPLANTED = ("unchanged", "with_peer:jit")
-QUICK = ("selu[n=10000]", "matmul[n=256]", "cumulative_sum[n=1000]", "operations[n=100]")
+QUICK = (
+    "selu[dtype=float32,n=10000]",
+    "matmul[dtype=float32,n=512,precision=default]",
+    "cumulative_sum[n=100]",
+    "operations[n=10]",
+)
 """Cases of the project's own suites; of each the values of a quick run."""
 
 PLANTED = '''"""A library of the user's, of which each version does other amounts of work in Python."""
@@ -170,12 +175,12 @@ def plant(folder: Path, factors: Sequence[float], processes: int, select: Sequen
 def leave_unchanged(folder: Path, gates: int, busy: int) -> None:
     """Print the exit codes of gates of unchanged code, and how much of their time the second look took."""
     select = [word for case in QUICK for word in ("--select", case)]
-    baseline = measure(folder, "before", {}, "--quick", *select)
     codes: list[int] = []
     for number in range(gates):
         is_busy = number >= gates - busy
         load_process = subprocess.Popen([sys.executable, "-c", BUSY]) if is_busy else None
         try:
+            baseline = measure(folder, f"before-{number}", {}, "--quick", *select)
             gate = pass_gate(folder, baseline, f"gate-{number}", {}, "--quick", *select)
         finally:
             if load_process is not None:

@@ -5,10 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
+from jaxmeter.harness.record.runs import Contents
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
 from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.chance import reject_by_holm
+from jaxmeter.reporting.compare.changes import find_changes
 from jaxmeter.reporting.compare.findings import Finding, leave_out_times
 from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, judge_alone, list_suspects
 from tests import samples
@@ -473,3 +476,16 @@ def test_a_budget_that_allows_the_program_does_not_allow_a_call_that_grew_by_mor
     assert suspects_of(changes, budgets) == ["selu:jit"]
     assert judge(changes, budgets).code == UNDECIDED
     assert judge(changes, budgets, confirmed_by=changes).code == UNDECIDED
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_run_whose_files_have_changed_leaves_no_answer(which):
+    sides = [Run(plain(BEFORE)), Run(plain(AFTER))]
+    sides[which] = replace(sides[which], contents=Contents.CHANGED)
+    summaries = [replace(side, contents=Contents.SUMMARIES) for side in sides]
+
+    for exact in (True, False):
+        assert judge(find_changes(*sides), USUAL, exact=exact).code == UNDECIDED
+        assert judge(find_changes(*summaries), USUAL, exact=exact).code == FINE
+    edited = find_changes(*sides)
+    assert judge(compare(BASELINE, SUSPECT), USUAL, confirmed_by=edited).obstacles
