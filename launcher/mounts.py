@@ -133,8 +133,8 @@ def _check_below(suites: Sequence[str], here: Path) -> None:
     for name in suites:
         if not _absolute(name, here).is_relative_to(here):
             raise UsageError(
-                f"--suites {name}: lies outside {here}; with {CHECKOUT}, a container needs suites below it: "
-                "start there, or use --runtime local"
+                f"--suites {name}: lies outside {here}; with {CHECKOUT}, a container needs suites below the current "
+                "folder: start in the folder that holds them, or use --runtime local"
             )
 
 

@@ -50,7 +50,7 @@ VERBS = {
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 a confirmed regression; 2 wrong usage or unusable input; 3 incomplete or no answer; "
-    "130 interrupted, and what was measured is kept. 141: the output was cut short, as by a pipe to head."
+    "130 interrupted, with all measurements kept. 141: the output was closed early, as by a pipe to head."
 )
 
 

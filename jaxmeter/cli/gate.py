@@ -47,7 +47,7 @@ def command(
     if confirmed_by is not None:
         again = load_one(confirmed_by)
         if again.manifest.against != before.manifest.run_id:
-            raise typer.BadParameter(f"--confirmed-by {confirmed_by}: was not measured --against {baseline}")
+            raise typer.BadParameter(f"--confirmed-by {confirmed_by}: this run was not measured --against {baseline}")
         confirmation = compare_runs(before, again, effect, explained_by=after)
     warn_of_unused(budgets, changes)
     if exact:
@@ -61,8 +61,8 @@ def command(
 
 
 def _check_roles(before: Manifest, after: Manifest) -> None:
-    """Raise an error if both runs are one, or change places."""
+    """Raise an error if both runs are the same, or in the wrong order."""
     if before.run_id == after.run_id:
-        raise typer.BadParameter(f"BASELINE and CANDIDATE are one run, {before.run_id}; give the later run second")
+        raise typer.BadParameter(f"BASELINE and CANDIDATE are the same run, {before.run_id}; give two runs")
     if before.against == after.run_id:
-        raise typer.BadParameter(f"{before.run_id} was measured --against {after.run_id}: give that run first")
+        raise typer.BadParameter(f"{before.run_id} was measured --against {after.run_id}: give the latter as BASELINE")

@@ -143,8 +143,8 @@ BaselineCheckout = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="With --against: checkout of the code that RUN measured. It takes the place of the current folder, and "
-        "its suites and packages are timed in turns with today's, eager code too.",
+        help="With --against: time DIR, a checkout of the code that RUN measured, in lock-step with the current code, "
+        "including eager code. DIR replaces the current folder.",
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; measure nothing.")]
@@ -198,13 +198,15 @@ def command(
     if lock_step is not None and against is None and resume is None:
         raise typer.BadParameter("--lock-step is the environment of an earlier run: name that run with --against RUN")
     if baseline_checkout is not None and against is None and resume is None:
-        raise typer.BadParameter("--baseline-checkout has the code of an earlier run: name that run with --against RUN")
+        raise typer.BadParameter(
+            "--baseline-checkout loads the code of an earlier run: name that run with --against RUN"
+        )
     if dry_run and against is not None:
         raise typer.BadParameter("--dry-run plans no replays; leave out --against")
     if resume is not None and any(own):
         raise typer.BadParameter(
-            "--resume goes by the run's own settings; of the other options it takes --out and --budget, and the paths "
-            "that the run was given: --suites, --data, --against, --lock-step and --baseline-checkout"
+            "--resume uses the run's own settings; it accepts only --out, --budget and the paths that the run was "
+            "given: --suites, --data, --against, --lock-step and --baseline-checkout"
         )
     if dry_run:
         end(lambda: print_plan(request, as_json=as_json))

@@ -62,7 +62,7 @@ def read_gate_request(arguments: Sequence[str]) -> GateRequest:
     exact = "--exact" in given
     checkout = read_options(given.rest, CHECKOUT).get(CHECKOUT)
     if checkout is not None and exact:
-        raise UsageError(f"{CHECKOUT} times calls in two checkouts, and --exact times none; leave one of them out")
+        raise UsageError(f"{CHECKOUT} times calls in two checkouts, and --exact times no calls; leave out one of them")
     if checkout is not None and not Path(checkout).expanduser().is_dir():
         raise UsageError(f"{CHECKOUT} {checkout}: no such folder; make it: git worktree add {checkout} COMMIT")
     measuring = (*given.rest, *given.list_words("--out"), *(EXACT if exact else ()))

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.end_to_end
         (("--run-id", "a\udcffb"), "'a?b' is not valid UTF-8; choose a name that is"),
         (("--suites", "\udcff.py"), "'?.py' is not valid UTF-8"),
         (("--out", "\udcff"), "'?' is not valid UTF-8"),
-        (("--resume", "absent", "--quick"), "--resume goes by the run's own settings"),
+        (("--resume", "absent", "--quick"), "--resume uses the run's own settings"),
         (("--quick", "--full"), "exclude each other"),
         (("--backend", "gpu"), "looked for an NVIDIA GPU"),
         (("--backend", "tpu"), "looked for a TPU"),

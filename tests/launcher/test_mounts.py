@@ -281,7 +281,11 @@ def test_the_checkout_of_an_earlier_run_is_read(here, tmp_path):
     ("suite", "checkout", "words"),
     [
         ("step.py", "gone", "--baseline-checkout .*gone: no such folder"),
-        ("../step.py", "base", "lies outside .*; with --baseline-checkout, a container needs suites below it"),
+        (
+            "../step.py",
+            "base",
+            "lies outside .*; with --baseline-checkout, a container needs suites below the current folder",
+        ),
     ],
 )
 def test_a_checkout_that_a_container_cannot_use_is_refused(here, suite, checkout, words):

@@ -66,7 +66,7 @@ def check_all(
             continue
         start_s, extra_s = budget.elapsed_s, budget.extra_s
         if reference is None:
-            say(f"calling {name}, with which others are compared")
+            say(f"calling {name}, for comparison with the other results")
             context.check_with(name)
             try:
                 _ = context.reference
@@ -85,7 +85,7 @@ def check_all(
         if is_extra:
             timing_s = budget.estimate_timing_s([context.find_call_s(name, budget.left_s)])
             if timing_s > extra_s:
-                left_out[name] = f"timing it takes about {timing_s:.1f} s"
+                left_out[name] = f"timing would take about {timing_s:.1f} s"
                 continue
             budget.spend_extra(budget.elapsed_s - start_s + timing_s)
         outcomes[name] = found

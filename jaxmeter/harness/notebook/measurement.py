@@ -129,7 +129,7 @@ class Measurement:
         if passes := len(list_ratios(self.process, first, name)):
             yield f"no speedup: {counted(passes, 'pass', 'passes')}, and an interval needs {FEWEST_PASSES}"
         else:
-            yield f"no speedup: it is slow, so it was timed apart from {_show(first)}"
+            yield f"no speedup: slow eager code, timed separately from {_show(first)}"
 
     def __repr__(self) -> str:
         first, rows, remarks = self._describe()

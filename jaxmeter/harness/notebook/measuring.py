@@ -67,7 +67,7 @@ class Measure:
             raise ValueError(problem)
         given = _describe_all(functions)
         if (args or kwargs) and all(item.args is not None for item in given.values()):
-            raise ValueError("every function has arguments of its own; pass no others")
+            raise ValueError("every function has its own arguments; pass no shared arguments")
         calls = [
             (item.function, args, kwargs) if item.args is None else (item.function, item.args, {})
             for item in given.values()

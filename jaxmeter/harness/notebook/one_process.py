@@ -217,7 +217,7 @@ def _explain_untimed(budget: Budget, calls_s: Sequence[float], options: Options)
     if budget.left_s <= 0:
         return f"{limit} was used up before it was timed"
     timing_s = budget.estimate_timing_s(calls_s, FEWEST_BLOCKS)
-    return f"timing it takes about {timing_s:.1f} s, and {budget.left_s:.1f} s of {limit} are left"
+    return f"timing would take about {timing_s:.1f} s, and {budget.left_s:.1f} s of {limit} are left"
 
 
 def _append(process: ProcessRecord, later: ProcessRecord) -> ProcessRecord:

@@ -152,5 +152,5 @@ def choose_suspects(cases: Sequence[PlannedCase], suspects: Suspects) -> tuple[P
     chosen = tuple(case for case in found if case is not None)
     if not chosen:
         names = ", ".join(sorted(wanted)) or "none named"
-        raise UsageError(f"--suspects: the suites have none of them ({names})")
+        raise UsageError(f"--suspects: the suites contain none of these suspects ({names})")
     return chosen

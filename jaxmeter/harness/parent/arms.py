@@ -128,7 +128,7 @@ class ArmServer:
                     reply = msgspec.json.decode(stream.readline(), type=Reply)
         except (OSError, msgspec.DecodeError) as error:
             words = make_private(_read_words(Path(path).with_name(ERRORS)))
-            raise ServerError(f"{_name(self._environment)}: its code cannot be looked at: {words or error}") from error
+            raise ServerError(f"{_name(self._environment)}: cannot inspect its code: {words or error}") from error
         if reply.seen is None:
             raise UsageError(f"{_name(self._environment)}: {make_private(reply.refusal)}")
         return reply.seen
@@ -150,7 +150,7 @@ class ArmServer:
                 raise ServerLostError(
                     f"{name}: was ended by signal {-code} while it started; try again\n{words}"
                 ) from error
-            said = words or "it said nothing"
+            said = words or "no error message"
             raise ServerError(f"{name}: cannot run the earlier run's code: {said}") from error
 
     def _start_here(self, folder: Path) -> Server:
@@ -244,9 +244,9 @@ def check_environment(found: Ready, wanted: OtherEnvironment) -> None:
         others.insert(0, f"Python {found.python}, not {wanted.version}")
     if others:
         raise UsageError(
-            f"{_name(wanted)}: not the earlier run's environment: it has {', '.join(others)}; make one "
-            "with the versions in that run's manifest.json, and name it with --lock-step PYTHON, or measure a new "
-            "baseline run with this one"
+            f"{_name(wanted)}: not the earlier run's environment: it has {', '.join(others)}; create "
+            "an environment with the versions in that run's manifest.json and name it with --lock-step PYTHON, or "
+            "measure a new baseline run with this environment"
         )
 
 

@@ -49,8 +49,7 @@ def find_checkout(given: Path, suites: Sequence[str]) -> Checkout:
             f"{OPTION} {given}: not a folder; name the checkout of the commit that the earlier run measured"
         )
     same = UsageError(
-        f"{OPTION} {given}: the code that is measured today lies there too; name another checkout: "
-        "git worktree add ../base COMMIT"
+        f"{OPTION} {given}: this folder holds the current code; name another checkout: git worktree add ../base COMMIT"
     )
     if then == here:
         raise same
@@ -60,8 +59,8 @@ def find_checkout(given: Path, suites: Sequence[str]) -> Checkout:
         raise same
     if len(todays) > 1:
         raise UsageError(
-            f"{OPTION} {given}: the suites are of several checkouts ({', '.join(map(str, todays))}); "
-            "compare the suites of one at a time"
+            f"{OPTION} {given}: the suites belong to several checkouts ({', '.join(map(str, todays))}); "
+            "name the suites of one checkout"
         )
     return Checkout(given, next(iter(todays), here), then, tuple(name for _, name in places))
 
@@ -80,8 +79,8 @@ def check_code(checkout: Checkout, cases: Iterable[PlannedCase], seen: Seen, bef
     for name, file in sorted(seen.strangers.items()):
         raise UsageError(
             f"{place}: {name} is loaded from {file} and not from this checkout, so both arms would run the same code. "
-            "A checkout's modules are found in it and in its src. If they lie in another folder of it, set PYTHONPATH "
-            "to the relative path of that folder, or uninstall the package"
+            "jaxmeter finds modules in the checkout and in its src. For modules in another folder of the checkout, set "
+            "PYTHONPATH to the relative path of that folder, or uninstall the package"
         )
     revision = before.environment.git_revision
     commit = "the commit that it measured" if revision is None else f"the commit {revision}"
@@ -114,8 +113,8 @@ def _find_place(name: str, here: Path, then: Path, given: Path) -> tuple[Path, s
     if path.suffix != ".py" and all(part.isidentifier() for part in name.split(".")):  # a module, or a folder like one
         if is_own_suite(name):
             raise UsageError(
-                f"{OPTION} {given}: jaxmeter's own suites ({name}) are those of this jaxmeter in both arms; "
-                "name suites of the checkout: --suites PATH"
+                f"{OPTION} {given}: both arms would run jaxmeter's own suites ({name}) from the "
+                "current jaxmeter; name suites of the checkout: --suites PATH"
             )
         if path.is_dir() and not (then / name).exists():
             raise _describe_missing(name, given, name)
@@ -129,7 +128,7 @@ def _find_place(name: str, here: Path, then: Path, given: Path) -> tuple[Path, s
     if today is None:
         raise UsageError(
             f"--suites {name}: lies outside the current folder and in no repository, so {given} has no counterpart; "
-            f"start in the folder whose place {given} takes, and give a path below it"
+            f"start in the folder that {given} replaces, and give a path below it"
         )
     relative = full.relative_to(today)
     if not (then / relative).exists():
@@ -139,8 +138,8 @@ def _find_place(name: str, here: Path, then: Path, given: Path) -> tuple[Path, s
 
 def _describe_missing(name: str, given: Path, relative: str | Path) -> UsageError:
     return UsageError(
-        f"--suites {name}: {OPTION} {given} has no {relative}; {given} takes the place of the folder that today's "
-        "path is relative to, and needs the suites that the earlier run measured"
+        f"--suites {name}: {OPTION} {given} has no {relative}; the checkout needs the suites of the earlier "
+        "run, at the same paths as in the current checkout"
     )
 
 

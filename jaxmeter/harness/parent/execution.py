@@ -220,8 +220,8 @@ class _Execution:
             self._is_overtime = True
             most = f" for up to {self._overtime_s:g} s" if math.isfinite(self._overtime_s) else " until they are done"
             self.watcher.said(
-                f"the {self.budget_s:g} s are used up; the fewest rounds go on{most}, since without them all times "
-                "would be lost; --budget sets a limit"
+                f"the budget of {self.budget_s:g} s is used up; the minimum rounds continue{most}, since without them "
+                "all times would be lost; --budget sets a limit"
             )
         return True
 

@@ -238,7 +238,7 @@ class ForkServer:
                 f"the fork server (process {server}) has not answered for {START_LIMIT_S:g} s: it was stopped, or the "
                 "machine is too busy; find out why, then continue with --resume"
             )
-        return f"process {self._child} does not end, even by SIGKILL"
+        return f"process {self._child} does not end, even after SIGKILL"
 
     def _wait_for_end(self) -> dict[str, int]:
         assert self._server is not None

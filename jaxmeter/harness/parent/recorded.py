@@ -88,8 +88,8 @@ def choose_lock_step(
     if recorded.checkout is not None:
         if checkout is None:
             raise UsageError(
-                f"--resume {run}: it measures in turns with the code of run {manifest.against}, and no code is loaded "
-                "from where a record says; name its checkout yourself: --baseline-checkout DIR"
+                f"--resume {run}: it runs in lock-step with the code of run {manifest.against}, and jaxmeter loads no "
+                "code from a recorded path; name the checkout of that code: --baseline-checkout DIR"
             )
         return replace(recorded, python=given or sys.executable, checkout=str(checkout))
     if given is None:

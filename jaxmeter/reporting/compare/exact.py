@@ -42,7 +42,7 @@ def compare_exact(sides: VariantPair) -> Iterator[Change]:
             cause=sides.find_cause(of_program=True),
         )
     is_gone = sides.fingerprints[0] is not None and sides.fingerprints[1] is None
-    if is_gone and (gone := _make_gone(sides, PROGRAM, None, "the later run has none")):
+    if is_gone and (gone := _make_gone(sides, PROGRAM, None, "the later run has no fingerprint")):
         yield gone
     for metric in EXACT:
         # Most are the same, and reading takes longer.

@@ -163,8 +163,8 @@ def describe_machine(unconfirmed: Iterable[Change], *, among: int) -> str:
     if alike < MOST * among:
         return ""
     return (
-        f"{alike} of {among} times are {middle:.2g}× as long, by about one factor: the machine, or "
-        "something that all of them use, has changed since the earlier run; measure the earlier run again"
+        f"{alike} of {among} times increased by about the same factor, {middle:.2g}×: the machine or a shared "
+        "dependency has changed since the earlier run; measure the earlier run again"
     )
 
 
@@ -222,7 +222,7 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
     if not changes.compared:
         return
     for metric, gone in _group(changes, budgets, Finding.GONE).items():
-        yield f"{name_metric(metric)} is gone of {_name_some(gone)}: {gone[0].reason}"
+        yield f"{name_metric(metric)} is missing for {_name_some(gone)}: {gone[0].reason}"
     for metric, unclear in _group(changes, budgets, Finding.INCONCLUSIVE).items():
         if metric != TIME:
             yield f"{name_metric(metric)} of {_name_some(unclear)} cannot be compared: {unclear[0].reason}"

@@ -34,14 +34,14 @@ LARGE = 2.0
 
 CALL = "the whole call"
 SAME_PROGRAM = "the same program"
-SAME_CODE = "the same code, as far as it is recorded"
+SAME_CODE = "the same recorded code"
 AS_FAST_TODAY = "its kept program is as fast under what there is today"
 
 
 def compare_times(sides: VariantPair) -> Change | None:
     """The finding about the time of a call; None where the earlier run did not time the variant."""
     if sides.old.read(TIME).has_number and not sides.new.read(TIME).has_number:
-        return make_change(sides.case, sides.name, TIME, Finding.GONE, reason="timed before, and not now")
+        return make_change(sides.case, sides.name, TIME, Finding.GONE, reason="only the earlier run timed it")
     told = _find_told(sides)
     replay = _find_replay(sides, told)
     if replay is not None and replay.read(TIME).has_number:
@@ -229,7 +229,7 @@ def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
         return replace(suspected, chance=chance)
     finding, high = _judge_vaguely(ratio, sides.runs.minimum_effect), wide.decisive.high
     if finding is Finding.INCONCLUSIVE and equal and high is not None and (wide.decisive.low or 0) <= 1:
-        bound = f"the call is not slower than {numbers.percent(high - 1)}" if high > 1 else "the call is not slower"
+        bound = f"the call is at most {numbers.percent(high - 1)} slower" if high > 1 else "the call is not slower"
         return _make(sides, Finding.SAME_PROGRAM, wide, f"{equal}; {bound}")
     return _make(sides, finding, ratio, equal or why_no_replay or contended)
 
@@ -240,8 +240,8 @@ def _write_factor(ratio: Interval | None) -> str:
 
 
 def _name_call(sides: VariantPair) -> str:
-    """`the whole call, of which the program is the same`; empty where another program explains another time."""
-    same = {SAME_PROGRAM: f"{CALL}, of which the program is the same", SAME_CODE: f"{CALL}, of the same recorded code"}
+    """`the whole call, with the same program`; empty where another program explains another time."""
+    same = {SAME_PROGRAM: f"{CALL}, with {SAME_PROGRAM}", SAME_CODE: f"{CALL}, with {SAME_CODE}"}
     return same.get(_find_equal(sides), "")
 
 

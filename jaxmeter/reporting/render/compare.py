@@ -35,8 +35,8 @@ IN_FILES = "in --markdown FILE and --verdict FILE"
 MOST_OPEN, MOST_OPEN_IN_FILE = 5, 50
 """Of times without a finding, in each sentence: in a terminal, and in a pull request; the verdict file has all."""
 
-CONFIRM = "Confirm slower calls by both checkouts in lock-step"
-OBSTACLE = "Missing for an answer"
+CONFIRM = "Confirm slower calls with both checkouts in lock-step"
+OBSTACLE = "Obstacle to an answer"
 LONE_NOTES = "Notes that only one run has:"
 
 

@@ -109,7 +109,7 @@ def test_slow_eager_code_is_timed_apart_and_has_no_speedup():
     assert not passes["slow_when_eager:jit"] & passes["slow_when_eager:eager"]
     assert found.find_speedup("eager") is None
     assert found.find_speedup("aot") is not None
-    apart = "slow_when_eager:eager: no speedup: it is slow, so it was timed apart from slow_when_eager:jit"
+    apart = "slow_when_eager:eager: no speedup: slow eager code, timed separately from slow_when_eager:jit"
     assert apart in repr(found).splitlines()
 
 

@@ -310,7 +310,7 @@ def test_progress_is_told_where_it_is_asked_for(capsys):
     jaxmeter.measure.with_options(modes=("jit",), progress=True)(lambda x: x + 1, jnp.ones(4))
 
     assert capsys.readouterr().err.splitlines() == [
-        "jaxmeter.measure: calling <lambda>:jit, with which others are compared",
+        "jaxmeter.measure: calling <lambda>:jit, for comparison with the other results",
         "jaxmeter.measure: checking <lambda>:jit",
         "jaxmeter.measure: timing <lambda>:jit",
     ]

@@ -64,8 +64,8 @@ def test_a_checkout_may_lie_in_todays_checkout_or_around_it(both, monkeypatch):
     [
         ("../gone", SUITE, "--baseline-checkout ../gone: no such folder; make it: git worktree add ../gone COMMIT"),
         ("bench/step.py", SUITE, "not a folder"),
-        (".", SUITE, "the code that is measured today lies there too"),
-        ("../new", SUITE, "the code that is measured today lies there too"),
+        (".", SUITE, "this folder holds the current code"),
+        ("../new", SUITE, "this folder holds the current code"),
         ("../base", "bench/new.py", "--baseline-checkout ../base has no bench/new.py"),
         ("../base", "../base/bench/step.py", "name the suite of the current checkout"),
         ("../base", "../loose.py", "lies outside the current folder and in no repository"),

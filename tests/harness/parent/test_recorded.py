@@ -102,7 +102,7 @@ def test_a_run_that_goes_on_next_to_another_checkout_needs_its_folder_again():
     chosen = choose_lock_step(None, manifest(recorded), RUN, base)
     assert (chosen.python, chosen.checkout) == (sys.executable, "../base")
     assert choose_lock_step("mine/bin/python", manifest(recorded), RUN, base).python == "mine/bin/python"
-    with pytest.raises(UsageError, match="no code is loaded from where a record says"):
+    with pytest.raises(UsageError, match="jaxmeter loads no code from a recorded path"):
         choose_lock_step("mine/bin/python", manifest(recorded), RUN)
     for other in (manifest(), manifest(ELSEWHERE)):
         with pytest.raises(UsageError, match=r"--baseline-checkout \.\./base: .* measures one checkout"):

@@ -133,7 +133,9 @@ def test_a_budget_that_nobody_gave_is_exceeded_by_the_fewest_rounds(executed):
     assert run.lost() == ()
     assert run.cases[0].processes == 3
     (said,) = [words[0] for kind, *words in watcher.words if kind == "said" and "used up" in words[0]]
-    assert said.startswith("the 6 s are used up; the fewest rounds go on for up to 6 s, since without them")
+    assert said.startswith(
+        "the budget of 6 s is used up; the minimum rounds continue for up to 6 s, since without them"
+    )
 
 
 def test_a_budget_that_was_given_is_kept(executed):

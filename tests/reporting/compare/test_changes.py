@@ -72,7 +72,7 @@ TIMES = {
     "a longer call of the same program": (
         plain(BEFORE),
         plain(AFTER, 1.5e-4),
-        (Finding.SUSPECTED_SLOWER, "the whole call, of which the program is the same"),
+        (Finding.SUSPECTED_SLOWER, "the whole call, with the same program"),
     ),
     "a doubled time whose processes scatter": (
         plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=60)}),
@@ -82,12 +82,12 @@ TIMES = {
     "the same program whose processes scatter": (
         plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=30)}),
         plain(AFTER, probes={"timing": changed.timed(1.1e-4, scatter=30)}),
-        (Finding.SAME_PROGRAM, "the same program; the call is not slower than"),
+        (Finding.SAME_PROGRAM, "the same program; the call is at most"),
     ),
     "the same code whose processes scatter": (
         plain(BEFORE, fingerprint=None, probes={"timing": changed.timed(1e-4, scatter=30)}),
         plain(AFTER, fingerprint=None, probes={"timing": changed.timed(1.1e-4, scatter=30)}),
-        (Finding.SAME_PROGRAM, "the same code, as far as it is recorded; the call is not slower than"),
+        (Finding.SAME_PROGRAM, "the same recorded code; the call is at most"),
     ),
     "other code whose processes scatter": (
         plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=30)}),
@@ -164,7 +164,7 @@ TIMES = {
     "neither code nor versions changed where no program tells": (
         plain(BEFORE, fingerprint=None),
         plain(AFTER, 1.5e-4, fingerprint=None),
-        (Finding.SUSPECTED_SLOWER, "the whole call, of the same recorded code"),
+        (Finding.SUSPECTED_SLOWER, "the whole call, with the same recorded code"),
     ),
     "two machines": (
         plain(BEFORE, machine="lab 1"),
@@ -174,7 +174,7 @@ TIMES = {
     "a time that is no more taken": (
         plain(BEFORE),
         run(AFTER, (changed.case(), UNTIMED)),
-        (Finding.GONE, "timed before, and not now"),
+        (Finding.GONE, "only the earlier run timed it"),
     ),
     "a contended run": (
         plain(BEFORE),
@@ -423,7 +423,7 @@ def test_no_version_of_jax_makes_another_librarys_code_slower():
     for facts in ({"packages": NEWER.packages}, {"variables": {"XLA_FLAGS": "--a"}}):
         of_jax = found(**facts)
         assert (of_jax.finding, of_jax.cause) == (Finding.SUSPECTED_SLOWER, "nothing known")
-        assert "of the same recorded code" in of_jax.reason
+        assert "with the same recorded code" in of_jax.reason
     newer = found(packages={**NEWER.packages, "numpy": "3.0.0"})
     assert (newer.finding, newer.cause) == (Finding.SUSPECTED_SLOWER, "numpy 2.0.0 → 3.0.0")
     assert "jaxlib" not in newer.reason
