@@ -352,7 +352,7 @@ def environment(python: str = "3.11.7", **packages: str) -> OtherEnvironment:
     ],
 )
 def test_an_environment_of_other_versions_is_refused(found, others):
-    with pytest.raises(UsageError, match=f"it has {others}; make one"):
+    with pytest.raises(UsageError, match=f"it has {others}; create"):
         check_environment(found, environment(jax="1", jaxlib="1", flax="1"))
 
 
