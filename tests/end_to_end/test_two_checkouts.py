@@ -238,7 +238,7 @@ def test_a_checkout_with_other_code_than_the_earlier_run_is_refused_before_anyth
     [
         (("--baseline-checkout", "../base"), "name that run with --against RUN"),
         (("--against", "../results/before", "--baseline-checkout", "../gone"), "../gone: no such folder"),
-        (("--against", "../results/before", "--baseline-checkout", "."), "is measured today lies there too"),
+        (("--against", "../results/before", "--baseline-checkout", "."), "this folder holds the current code"),
         ((*BESIDE, "--probe", "memory"), "times calls in two environments; add --probe timing"),
     ],
 )

@@ -387,12 +387,14 @@ def test_an_optimizer_that_turns_rounding_into_steps_is_right_within_the_conditi
     model = nnx.MultiHeadAttention(2, 16, decode=False, rngs=nnx.Rngs(0))
     optimizer = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param)
 
-    measurement = jaxmeter.measure(attend, model, optimizer, jax.random.normal(jax.random.key(1), (2, 8, 16)))
+    measure = jaxmeter.measure.with_options(modes=("as given", "eager"))
+    measurement = measure(attend, model, optimizer, jax.random.normal(jax.random.key(1), (2, 8, 16)))
 
     assert all_right(measurement)
-    details = measurement.record.variants[0].outcomes["numerics"].details
-    assert details.conditioning.beyond >= 1
-    assert "key" in details.conditioning.worst
+    found = [one.outcomes["numerics"].details.conditioning for one in measurement.record.variants]
+    (conditioning, *_) = [one for one in found if one is not None]
+    assert conditioning.beyond >= 1
+    assert "key" in conditioning.worst
 
 
 def test_a_donating_step_is_judged_on_arguments_that_live():
