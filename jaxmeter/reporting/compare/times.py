@@ -169,7 +169,9 @@ def _look_at_call(sides: VariantPair, of_program: Change) -> Change:
     if stored.finding is not Finding.SUSPECTED_SLOWER or _explains(of_program, stored, sides.runs.minimum_effect):
         return of_program
     if of_program.finding is Finding.SLOWER:
-        return replace(of_program, call=stored.effect, reason=f"{CALL}: {_write_factor(stored.effect)}")
+        return replace(
+            of_program, call=stored.effect, reason=f"{CALL}, by stored times: {_write_factor(stored.effect)}"
+        )
     return _blame_call(stored, of_program)
 
 

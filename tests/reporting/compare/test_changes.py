@@ -128,7 +128,7 @@ TIMES = {
     "a slower program and a far longer call": (
         plain(BEFORE),
         slowed(replayed(1.1), 100),
-        (Finding.SLOWER, "the whole call: 110"),
+        (Finding.SLOWER, "the whole call, by stored times: 110"),
     ),
     "the same program under another jaxlib": (
         plain(BEFORE),
