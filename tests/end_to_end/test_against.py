@@ -143,7 +143,7 @@ def test_a_slower_program_is_confirmed_by_one_that_was_kept(
     )
     assert confirmed.returncode == 0, confirmed.stderr
     (case,) = read_run(RunFolder(tmp_path / "results" / "sure")).manifest.cases
-    assert [one.name for one in case.variants] == ["double:jit", "double:jit before"]
+    assert {one.name for one in case.variants} >= {"double:jit", "double:jit before"}
     verdict = tmp_path / "verdict.json"
     judged = report(
         tmp_path,
@@ -181,9 +181,8 @@ def test_a_program_that_was_damaged_is_told_and_nothing_else_suffers(
     report(tmp_path, "compare", before, tmp_path / "results" / "after", "--verdict", tmp_path / "verdict.json")
     changes = json.loads((tmp_path / "verdict.json").read_text())["changes"]
     (time,) = [one for one in changes if (one["variant"], one["metric"]) == ("double:jit", "execution_s")]
-    # By stored times alone: a suspicion, and none where the machine was too busy for those.
-    told = ("suspected slower", "another SHA-256") if "contended" not in time["reason"] else ("inconclusive", "")
-    assert (time["finding"], told[1] in time["reason"]) == (told[0], True)
+    # By stored times alone: a suspicion, contended or not.
+    assert (time["finding"], "another SHA-256" in time["reason"]) == ("suspected slower", True)
 
 
 @pytest.mark.parametrize(
