@@ -176,6 +176,13 @@ class HereShell:
         words = [sys.executable if word == "python" else word for word in command]
         return subprocess.run(words, cwd=self.folder, env={"PYTHONPATH": str(CHECKOUT)}, check=False).returncode
 
+    def ask(self, *command: str) -> str:
+        words = [sys.executable if word == "python" else word for word in command]
+        environment = {"PYTHONPATH": str(CHECKOUT)}
+        return subprocess.run(
+            words, cwd=self.folder, env=environment, check=True, capture_output=True, text=True
+        ).stdout
+
 
 @pytest.mark.alone
 def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
