@@ -29,7 +29,7 @@ from .compare.programs import suggest_nearest
 from .frame import list_metrics
 from .text import shorten
 from .view.cases import gather_cases
-from .view.changes import name_metric, order_changes, write_both, write_change
+from .view.changes import order_changes, write_both, write_change
 from .view.reports import write_report
 from .view.runs import label_runs, name_device
 from .write import write_reading
@@ -318,7 +318,7 @@ def _write_comparison(before: Subject, after: Subject) -> bytes:
         installs={side: _write_packages(one.variant) for side, one in ((BEFORE, before), (AFTER, after))},
         findings=[f"{one.finding.value}: {write_change(one)}" for one in (*times, *order_changes(others))],
         reports=[write_report(one) for one in changes.reports if (one.case, one.variant) == (key[0], key[2])],
-        counts=[(name_metric(one), *write_both(one)) for one in own if one.metric in EXACT],
+        counts=[(one.title, *write_both(one)) for one in own if one.metric in EXACT],
         conditions=[*changes.conditions.steering, *changes.conditions.others],
     )
 

@@ -273,9 +273,9 @@ def _list_loaded(package: str) -> list[str]:
 
 def _find_version(name: str, folder: Path) -> str | None:
     """Return the version by metadata next to the code, else the module's own."""
-    beside = importlib.metadata.distributions(name=name, path=[str(folder.parent), str(folder)])
-    told = getattr(sys.modules.get(name), "__version__", None)
-    return next((one.metadata.get("Version") for one in beside), told if isinstance(told, str) else None)
+    distributions = importlib.metadata.distributions(name=name, path=[str(folder.parent), str(folder)])
+    declared = getattr(sys.modules.get(name), "__version__", None)
+    return next((one.metadata.get("Version") for one in distributions), declared if isinstance(declared, str) else None)
 
 
 def _find_source(folder: Path, name: str, files: Mapping[str, str]) -> tuple[str | None, bool | None]:

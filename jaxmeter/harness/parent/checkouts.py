@@ -85,14 +85,14 @@ def check_code(checkout: Checkout, cases: Iterable[PlannedCase], seen: Seen, bef
     revision = before.environment.git_revision
     commit = "the commit that it measured" if revision is None else f"the commit {revision}"
     for case in cases:
-        beside = [item for item in case.variants if item.replays is not None]
+        replays = [item for item in case.variants if item.replays is not None]
         found = seen.cases.get(case.id)
-        if not beside or found is None:
+        if not replays or found is None:
             continue
         if found.definition != case.definition:
             what = f"inputs, reference or cost of {case.name} differ"
             raise UsageError(f"{place}: not what run {before.run_id} measured: {what}; check out {commit}")
-        for item in beside:
+        for item in replays:
             if item.replays is not None and found.sources.get(item.replays.variant) != item.source:
                 raise UsageError(
                     f"{place}: not what run {before.run_id} measured: the code of {item.implementation} in {case.name} "

@@ -84,9 +84,9 @@ class Servers:
         """
         if self._checkout is None or self.arms_of(platform) is None:
             return
-        beside = [case for case in cases if any(item.replays is not None for item in case.variants)]
+        replayed = [case for case in cases if any(item.replays is not None for item in case.variants)]
         earlier, _ = self._arms[frozenset(self._make_variables(platform).items())]
-        check_code(self._checkout, beside, earlier.look(0, beside, platform), before)
+        check_code(self._checkout, replayed, earlier.look(0, replayed, platform), before)
 
     def list_warnings(self) -> tuple[ProcessWarning, ...]:
         """List what libraries warned of in all processes so far."""

@@ -108,7 +108,7 @@ def _compare(sides: VariantPair, metric: str) -> Change | None:
 
 
 def _make_gone(sides: VariantPair, metric: str, was: float | None, reason: str) -> Change | None:
-    """Return that only the earlier run has an exact number; None beside a run that only confirms times."""
+    """Return that only the earlier run has an exact number; None for a run that only confirms times."""
     if sides.runs.after.manifest.confirms:
         return None
     return make_change(sides.case, sides.name, metric, Finding.GONE, before=was, reason=reason)

@@ -8,6 +8,7 @@ from typing import Any
 
 from jaxmeter.harness.metrics.reading import Case
 from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Reported
 
 from .conditions import Conditions
@@ -100,6 +101,13 @@ class Change:
     def key(self) -> tuple[str, str, str]:
         """Case, platform and variant that it is about."""
         return self.case, self.platform, self.variant
+
+    @property
+    def title(self) -> str:
+        """What a person calls the number: `time`, `planned peak memory`, `program`."""
+        if self.metric == TIME:
+            return "time"
+        return METRICS[self.metric].title if self.metric in METRICS else self.metric
 
     @property
     def condition(self) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval
-from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.suspects import Suspect, Suspects
 
 from .budgets import Budgets, describe_between_releases
@@ -221,11 +220,11 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
     yield from _list_missing(changes)
     if not changes.compared:
         return
-    for metric, gone in _group(changes, budgets, Finding.GONE).items():
-        yield f"{name_metric(metric)} is missing for {_name_some(gone)}: {gone[0].reason}"
+    for gone in _group(changes, budgets, Finding.GONE).values():
+        yield f"{gone[0].title} is missing for {_name_some(gone)}: {gone[0].reason}"
     for metric, unclear in _group(changes, budgets, Finding.INCONCLUSIVE).items():
         if metric != TIME:
-            yield f"{name_metric(metric)} of {_name_some(unclear)} cannot be compared: {unclear[0].reason}"
+            yield f"{unclear[0].title} of {_name_some(unclear)} cannot be compared: {unclear[0].reason}"
     if exact:
         if not changes.exact:
             yield "the runs have no exact number in common: planned peak memory, counts of a program, its fingerprint"
@@ -254,11 +253,6 @@ def _group(changes: Changes, budgets: Budgets, finding: Finding) -> dict[str, li
         if one.metric == PROGRAM or (one.metric and budgets.find(one.suite, one.case, one.metric) is not None):
             found.setdefault(one.metric, []).append(one)
     return found
-
-
-def name_metric(metric: str) -> str:
-    """Return what a person calls a number."""
-    return "the program's fingerprint" if metric == PROGRAM else METRICS[metric].title
 
 
 def _name_some(found: Iterable[Change]) -> str:

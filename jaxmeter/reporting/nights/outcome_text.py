@@ -12,7 +12,7 @@ from ..numbers import change
 from ..store.captures import describe_left_out
 from ..store.stores import VERDICTS
 from ..text import counted, shorten
-from ..view.changes import describe_changes, name_metric
+from ..view.changes import describe_changes
 from .baselines import TITLES
 from .judged import Ended, Judged
 from .night import Night
@@ -81,7 +81,7 @@ def _name_some(found: Sequence[Change]) -> str:
 def _name_change(one: Change) -> str:
     """`mlp_step[batch=32] mlp_step:jit slower, +12 %`."""
     names = " ".join(filter(None, (shorten(one.case, LONGEST_NAME), shorten(one.variant, LONGEST_NAME))))
-    what = one.finding.value if one.metric == TIME or one.finding is Finding.FAILED else f"{name_metric(one)}"
+    what = one.finding.value if one.metric == TIME or one.finding is Finding.FAILED else one.title
     size = "" if one.effect is None else f", {change(one.effect)[0]}"
     return f"{names} {what}{size}"
 

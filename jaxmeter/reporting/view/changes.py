@@ -188,7 +188,7 @@ def describe_worst(found: Sequence[Change]) -> str:
 
 def write_flag(one: Change) -> str:
     """Return `suspected slower, +52 % [+40, +65]`, `planned peak memory more, +10 %`: for a cell."""
-    what = "" if one.metric == TIME else f"{name_metric(one)} "
+    what = "" if one.metric == TIME else f"{one.title} "
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
     return ", ".join(filter(None, (f"{what}{one.finding.value}", told)))
@@ -214,7 +214,7 @@ def order_changes(found: Iterable[Change]) -> list[Change]:
 def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
     """That a program changed, with what there is more or less of in it."""
     counts = [one for one in found if one.key == program.key and one.metric in COUNTED]
-    words = ", ".join(f"{name_metric(one)} {write_effect(one)[0]}" for one in counts)
+    words = ", ".join(f"{one.title} {write_effect(one)[0]}" for one in counts)
     return replace(program, reason=words or program.reason)
 
 
@@ -247,12 +247,12 @@ def write_numbers(one: Change, of: str = "") -> str:
       of: Whose metric it is, where nothing before it says so.
     """
     if one.before is None or one.after is None:
-        return "" if one.metric in (WHOLE, TIME) else name_metric(one)
+        return "" if one.metric in (WHOLE, TIME) else one.title
     was, now_is = write_both(one)
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
     how = f", {counted(one.processes, 'process', 'processes')} {one.condition}" if one.condition else ""
-    what = " ".join(filter(None, (name_metric(one), of)))
+    what = " ".join(filter(None, (one.title, of)))
     return f"{what} {was} → {now_is}{f', {told}' if told else ''}{how}"
 
 
@@ -283,13 +283,6 @@ def write_why(one: Change) -> str:
     return shorten("; ".join(filter(None, (one.reason, cause))), LONGEST_REASON)
 
 
-def name_metric(one: Change) -> str:
-    """`time`, `planned memory`."""
-    if one.metric == TIME:
-        return "time"
-    return METRICS[one.metric].title if one.metric in METRICS else one.metric
-
-
 def make_change_table(found: Sequence[Change]) -> Table:
     """A row for each, in the order given."""
     return Table(CAPTION, COLUMNS, (Group(tuple(map(_row, found))),))
@@ -305,7 +298,7 @@ def _row(one: Change) -> Row:
             Cell(one.finding.value, tone=TONES.get(one.finding, Tone.PLAIN)),
             Cell(shorten(one.case, LONGEST_NAME), target=target),
             Cell(shorten(one.variant, LONGEST_NAME)),
-            Cell(name_metric(one)),
+            Cell(one.title),
             Cell(was),
             Cell(now_is),
             Cell(effect, "" if bounds == numbers.MISSING else bounds),
