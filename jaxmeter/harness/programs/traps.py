@@ -397,7 +397,7 @@ def _expect_calls(present: Sequence[_Callback]) -> tuple[list[_Callback], Counte
 def _match_calls(present: Sequence[_Callback], called: Sequence[Any]) -> tuple[list[_Callback], Counter[str]]:
     """The equations that a call of the program came to, and how often, by the primitive's name.
 
-    Equations can have equal callbacks, and eager code makes its callbacks anew. Of equations that cannot be
+    Equations can have equal callbacks, and eager code creates its callbacks in each call. Of equations that cannot be
     distinguished, the optional ones count only if there were more calls than the others make.
     """
     calls = Counter(map(_identify, called))
