@@ -117,11 +117,18 @@ def test_programs_that_are_still_the_same_are_not_timed_twice(harness: Harness, 
         "step:jit before": Status.SKIPPED,
         "donated:jit before": Status.SKIPPED,
     }
-    compared = report(tmp_path, "compare", before, tmp_path / "results" / "same")
-    assert compared.returncode == 0, compared.stdout + compared.stderr
-    gate = report(tmp_path, "gate", before, tmp_path / "results" / "same")
-    assert gate.returncode == 0, gate.stdout
-    assert "Passed" in gate.stdout
+    gate = report(tmp_path, "gate", before, tmp_path / "results" / "same", "--verdict", tmp_path / "verdict.json")
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    # Only stored times judge the whole calls: on a busy machine one may be suspected, and none is confirmed.
+    assert gate.returncode in (0, 3), gate.stdout
+    assert verdict["regressions"] == []
+    assert {one["finding"] for one in verdict["changes"] if one["metric"] == "execution_s"} <= {
+        "same",
+        "same program",
+        "inconclusive",
+        "suspected slower",
+        "suspected faster",
+    }
 
 
 @pytest.mark.alone

@@ -104,7 +104,8 @@ def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(
         assert outcomes[name]["timing"].status is Status.OK
         assert len(outcomes[name]["timing"].values["execution_s"]) >= 3
     code, verdict = compare(tmp_path)
-    assert code == 0, verdict
+    assert code in (0, 3), verdict  # other work on the machine can make a suspect; no fresh process confirms it
+    assert verdict["regressions"] == []
     times = {one["variant"]: one for one in verdict["changes"] if one["metric"] == "execution_s"}
     assert all(times[name]["replayed"] for name in ("double:eager", "double:jit"))
 

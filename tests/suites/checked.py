@@ -22,6 +22,7 @@ from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.programs.arguments import make_inputs
+from jaxmeter.harness.programs.callbacks import watch_callbacks
 from jaxmeter.harness.programs.traps import find_traps
 from jaxmeter.harness.record import NATIVE, Outcome, Status
 from jaxmeter.harness.record.traps import describe_trap
@@ -120,10 +121,14 @@ def look_at(context, implementation):
 
 
 def undeclared_traps(context, variant):
-    """The traps of a variant that was prepared last."""
-    found, notes = find_traps(context.prepare(variant), context.wide_inputs)
+    """The traps of a variant that was prepared last, which is called once: callbacks are counted when they run."""
+    prepared = context.prepare(variant)
+    prepared.reset()
+    with watch_callbacks() as called:
+        prepared.wait(prepared.call(*prepared.args))
+    found = find_traps(prepared, context.wide_inputs, called)
     declared = context.declared_traps(variant)
-    return [*notes.values(), *(describe_trap(trap) for trap in found if trap.kind not in declared)]
+    return [*found.unknown.values(), *(describe_trap(trap) for trap in found.traps if trap.kind not in declared)]
 
 
 def unseen(context, implementation):
