@@ -259,7 +259,7 @@ def token_by_token(graph, params, tokens):
 
 @workload(
     inputs=cache_and_token,
-    params={"width": WIDTHS, "batch": levels(quick=1, default=64, full=(2, 4, 8, 16, 32))},
+    params={"width": WIDTHS, "batch": levels(quick=1, full=(2, 4, 8, 16, 32, 64))},
     reference=token_in_numpy,
     cost=token_cost,
     items=Items("tokens", lambda *, batch: batch),
@@ -317,7 +317,7 @@ def go_on_and_grow(graph, params, cache, tokens):
     implementation="one_program",
     baseline="static_cache:mixed",
     compiles=1,
-    level="default",
+    level="full",
 )
 def generation(graph, params, tokens):
     """Texts in one program, (graph, params, tokens (4, 16 + n)) -> (1 + n) logits (4, 512), by `lax.scan`.

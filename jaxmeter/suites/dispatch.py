@@ -87,8 +87,8 @@ def one_program(x, *, queued):
     params={
         "n": levels(
             quick=100,
-            default=(10_000, 100_000, 1_000_000),
-            full=100_000_000,
+            default=(100_000, 1_000_000),
+            full=(10_000, 100_000_000),
             by_device={"gpu": 100_000_000, "tpu": 100_000_000},
         ),
         "operation": levels(quick="square", full="tanh"),

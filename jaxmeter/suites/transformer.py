@@ -211,7 +211,7 @@ def transformer_step(graph, state, tokens):
 
 @workload(
     inputs=both_layouts,
-    params={"depth": levels(default=(4, 8, 12), full=24), "width": OF_DEVICES},
+    params={"depth": levels(default=4, full=(8, 12, 24)), "width": OF_DEVICES},
     reference=step_of_either,
     compare=compared_of_either,
     cost=lambda *, depth, width: step_cost(deep(width, depth)),
@@ -247,7 +247,7 @@ def unrolled(graphs, states, tokens):
     modes=("jit",),
     implementation="no_remat",
     compiles=1,
-    level="default",
+    level="full",
 )
 def transformer_remat(graph, state, tokens):
     """Step with scanned layers, all intermediates saved, (graph, state, tokens (b, l + 1)) -> (state, loss).
@@ -319,7 +319,7 @@ def bfloat16(graphs, state, tokens):
     implementation="at_once",
     compiles=1,
     state=State(carry={"state": 0}),
-    level="default",
+    level="full",
 )
 def transformer_accumulation(graph, state, tokens):
     """Training step on a whole batch, (graph, state, tokens (b, l + 1)) -> (state, loss).
@@ -353,7 +353,7 @@ def accumulated(graph, state, tokens):
     implementation="plain",
     compiles=1,
     state=State(carry={"state": 0}),
-    level="default",
+    level="full",
 )
 def transformer_jit_options(graph, state, tokens):
     """Training step compiled by `jax.jit` without options, (graph, state, tokens (b, l + 1)) -> (state, loss).

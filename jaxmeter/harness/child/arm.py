@@ -146,7 +146,7 @@ def _begin(begin: Begin, suites: Sequence[str]) -> Context:
         workload=workload,
         params=begin.case.params,
         platform=begin.platform,
-        arguments=find_inputs(workload, begin.case.params, Path(begin.inputs)),
+        arguments=find_inputs(workload, begin.case.params, Path(begin.inputs)).arguments,
         clock=time.perf_counter,
         folder=None,
         case=now,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import jax
 from msgspec.structs import replace
 
-from jaxmeter.harness.declare.catalogue import SuiteError, find_suites
+from jaxmeter.harness.declare.catalogue import SuiteError, find_suites_once
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.platforms import Platform
@@ -37,7 +37,7 @@ def find_workload(case: PlannedCase, suites: Sequence[str], platform: Platform) 
     Raises:
       SuiteError: It is gone.
     """
-    for suite in find_suites(suites):
+    for suite in find_suites_once(tuple(suites)):
         for workload in suite.workloads:
             if workload.name == case.workload:
                 now = plan_case(suite.name, workload, case.params, platform)

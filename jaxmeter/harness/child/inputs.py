@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,29 @@ import jax
 import numpy
 
 from jaxmeter.harness.declare.workload import Workload
-from jaxmeter.harness.programs.arguments import make_inputs, size_bytes
-from jaxmeter.harness.programs.older_jax import is_committed
+from jaxmeter.harness.programs.arguments import draw_inputs, place_inputs, size_bytes
+from jaxmeter.harness.programs.older_jax import copy_array, is_committed
+from jaxmeter.harness.programs.traps import list_wide
 from jaxmeter.harness.record import Param, write_bytes
 
 LARGEST_BYTES = 64 * 2**20
 """Of a case's inputs; larger ones are made by each process, so that all that a run keeps takes little of the disk."""
 
 
-def find_inputs(workload: Workload, params: dict[str, Param], kept: Path) -> tuple[Any, ...]:
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a case.
+
+    Args:
+      arguments: Positional; of a stream, a tuple of argument tuples.
+      wide: Dtypes of NumPy arrays that the suite gives and JAX takes as narrower ones.
+    """
+
+    arguments: tuple[Any, ...]
+    wide: tuple[str, ...]
+
+
+def find_inputs(workload: Workload, params: dict[str, Param], kept: Path) -> Inputs:
     """Return the inputs of a case from its file, or make and save them.
 
     Args:
@@ -31,10 +46,11 @@ def find_inputs(workload: Workload, params: dict[str, Param], kept: Path) -> tup
     """
     if kept.exists():
         return _read(kept)
-    made = make_inputs(workload, params)
-    if size_bytes(made) <= LARGEST_BYTES and all(map(_is_plain, jax.tree.leaves(made))):
-        _keep(made, kept)
-    return made
+    made = draw_inputs(workload, params)
+    inputs = Inputs(place_inputs(workload, made), list_wide(made))
+    if size_bytes(inputs.arguments) <= LARGEST_BYTES and all(map(_is_plain, jax.tree.leaves(inputs.arguments))):
+        _keep(inputs, kept)
+    return inputs
 
 
 def _is_plain(leaf: Any) -> bool:
@@ -50,19 +66,20 @@ def _is_plain(leaf: Any) -> bool:
     )
 
 
-def _keep(made: tuple[Any, ...], kept: Path) -> None:
+def _keep(inputs: Inputs, kept: Path) -> None:
     """Write the inputs, if possible: a suite's own tree may refuse NumPy arrays, or contain a local function."""
     with suppress(Exception):
-        write_bytes(kept, pickle.dumps(jax.tree.map(numpy.asarray, made), protocol=5), lasting=False)
+        arrays = jax.tree.map(numpy.asarray, inputs.arguments)
+        write_bytes(kept, pickle.dumps(Inputs(arrays, inputs.wide), protocol=5), lasting=False)
 
 
-def _read(kept: Path) -> tuple[Any, ...]:
+def _read(kept: Path) -> Inputs:
     """Read the inputs into JAX's own buffers: on a CPU, JAX would share NumPy's buffers and could not donate them.
 
     An array that occurs several times, as in each tuple of a stream, is copied once.
     """
-    arrays, tree = jax.tree.flatten(pickle.loads(kept.read_bytes()))  # a process of this run has written it
-    distinct = list({id(array): array for array in arrays}.values())
-    copied = jax.block_until_ready(jax.jit(lambda leaves: [jax.numpy.copy(leaf) for leaf in leaves])(distinct))
-    places = {id(array): place for place, array in enumerate(distinct)}
-    return tuple(jax.tree.unflatten(tree, [copied[places[id(array)]] for array in arrays]))
+    inputs: Inputs = pickle.loads(kept.read_bytes())  # a process of this run has written it
+    arrays, tree = jax.tree.flatten(inputs.arguments)
+    copied = {id(array): copy_array(array) for array in {id(array): array for array in arrays}.values()}
+    arguments = jax.tree.unflatten(tree, [copied[id(array)] for array in arrays])
+    return Inputs(tuple(arguments), inputs.wide)

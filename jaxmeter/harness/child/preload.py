@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jaxmeter.harness.child.family import die_with_parent, end_children, list_children
 from jaxmeter.harness.declare import fingerprint
-from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
+from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites_once
 from jaxmeter.harness.machine.environment import describe_error
 
 _THREADS = Path("/proc/self/task")
@@ -90,4 +90,4 @@ def _ended(status: int) -> str:
 
 def _read(names: Sequence[str]) -> None:
     """Import suites and read their source at the same moment."""
-    fingerprint.read([workload.module for suite in find_suites(names) for workload in suite.workloads])
+    fingerprint.read([workload.module for suite in find_suites_once(tuple(names)) for workload in suite.workloads])

@@ -81,7 +81,7 @@ def _measure(message: Measure, beat: Beat) -> Answer:
 
 def _look(message: Measure, beat: Beat) -> Answer:
     """Sets up the process, makes the case's arguments, and has the process's probes look."""
-    process = message.process
+    process, begun_s = message.process, time.perf_counter()
     beat(None, "start")
     if message.cores is not None:
         keep_on_cores(message.cores, process.round)  # other ones each round: cores are not alike
@@ -106,13 +106,15 @@ def _look(message: Measure, beat: Beat) -> Answer:
         settings=message.settings,
         seed=message.seed,
         cache_state=process.cache_state,
+        begun_s=begun_s,
         beat=beat,
         arms=_find_arms(message),
     )
     if process.kind == SHAPES:
         return Result(outcomes=look_at_shapes(process.assignments, context))
     if message.platform.measures:
-        context.arguments = find_inputs(workload, context.params, Path(message.inputs))
+        inputs = find_inputs(workload, context.params, Path(message.inputs))
+        context.arguments, context.wide = inputs.arguments, inputs.wide
     else:
         context.arguments = make_shapes(workload, context.params)
     outcomes, samples = look_with(process.assignments, context)

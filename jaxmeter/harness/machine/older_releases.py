@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from importlib.metadata import version
 from types import ModuleType
 
@@ -21,7 +22,11 @@ _OPTION = re.compile(r"\b(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 def find_jax_release() -> tuple[int, ...]:
     """Return the release of jax that is installed: (0, 4, 31)."""
-    return read_release(version("jax"))[:3]
+    return read_release(_find_version("jax"))[:3]
+
+
+_find_version = lru_cache(version)
+"""Reading a package's metadata takes 1 ms, and a run asks thousands of times."""
 
 
 def describe_missing_name(error: BaseException) -> str:
@@ -38,4 +43,4 @@ def describe_missing_name(error: BaseException) -> str:
         missing = f"option {found[2]} of {found[1]}()"
     else:
         return ""
-    return f"jax {version('jax')}, or a package installed with it, has no {missing}"
+    return f"jax {_find_version('jax')}, or a package installed with it, has no {missing}"

@@ -14,7 +14,7 @@ from jaxmeter.harness.record import OtherEnvironment, Settings
 FEWEST_ROUNDS = FEWEST_PROCESSES
 """Rounds of a run whose time is short. Fewer processes have no interval: the timing is lost until a resume."""
 
-MOST_ROUNDS = {"quick": 5, "default": 24, "full": 8}
+MOST_ROUNDS = {"quick": 12, "default": 24, "full": 8}
 """Largest number of rounds over all cases, if there is time. Half-widths of 95 % intervals of ratios, 41 variants: 11 %
 with 3 processes, 6.7 % with 5, 5.3 % with 8; they shrink with the square root of the number of processes. On a machine
 that its hypervisor disturbs, ratios scatter 1.5× as much. There, the median half-width of 127 ratios, by the processes

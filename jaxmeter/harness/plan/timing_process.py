@@ -11,12 +11,13 @@ from collections.abc import Collection
 from jaxmeter.harness.record import Settings
 from jaxmeter.harness.record.cases import FEWEST_QUEUED
 
-WARM_UP_S = 0.02
+WARM_UP_S = 0.01
 WARM_UP_LIMIT_S = 0.3
 STEADY_WITHIN = 0.05
 """Warm-up ends when two consecutive blocks agree, not before WARM_UP_S and not after WARM_UP_LIMIT_S. After compiling,
 calls of four benchmarks were within 10 % of their steady time after at most 42 ms. That holds for 90 % of processes, on
-a busy machine of two cores. The limit is seven times as long, and the passes warm up too."""
+a busy machine of two cores. The limit is seven times as long. The passes warm up too, and their median does not mind
+the first ones."""
 
 WARM_UP_BLOCK_S = 0.005
 """Chosen, not measured: one slow sample does not change the median of about 25."""
@@ -31,6 +32,24 @@ not timed. A shorter call is called twice: delays that occur once in a process a
 MOST_CALLS = 1_000_000
 """Largest number of calls in a sample of 200 us: no call takes less than a nanosecond."""
 
+SCATTER = 6.7
+SCATTER_BLOCK_S = 0.002
+"""Standard deviation of a pass's ratio over that of ratios between processes, for blocks of SCATTER_BLOCK_S: 24 % and
+3.5 %, medians of 24 ratios of a quick run on two cores (`python -m benchmarks.run_time`). A pass's variance falls with
+the length of its blocks. Halving the blocks raised the deviation by 10 % only, so blocks are as short as they can be,
+and there are as many passes as pay: see `share_passes`."""
+
+AROUND_BLOCK_S = 0.0008
+"""What a block takes in addition to its samples: counters and calibration loop before and after it, and its part of the
+untimed calls on drawn cores. 63 timing processes of a quick run took 0.7 to 1.1 ms."""
+
+OUTSIDE_S = 0.1
+"""What a process costs its run before its clock starts and after its last pass: fork, message, answer, record."""
+
+LEAST_SAMPLED_S = 0.08
+"""If there are few passes because one variant is slow, the blocks of the others are longer, to have so much time in
+all: 44 to 220 ms were best by the variances of four benchmarks within and between processes."""
+
 SLOW_BLOCK_S = 0.003
 FEWEST_PASSES = 6
 SLOW_PASSES_S_PER_VARIANT = 3.0
@@ -43,25 +62,24 @@ makes four."""
 
 RETURN_S = 0.02
 FEWEST_RETURNS, MOST_RETURNS = 3, 50
-RETURN_PROCESSES = 5
-"""Single calls for the time until return: as many as take RETURN_S, or one slow call, in the processes of a usual run.
-Chosen, not measured: an eighth of the time of a variant's blocks, as there are no verdicts on the time until return."""
+"""Single calls for the time until return: as many as take RETURN_S, or one slow call."""
+
+SIDE_PROCESSES = 3
+"""Processes that also queue calls, time variants alone, and time until return: the fewest that give an interval. No
+verdict depends on these times. In all processes, they took a quarter of the time of a quick run's timing."""
 
 QUEUE_S = 0.1
 """Longest duration of a queue, except a queue of FEWEST_QUEUED calls. Chosen: waiting costs at most about 0.1 ms a
 call, which is 0.2 % of a call of 0.05 s; the queue has two of those. Calls of SLOW_CALL_S are not queued at all."""
 
 QUEUE_PASSES = 20
-"""Passes in which calls are queued, spread over all passes. Chosen: a quarter of the blocks, as no verdicts depend on
-queues. For two programs on two busy cores, the speedup by queueing scattered by 5 % between processes with 36 and 70
-passes."""
+"""Passes in which calls are queued, spread over all passes. For two programs on two busy cores, the speedup by queueing
+scattered by 5 % between processes with 36 and 70 passes."""
 
 ISOLATED_BLOCKS = 5
 ISOLATED_S = 0.3
-ISOLATED_PROCESSES = 3
-"""Blocks of one variant alone, if all of them take no longer than ISOLATED_S, in as many processes as an interval
-needs. For a call of 0.06 s, refilling 32 MiB of caches at 10 GB/s is about 5 %. Chosen, not measured: as many blocks as
-a clean process needs, for a note and no verdict. They are a tenth of a process of quick calls."""
+"""Blocks of one variant alone, if all of them take no longer than ISOLATED_S. For a call of 0.06 s, refilling 32 MiB of
+caches at 10 GB/s is about 5 %. Chosen, not measured: as many blocks as a clean process needs, for a note."""
 
 TURN_S = 0.02
 """A block's length if two processes take turns: waking the other process takes 0.1 ms, which is 0.5 % of a block."""
@@ -95,6 +113,22 @@ def count_passes(blocks_s: Collection[float], settings: Settings) -> int:
     usual_s = settings.blocks * max(SLOW_BLOCK_S, settings.block_s)
     passes = max(min(FEWEST_PASSES, fit(SLOW_PASSES_S_PER_VARIANT)), min(settings.blocks, fit(usual_s)))
     return max(FEWEST_SLOW_PASSES, 2 * (passes // 2))
+
+
+def share_passes(blocks_s: Collection[float], before_s: float) -> int:
+    """Return how many passes pay in a process, an even number: more would cost more than another process gains.
+
+    Args:
+      blocks_s: As for `count_passes`.
+      before_s: What the process took before its first pass.
+    Source: Kalibera & Jones, Rigorous Benchmarking in Reasonable Time, 2013, section 6: the square root of the ratio of
+      costs times the ratio of standard deviations.
+    """
+    pass_s = math.fsum(blocks_s) + len(blocks_s) * AROUND_BLOCK_S
+    block_s = math.fsum(blocks_s) / len(blocks_s)
+    scatter = SCATTER * math.sqrt(SCATTER_BLOCK_S / max(SCATTER_BLOCK_S, block_s))
+    passes = scatter * math.sqrt((before_s + OUTSIDE_S) / pass_s)
+    return max(FEWEST_SLOW_PASSES, 2 * round(passes / 2))
 
 
 def is_among(place: int, chosen: int, of: int) -> bool:

@@ -91,6 +91,8 @@ class Context:
       settings: The run's settings; None if no probe needs them.
       seed: Seed of random orders.
       cache_state: What the caches hold when a call begins, for the `caching` probe.
+      begun_s: `clock` when the process began; None where its length is not counted, as in a notebook.
+      wide: What `wide_inputs` is; None where it is found when it is asked for.
       too_large: Why its arguments alone cannot be made here; None if they can.
       arms: Addresses of the processes of two environments that run variants in turns, or None.
       judge_formats: The coarsest format on the way to each output of the program that judges variants; None before it
@@ -110,6 +112,8 @@ class Context:
     settings: Settings | None = None
     seed: int = 0
     cache_state: str = ""
+    begun_s: float | None = None
+    wide: tuple[str, ...] | None = None
     too_large: str | None = None
     arms: Mapping[Arm, Address] | None = None
     beat: Beat = ignore_beat
@@ -352,6 +356,8 @@ class Context:
 
         Large inputs are not made again to be looked at.
         """
+        if self.wide is not None:
+            return self.wide
         if size_bytes(self.arguments) > LARGEST_REMADE:
             return ()
         inputs = self.workload.declaration.inputs

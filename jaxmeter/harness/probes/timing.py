@@ -16,13 +16,14 @@ from jaxmeter.harness.machine.interference import Interference, Reading, ReadInt
 from jaxmeter.harness.machine.states import DeviceStates
 from jaxmeter.harness.plan.timing_process import (
     ISOLATED_BLOCKS,
-    ISOLATED_PROCESSES,
     ISOLATED_S,
+    LEAST_SAMPLED_S,
     QUEUE_PASSES,
-    RETURN_PROCESSES,
+    SIDE_PROCESSES,
     count_passes,
     count_queued,
     is_among,
+    share_passes,
 )
 from jaxmeter.harness.probes.calibration import TakeCalibration, make_calibrations, take_none
 from jaxmeter.harness.probes.context import Beat, Context, Findings
@@ -146,8 +147,8 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
             calibration=calibrations.take_beside,
             draw_cores=on_drawn_cores if context.platform.is_host and has_several_cores() else None,
             queued=context.case.queued or 0,
-            isolated=context.index < ISOLATED_PROCESSES,
-            times_return=context.index < RETURN_PROCESSES,
+            with_sides=context.index < SIDE_PROCESSES,
+            begun_s=context.begun_s,
         )
         remote_s = sum_cpu_s(prepared.values()) - remote_s
         load = _describe_load(before, interference(), context.clock() - start, remote_s)
@@ -192,8 +193,8 @@ def measure(
     calibration: TakeCalibration = take_none,
     draw_cores: DrawCores | None = None,
     queued: int = 0,
-    isolated: bool = True,
-    times_return: bool = True,
+    with_sides: bool = True,
+    begun_s: float | None = None,
 ) -> tuple[VariantSamples, ...]:
     """Time variants alternately, in passes of one block each: a shuffled order, then its reverse, and so on.
 
@@ -210,8 +211,9 @@ def measure(
         whole process.
       queued: Number of calls in a queue, fewer if calls are slow; 0 without queues. Queues, and rows of as many calls
         that are each waited for, take turns with the blocks in some of the passes.
-      isolated: Whether each variant is also timed alone, after the passes.
-      times_return: Whether the time until return is measured, last of all.
+      with_sides: Whether calls are queued, and after the passes each variant is timed alone, and its time until return.
+      begun_s: The clock when the process began: what it took until the passes decides how many of them pay. None where
+        only the settings decide.
     Returns:
       Raw samples of each variant, seconds per call, in the given order.
     """
@@ -229,13 +231,16 @@ def measure(
             sampler.calibrate()
             beat(name, "warm-up")
             sampler.warm_up()
+        queued = queued if with_sides else 0
         rows = {name: calls for name, sampler in samplers.items() if (calls := _count_queued(sampler, queued))}
-        passes = count_passes([_block_s(sampler, settings) for sampler in samplers.values()], settings)
-        passes = min(passes, _most_passes(variants.values()))
+        blocks_s = [_block_s(sampler, settings) for sampler in samplers.values()]
+        passes = min(count_passes(blocks_s, settings), _most_passes(variants.values()))
+        if begun_s is not None:
+            passes = min(passes, share_passes(blocks_s, clock() - begun_s))
         rows_s = [_row_s(samplers[name], calls, settings) for name, calls in rows.items() for _ in (False, True)]
         with_rows = min(passes, QUEUE_PASSES, count_passes(rows_s, settings)) if rows else 0
         # In few passes as long as in all: if one variant is slow, the others must still have enough time in blocks.
-        block_s = max(settings.block_s, settings.blocks * settings.block_s / passes)
+        block_s = max(settings.block_s, min(settings.blocks * settings.block_s, LEAST_SAMPLED_S) / passes)
         order = list(samplers)
         for pass_number in range(0, passes, 2):
             if draw_cores is not None:
@@ -257,7 +262,7 @@ def measure(
             between(pass_number + 1)
         for name, sampler in samplers.items():
             if (
-                isolated
+                with_sides
                 and not sampler.is_limited
                 and len(samplers) > 1
                 and ISOLATED_BLOCKS * _block_s(sampler, settings) <= ISOLATED_S
@@ -265,7 +270,7 @@ def measure(
                 beat(name, "isolated")
                 sampler.take_isolated(ISOLATED_BLOCKS, settings.block_s)
         for name, sampler in samplers.items():
-            if times_return and sampler.returns_early:
+            if with_sides and sampler.returns_early:
                 beat(name, "time until return")
                 sampler.take_returns()
     finally:

@@ -23,7 +23,16 @@ INPUT_SEED = 0
 
 def make_inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:
     """A workload's arguments, ready where they belong; of a stream, a tuple of argument tuples."""
-    made = call_with(workload.declaration.inputs, params, jax.random.key(INPUT_SEED))
+    return place_inputs(workload, draw_inputs(workload, params))
+
+
+def draw_inputs(workload: Workload, params: dict[str, Param]) -> Any:
+    """What the suite's inputs() returns."""
+    return call_with(workload.declaration.inputs, params, jax.random.key(INPUT_SEED))
+
+
+def place_inputs(workload: Workload, made: Any) -> tuple[Any, ...]:
+    """What inputs() has returned, ready where it belongs."""
     on_host = workload.find_positions(workload.declaration.needs.host)
 
     def place(arguments: Any) -> tuple[Any, ...]:

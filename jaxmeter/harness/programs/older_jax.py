@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
+import numpy
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.older_releases import find_jax_release
@@ -28,11 +29,11 @@ def find_type(x: Any) -> Any:
     return find(x)
 
 
-def copy_array(array: jax.Array) -> jax.Array:
-    """Return a copy in a buffer of its own, on the same devices."""
+def copy_array(array: jax.Array | numpy.ndarray[Any, Any]) -> jax.Array:
+    """Return a copy in a buffer of JAX's own, on the same devices; of NumPy's array, on the first device."""
     is_old = find_jax_release() < COPIES
-    copied: jax.Array = jax.block_until_ready(array.copy()) if is_old else jax.device_put(array, may_alias=False)
-    return copied
+    copied: jax.Array = jax.numpy.copy(array) if is_old else jax.device_put(array, may_alias=False)
+    return jax.block_until_ready(copied)
 
 
 def jit(function: Callable[..., Any], compiler_options: Mapping[str, Any], **options: Any) -> Any:

@@ -312,25 +312,32 @@ def find_truncated_dtypes(program: Program) -> Iterator[Trap]:
         yield Trap(kind="truncated", evidence=evidence, sources=named, count=len(asked) + len(given))
 
 
+def list_wide(made: Any) -> tuple[str, ...]:
+    """Return the dtypes of NumPy arrays among inputs, as the suite gives them, that JAX takes as narrower ones."""
+    found: dict[str, None] = {}
+    for leaf in jax.tree.leaves(made):
+        is_wide = isinstance(leaf, numpy.ndarray) and leaf.size > 1 and str(leaf.dtype) in CANONICAL
+        if is_wide and jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype:
+            found[str(leaf.dtype)] = None
+    return tuple(found)
+
+
 def find_wide_inputs(make: Callable[[], Any]) -> tuple[str, ...]:
-    """Return the dtypes of NumPy arrays among inputs that JAX takes as narrower ones.
+    """Return the same of inputs that are made again to be looked at.
 
     Args:
       make: () -> the inputs as the suite gives them. It is traced where that is possible.
     """
-    found: dict[str, None] = {}
+    found: list[tuple[str, ...]] = []
 
     def look() -> None:
-        for leaf in jax.tree.leaves(make()):
-            is_wide = isinstance(leaf, numpy.ndarray) and leaf.size > 1 and str(leaf.dtype) in CANONICAL
-            if is_wide and jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype:
-                found[str(leaf.dtype)] = None
+        found.append(list_wide(make()))
 
     try:
         jax.eval_shape(look)
     except Exception:  # noqa: BLE001  inputs may be made in any way, also without JAX
         look()
-    return tuple(found)
+    return found[-1]
 
 
 _OPTIONAL = {"cond": "branch", "while": "loop"}

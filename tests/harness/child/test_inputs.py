@@ -42,7 +42,7 @@ def find(tmp_path, made):
             made.append(key)
             return inputs(key)
 
-        return find_inputs(declare(counting, **options), {}, tmp_path / "inputs" / "case")
+        return find_inputs(declare(counting, **options), {}, tmp_path / "inputs" / "case").arguments
 
     return find
 

@@ -38,7 +38,7 @@ def lacks_an_option():
 
 @pytest.fixture
 def old(monkeypatch):
-    monkeypatch.setattr(older_releases, "version", lambda name: "0.4.31")
+    monkeypatch.setattr(older_releases, "_find_version", lambda name: "0.4.31")
 
 
 @pytest.mark.parametrize(

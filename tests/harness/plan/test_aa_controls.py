@@ -6,7 +6,7 @@ import pytest
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.aa_controls import add_aa_control, is_unchanged
 from jaxmeter.harness.plan.processes import plan_processes_of
-from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.plan.settings import MOST_ROUNDS, make_settings
 from tests import samples
 
 
@@ -56,7 +56,7 @@ def test_aa_controls_are_checked_once_and_timed_beside_each_other_in_every_proce
     assert [(one.kind, one.round) for one in processes] == [
         ("shapes", 0),
         ("check", 0),
-        *(("timing", index) for index in range(5)),
+        *(("timing", index) for index in range(MOST_ROUNDS["quick"])),
     ]
     assert {one.variants for one in processes} == {both}
 

@@ -127,7 +127,7 @@ def make_context(address: Address, todays_server: ArmServer, suite: Path, tmp_pa
             workload=workload,
             params={},
             platform=begin.platform,
-            arguments=find_inputs(workload, {}, tmp_path / "own inputs"),
+            arguments=find_inputs(workload, {}, tmp_path / "own inputs").arguments,
             clock=time.perf_counter,
             folder=None,
             case=case,
