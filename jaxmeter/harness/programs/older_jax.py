@@ -33,7 +33,8 @@ def copy_array(array: jax.Array | numpy.ndarray[Any, Any]) -> jax.Array:
     """Return a copy in a buffer of JAX's own, on the same devices; of NumPy's array, on the first device."""
     is_old = find_jax_release() < COPIES
     copied: jax.Array = jax.numpy.copy(array) if is_old else jax.device_put(array, may_alias=False)
-    return jax.block_until_ready(copied)
+    copied.block_until_ready()
+    return copied
 
 
 def jit(function: Callable[..., Any], compiler_options: Mapping[str, Any], **options: Any) -> Any:
