@@ -2,7 +2,7 @@
 
 Measures one round of a default run. For each kind of process it prints the planned and the actual seconds, and what
 `variant_s` in `jaxmeter.harness.plan.probes` has to be: seconds of a variant, without those of beginning the process
-and of the blocks.
+and of the passes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy
 
 from jaxmeter.cli.run import new_run
 from jaxmeter.harness.parent.progress import Watcher
-from jaxmeter.harness.plan.estimate import PROCESS_S, process_s
+from jaxmeter.harness.plan.estimate import PROCESS_S, passes_s, process_s
+from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.request import RunRequest, choose_settings
 
@@ -60,8 +61,13 @@ def main() -> None:
         planned_s = sum(process_s(process, settings) for process, _ in ended)
         taken_s = numpy.array([seconds for _, seconds in ended])
         variants = numpy.array([len(process.variants) for process, _ in ended])
-        blocks_s = settings.blocks * settings.block_s if kind == "timing" else 0.0
-        variant_s = (taken_s - PROCESS_S) / variants - blocks_s
+        planned_passes_s = [
+            passes_s(len(process.variants), PROCESS_S + len(process.variants) * PROBES[kind].variant_s, settings)
+            if kind == "timing"
+            else 0.0
+            for process, _ in ended
+        ]
+        variant_s = (taken_s - PROCESS_S - numpy.array(planned_passes_s)) / variants
         print(
             f"{kind}: {len(ended)} processes, {planned_s:.0f} s planned, {taken_s.sum():.0f} s taken; of a variant: "
             f"median {numpy.median(variant_s):.2f} s, mean {numpy.average(variant_s, weights=variants):.2f} s"

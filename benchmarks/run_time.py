@@ -1,8 +1,9 @@
-"""Where does the time of a run go, and what does it see for it? `python -m benchmarks.run_time [--quick | --full]`.
+"""Where does the time of a run go, and what can the run detect? `python -m benchmarks.run_time [--quick | --full]`.
 
 A run in this process, of which every stage is timed by the heartbeats of its processes: a table of the seconds by kind
-of process and stage, the share that is samples, the processes of each case, and the half-widths of the ratios. Further
-words, such as `--select selu`, choose cases; `--read RUN` tells the same of a run that exists, without the stages.
+of process and stage, the share that is samples, the processes of each case, the half-widths of the ratios, and how much
+a pass and a process scatter. `--read RUN` prints the same of a run that exists, without the stages. The parent reads
+heartbeats every 50 ms, so a shorter stage counts for the stage before it.
 """
 
 from __future__ import annotations
@@ -12,22 +13,27 @@ import math
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy
 
 from benchmarks.here import describe_here
 from benchmarks.two_runs import describe_widths, index_variants
 from jaxmeter.cli.run import new_run
+from jaxmeter.harness.metrics.precision import list_smallest
 from jaxmeter.harness.metrics.reread import read_process
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
-from jaxmeter.harness.record import RunFolder, RunRecord, make_run_id, read_run
+from jaxmeter.harness.record import PlannedCase, ProcessRecord, RunFolder, RunRecord, make_run_id, read_run
 from jaxmeter.harness.request import RunRequest
-from jaxmeter.reporting.view.trust import list_smallest
 
 LEAST_SHOWN_S = 0.5
+FEWEST_PASSES, RESAMPLES = 12, 200
 BETWEEN = "between processes"
 
 
@@ -111,7 +117,8 @@ def describe_stages(taken_s: Counter[tuple[str, str]], wall_s: float) -> Iterato
 def describe(path: Path, wall_s: float | None) -> Iterator[str]:
     """The samples' share, processes, and widths of a run."""
     run = read_run(RunFolder(path))
-    samples_s, spent_s = sum_samples_s(run, RunFolder(path))
+    records = list(read_records(run, RunFolder(path)))
+    samples_s, spent_s = sum_samples_s(records), math.fsum(record.elapsed_s for record in records)
     wall_s = spent_s if wall_s is None else wall_s
     yield f"samples {samples_s:.1f} of {wall_s:.1f} s: {100 * samples_s / wall_s:.0f} %"
     counts = Counter(case.processes for case in run.cases)
@@ -124,23 +131,68 @@ def describe(path: Path, wall_s: float | None) -> Iterator[str]:
     logs = [list(map(math.log, known)) for one in ratios if len(known := one.known) > 2 and min(known) > 0]
     if logs:
         yield f"standard deviation of processes: {describe_widths([statistics.stdev(values) for values in logs])}"
+    yield from describe_scatter(run, records)
 
 
 def _known(values: Iterable[float | None]) -> Iterator[float]:
     return (value for value in values if value is not None)
 
 
-def sum_samples_s(run: RunRecord, folder: RunFolder) -> tuple[float, float]:
-    """Seconds in samples of blocks, and in all processes."""
-    samples_s = spent_s = 0.0
+def describe_scatter(run: RunRecord, records: Sequence[ProcessRecord]) -> Iterator[str]:
+    """How much the ratio of a pass scatters, and that of processes beyond what their passes explain: medians.
+
+    The median of n passes scatters as if a pass had the deviation that is printed, divided by the root of n.
+    """
+    of_pass, of_process = [], []
+    draws = numpy.random.default_rng(0)
+    for case in run.manifest.cases:
+        for logs in list_pass_ratios(case, records).values():
+            if len(logs) < FEWEST_PROCESSES or min(map(len, logs)) < FEWEST_PASSES:
+                continue
+            resampled = [numpy.median(draws.choice(one, (RESAMPLES, len(one))), axis=1).std() for one in logs]
+            beyond = statistics.variance([float(numpy.median(one)) for one in logs]) - statistics.mean(
+                [deviation**2 for deviation in resampled]
+            )
+            of_pass.append(
+                statistics.mean([one * math.sqrt(len(own)) for one, own in zip(resampled, logs, strict=True)])
+            )
+            of_process.append(math.sqrt(max(0.0, beyond)))
+    if of_pass and (between := statistics.median(of_process)) > 0:
+        within = statistics.median(of_pass)
+        yield (
+            f"a pass scatters by {100 * within:.0f} %, processes beyond that by {100 * between:.1f} %: quotient "
+            f"{within / between:.1f} (medians of {len(of_pass)} ratios)"
+        )
+
+
+def list_pass_ratios(case: PlannedCase, records: Sequence[ProcessRecord]) -> dict[str, list[Any]]:
+    """By variant, for each process the logarithms of the ratios of its passes to the baseline variant."""
+    found: dict[str, list[Any]] = {}
+    for record in records:
+        blocks = {item.variant: [statistics.median(one.samples_s) for one in item.blocks] for item in record.variants}
+        if record.case != case.id or case.baseline not in blocks:
+            continue
+        base = numpy.array(blocks.pop(case.baseline))
+        for name, own in blocks.items():
+            found.setdefault(name, []).append(numpy.log(base[: len(own)] / numpy.array(own[: len(base)])))
+    return found
+
+
+def read_records(run: RunRecord, folder: RunFolder) -> Iterator[ProcessRecord]:
+    """Every process of the run."""
     planned = {case.id: case for case in run.manifest.cases}
     for case in run.cases:
         for path in folder.case(case.id).processes():
-            record = read_process(path, planned[case.id])
-            spent_s += record.elapsed_s
-            for item in record.variants:
-                samples_s += item.calls * math.fsum(one for block in item.blocks for one in block.samples_s)
-    return samples_s, spent_s
+            yield read_process(path, planned[case.id])
+
+
+def sum_samples_s(records: Iterable[ProcessRecord]) -> float:
+    """Seconds in samples of blocks."""
+    return math.fsum(
+        item.calls * math.fsum(one for block in item.blocks for one in block.samples_s)
+        for record in records
+        for item in record.variants
+    )
 
 
 if __name__ == "__main__":

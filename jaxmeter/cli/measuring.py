@@ -34,7 +34,7 @@ Suites = Annotated[
 ]
 Backend = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Measure the smallest sizes, in 3 to 5 rounds; default budget: 3 minutes.")
+    bool, typer.Option("--quick", help="Measure the smallest sizes, in 3 to 12 rounds; default budget: 3 minutes.")
 ]
 Full = Annotated[
     bool, typer.Option("--full", help="Measure the largest sizes too, in 3 to 8 rounds; default budget: 2 hours.")

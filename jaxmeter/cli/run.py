@@ -101,7 +101,7 @@ from jaxmeter.harness.request import (
     find_other_environment,
     read_budget,
 )
-from jaxmeter.harness.results import describe_own_faults, describe_results, list_results
+from jaxmeter.harness.results import describe_own_faults, describe_precision, describe_results, list_results
 
 Probe = Annotated[
     list[str] | None,
@@ -480,7 +480,7 @@ def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -
         warnings = [*({"text": text, "processes": None} for text in own), *msgspec.to_builtins(run.warnings)]
         print(json.dumps({**told, "results": list_results(run), "warnings": warnings}))
         return code
-    for line in describe_results(run):
+    for line in (*describe_results(run), *describe_precision(run)):
         print(printable(line))
     for warning in run.warnings:
         print(printable(f"warning in {counted(warning.processes, 'process', 'processes')}: {warning.text}"))

@@ -8,7 +8,8 @@ from typing import Any
 from jaxmeter.harness.metrics.across import find_timing
 from jaxmeter.harness.metrics.agreement import find_disagreement
 from jaxmeter.harness.metrics.metric import Lack, Reading
-from jaxmeter.harness.metrics.reading import Run, Variant
+from jaxmeter.harness.metrics.precision import describe_smallest, explain_scatter, list_smallest, suggest_more
+from jaxmeter.harness.metrics.reading import Run, Variant, split_platforms
 from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.metrics.statistics import differs
 from jaxmeter.harness.metrics.traced import describe_bound_of
@@ -21,6 +22,9 @@ from jaxmeter.harness.record.wording import counted
 MOST_LINES = 24
 """More numbers are for a page."""
 
+MOST_SCATTERED = 5
+"""More speedups that scatter are for a page."""
+
 LONGEST_REPEATED = 60
 """Characters of a reason that is repeated for each variant. A longer one is there once, and the others refer to it."""
 
@@ -31,7 +35,7 @@ def list_results(run: RunRecord) -> list[dict[str, Any]]:
     """Return by planned variant its status, time, speedup over the case's baseline variant and throughput.
 
     Numbers have intervals, and times are seconds. A missing number is null. `disagreement` is null if time and speedup
-    agree, and `no_speedup` is null if there is no objection to a speedup.
+    agree, `no_speedup` if there is no objection to a speedup, and `scatter` if it scatters as others do.
     """
     return [
         {
@@ -45,6 +49,7 @@ def list_results(run: RunRecord) -> list[dict[str, Any]]:
             "compiles_per_call": _count_compiles(variant),
             "bound": describe_bound_of(variant) or None,
             "disagreement": find_disagreement(variant, "execution_s") or None,
+            "scatter": explain_scatter(variant) or None,
             "own_faults": list_own_faults(variant.outcomes.values()),
             "traps": [describe_trap(trap) for trap in find_traps(variant.outcomes)],
         }
@@ -86,12 +91,33 @@ def describe_results(run: RunRecord) -> Iterator[str]:
     yield from _list_doubts(variants)
 
 
+def describe_precision(run: RunRecord) -> Iterator[str]:
+    """Yield how small a difference the run can detect, and what makes it detect smaller ones.
+
+    Then, where the variants have no lines of their own, the speedups that scatter far more than the others, and why.
+    """
+    platforms = split_platforms(Run(run))
+    for platform in platforms:
+        variants = [variant for case in platform.cases for variant in case.shown]
+        if smallest := list(list_smallest(variants)):
+            where = f"{platform.where}: " if len(platforms) > 1 else ""
+            sentences = (f"{where}{describe_smallest(smallest)}.", suggest_more(smallest, run.manifest.settings))
+            yield " ".join(filter(None, sentences))
+        if len(variants) > MOST_LINES:
+            reasons = [(variant, reason) for variant in variants if (reason := explain_scatter(variant))]
+            for variant, reason in reasons[:MOST_SCATTERED]:
+                yield f"! {variant.planned_case.name} {variant.planned.name}: {reason}"
+            if len(reasons) > MOST_SCATTERED:
+                more = counted(len(reasons) - MOST_SCATTERED, "more speedup")
+                yield f"! {more} that scatter as much are in the report"
+
+
 def _list_doubts(variants: Iterable[Variant]) -> Iterator[str]:
     """Each trap, and each time that is at odds with a speedup, once with the variants that have it."""
     alike: dict[str, dict[str, None]] = {}
     for variant in variants:
         sentences = [describe_trap(trap) for trap in find_traps(variant.outcomes)]
-        for sentence in filter(None, (*sentences, find_disagreement(variant, "execution_s"))):
+        for sentence in filter(None, (*sentences, find_disagreement(variant, "execution_s"), explain_scatter(variant))):
             alike.setdefault(sentence, {})[variant.planned.name] = None
     yield from (f"! {', '.join(names)}: {sentence}" for sentence, names in alike.items())
 

@@ -35,7 +35,7 @@ def numpy_where_it_is_the_same(dtype, precision, backend):
     inputs=matrices,
     params={
         "n": levels(
-            quick=512, default=2048, full=(128, 1024, 4096), by_device={"gpu": (4096, 8192), "tpu": (4096, 8192)}
+            quick=512, default=(128, 2048), full=(1024, 4096), by_device={"gpu": (4096, 8192), "tpu": (4096, 8192)}
         ),
         "dtype": levels(quick="float32", full="bfloat16", by_device={"gpu": "bfloat16", "tpu": "bfloat16"}),
         # On a CPU both precisions are the same float32 product.

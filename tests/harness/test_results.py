@@ -3,9 +3,17 @@ from msgspec import structs
 
 from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Verdict
 from jaxmeter.harness.record.remarks import OWN_FAULT
-from jaxmeter.harness.results import MOST_LINES, describe_own_faults, describe_results, list_results
+from jaxmeter.harness.results import (
+    MOST_LINES,
+    MOST_SCATTERED,
+    describe_own_faults,
+    describe_precision,
+    describe_results,
+    list_results,
+)
 from tests import samples
 from tests.golden_texts import check_golden_text
+from tests.harness.metrics.test_precision import run_of
 from tests.odd_run import odd_run
 
 
@@ -72,6 +80,31 @@ def test_many_numbers_are_for_a_page():
     assert described(*pairs) == []
     assert len(described(*pairs[:-1])) == MOST_LINES + len(pairs) - 1
     assert len(list_results(samples.run(*pairs))) == 2 * len(pairs)
+
+
+def test_a_run_says_what_it_can_detect_and_a_long_one_which_speedups_scatter():
+    two = (1.0, 3.0, 1.01, 3.03, 0.99, 3.0, 1.0, 1.02)
+    short, long, wilder = (
+        run_of(*[two] * wild, cases=cases)
+        for wild, cases in ((1, MOST_LINES // 2), (1, MOST_LINES), (MOST_SCATTERED + 2, 2 * MOST_LINES))
+    )
+
+    assert len(list(describe_precision(short))) == 1  # its variants have lines of their own
+    assert any("has two speeds" in line for line in describe_results(short))
+    first, *scattered = describe_precision(long)
+    assert first.startswith(f"Smallest detectable difference of {MOST_LINES} speedups: ")
+    assert [line.partition(":jit: ")[0] for line in scattered] == ["! selu[n=0] g"]
+    *named, rest = list(describe_precision(wilder))[1:]
+    assert len(named) == MOST_SCATTERED
+    assert rest == "! 2 more speedups that scatter as much are in the report"
+
+
+def test_each_platform_of_a_run_has_a_smallest_difference_of_its_own():
+    here, there = samples.planned_case(), samples.planned_case("mlp", platform="gpu")
+    environments = {"cpu": samples.environment(), "gpu": samples.environment()}
+    run = samples.run((here, samples.fast_case(here)), (there, samples.fast_case(there)), environments=environments)
+
+    assert [line.partition(":")[0] for line in describe_precision(run)] == ["cpu", "gpu"]
 
 
 def test_the_notes_of_a_case_stand_next_to_its_numbers():

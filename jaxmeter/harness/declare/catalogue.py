@@ -84,7 +84,7 @@ def find_suites(names: Iterable[str]) -> tuple[Suite, ...]:
 
 @lru_cache
 def find_suites_once(names: tuple[str, ...]) -> tuple[Suite, ...]:
-    """The same, found once in a process and all that are forked from it: finding them again takes 30 ms.
+    """Import suites once in a process and all that are forked from it: finding them again takes 30 ms.
 
     Raises:
       SuiteError: As `find_suites`.

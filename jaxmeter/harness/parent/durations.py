@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.plan.timing_process import SIDE_PROCESSES
 
 Key = tuple[str, ...]
 
@@ -23,13 +24,14 @@ class Coming:
 class Pace:
     """Seconds of each process by what it looked at: one of a later round takes about as long."""
 
-    _taken_s: dict[Key, list[tuple[frozenset[str], float]]] = field(default_factory=dict)
+    _taken_s: dict[Key, list[tuple[frozenset[str], frozenset[str], float]]] = field(default_factory=dict)
     _by_process: dict[str, list[float]] = field(default_factory=dict)
     _by_variant: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def add(self, ran: Coming, seconds: float) -> None:
         """Counts a process that has ended, or several that did the work of one."""
-        self._taken_s.setdefault(_key_of(ran.process), []).append((frozenset(ran.variants), seconds))
+        how = (frozenset(ran.variants), _sides_of(ran.process), seconds)
+        self._taken_s.setdefault(_key_of(ran.process), []).append(how)
         self._by_process.setdefault(ran.process.kind, []).append(seconds)
 
     def add_variant(self, case: str, variant: str, seconds: float) -> None:
@@ -45,17 +47,29 @@ class Pace:
         return self._by_variant.get((case, variant), 0.0)
 
     def _predict_one_s(self, one: Coming) -> float:
-        """The mean of those like it; of one with more variants, less their part; else the mean of its kind."""
+        """The mean of those like it; else the last with other side times; of one with more variants, less their part.
+
+        Else the mean of its kind.
+        """
         like_it = self._taken_s.get(_key_of(one.process), [])
-        equal = [seconds for variants, seconds in like_it if variants == frozenset(one.variants)]
+        alike = [(sides, seconds) for variants, sides, seconds in like_it if variants == frozenset(one.variants)]
+        equal = [seconds for sides, seconds in alike if sides == _sides_of(one.process)]
+        if not equal and alike:
+            equal = [alike[-1][1]]
         if not equal and like_it:
-            variants, seconds = like_it[-1]
+            variants, _, seconds = like_it[-1]
             without_s = sum(
                 self.predict_variant_s(one.process.case, name) for name in variants.difference(one.variants)
             )
             equal = [max(0.0, seconds - without_s)]
         taken_s = equal or self._by_process.get(one.process.kind) or [0.0]
         return math.fsum(taken_s) / len(taken_s)
+
+
+def _sides_of(process: PlannedProcess) -> frozenset[str]:
+    """The side times that a process takes."""
+    taken = (side for side, processes in SIDE_PROCESSES.items() if process.round < processes)
+    return frozenset(taken) if process.keeps_samples else frozenset()
 
 
 def _key_of(process: PlannedProcess) -> Key:

@@ -20,6 +20,7 @@ from jaxmeter.harness.parent.process_runner import Starter
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.parent.rounds import count_rounds, leave_out
 from jaxmeter.harness.parent.servers import Servers
+from jaxmeter.harness.plan.estimate import estimate
 from jaxmeter.harness.plan.processes import PlannedProcess, plan_more, plan_processes, plan_refill
 from jaxmeter.harness.plan.selection import shuffle
 from jaxmeter.harness.plan.settings import MOST_PROCESSES, find_longest_s
@@ -132,7 +133,7 @@ class _Execution:
         self._left_out: set[tuple[str, ...]] = set()
 
     def run(self) -> None:
-        """Round after round, as many as the time allows; then more processes where intervals are the widest."""
+        """Round after round, as many as the time allows; then more processes where intervals narrow most."""
         for progress in self._progress.values():
             if progress.records or not progress.processes:  # what an earlier execution has left, or nothing is planned
                 self._write(progress)
@@ -154,7 +155,9 @@ class _Execution:
         while coming and coming[0][0].round <= last:
             processes = coming.pop(0)
             left = [process for later in (processes, *coming) for process in later if process.round <= last]
-            self.watcher.round_started(processes[0].round + 1, last + 1, len(self._without_left_out(left)))
+            left = self._without_left_out(left)
+            end_s = self._predict_end_s(left, is_first=processes[0].round == first)
+            self.watcher.round_started(processes[0].round + 1, last + 1, len(left), end_s)
             if not self._run_round(processes):
                 return False
             last = self._plan_rest(processes[0].round, [process for later in coming for process in later])
@@ -164,6 +167,25 @@ class _Execution:
                     f"round {first + 1} took {self._elapsed_s():.0f} s{of}: there will be {last + 1} rounds"
                 )
         return True
+
+    def _predict_end_s(self, left: Sequence[PlannedProcess], *, is_first: bool) -> float | None:
+        """Return the seconds in all after which the run will end; None in the first round of a run without a budget.
+
+        The first round's processes are only estimated. Later ones take what those like them have taken.
+        """
+        if is_first:
+            planned_s = self._elapsed_s() + estimate(left, self._settings).most_s
+            return min(self.budget_s, planned_s) if math.isfinite(self.budget_s) else None
+        end_s = self._elapsed_s() + self.pace.predict_s(self._list_coming(left))
+        return min(end_s + self._predict_most_s(left), max(self.budget_s, end_s))
+
+    def _predict_most_s(self, left: Sequence[PlannedProcess]) -> float:
+        """Return what the most processes beyond the rounds take; 0 of a run that adds none."""
+        if self._settings.processes is not None or self._settings.level not in MOST_PROCESSES:
+            return 0.0
+        beyond = MOST_PROCESSES[self._settings.level] - max((process.round + 1 for process in left), default=0)
+        cases = [progress.case for progress in self._progress.values() if matters(progress.case)]
+        return max(0, beyond) * math.fsum(self._predict_more_s(case) or 0.0 for case in cases)
 
     def _read_left(self, case: PlannedCase) -> list[ProcessRecord]:
         """What an interrupted run has left of a case; a file that is damaged is named, and its process run again."""
@@ -268,13 +290,14 @@ class _Execution:
             self._write(self._progress[case_id])
 
     def _add_processes(self) -> None:
-        """Gives what time is left to the widest intervals among cases behind an answer or a published claim."""
+        """Gives what time is left to wide intervals among cases behind an answer or a published claim."""
         if self._settings.processes is not None or self._settings.level not in MOST_PROCESSES:
             return
         widths = [
             width
             for progress in self._progress.values()
-            if matters(progress.case) and (width := measure_width(progress.case, progress.timings)) is not None
+            if matters(progress.case)
+            and (width := measure_width(progress.case, progress.timings, self._settings)) is not None
         ]
         seconds = {width.case.id: self._predict_more_s(width.case) for width in widths}
         widths = [width for width in widths if seconds[width.case.id] is not None]
@@ -284,7 +307,7 @@ class _Execution:
             self._progress[case_id].looks += 1
         if given:
             more = counted(sum(given.values()), "more process", "more processes")
-            self.watcher.said(f"{more} for the widest intervals, of {counted(len(given), 'case')}")
+            self.watcher.said(f"{more} for wide intervals, of {counted(len(given), 'case')}")
         for step in range(max(given.values(), default=0)):
             wanted = [self._cases[case_id] for case_id, count in given.items() if count > step]
             for case in shuffle(wanted, self._settings.seed + step):

@@ -1,4 +1,4 @@
-"""Where the time goes that whole rounds leave: to more processes of cases that matter, where intervals are widest."""
+"""Where the time goes that whole rounds leave: to more processes of cases that matter, where they narrow most."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, SHOWN_CONFIDEN
 from jaxmeter.harness.plan.settings import MOST_PROCESSES
 from jaxmeter.harness.record import Number, Outcome, PlannedCase, Settings
 from jaxmeter.harness.record.cases import COMPILATION
+
+REACHABLE = 3.0
+"""Times the target: ±15 % with the target of ±5 %."""
+
+SHORTEST_S = 1e-3
+"""No process takes less, whatever a clock says."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +52,31 @@ def matters(case: PlannedCase) -> bool:
     return rests and case.measures != COMPILATION
 
 
-def measure_width(case: PlannedCase, timings: Iterable[Outcome]) -> Width | None:
-    """Return the width of the case's ratios, or of its times if it has no ratio; None if there is no interval."""
+def measure_width(case: PlannedCase, timings: Iterable[Outcome], settings: Settings) -> Width | None:
+    """Return the width of the case's ratios, or of its times if it has no ratio; None if there is no interval.
+
+    Intervals that the most processes would leave wider than REACHABLE times the target do not count: others need the
+    time more.
+    """
     timings = tuple(timings)
     ratios = _values_of(timings, "log_ratio")
     logs = ratios or [[math.log(value) for value in times] for times in _values_of(timings, "execution_s")]
-    halves = [(statistics.stdev(values) * _multiplier(len(values)), len(values)) for values in logs if _enough(values)]
-    return Width(case, *max(halves)) if halves else None
+    widths = [
+        Width(case, statistics.stdev(values) * _multiplier(len(values)), len(values))
+        for values in logs
+        if _enough(values)
+    ]
+    most, widest = MOST_PROCESSES[settings.level], REACHABLE * settings.target_half_width
+    reachable = [one for one in widths if one.predict(max(0, most - one.processes)) <= widest]
+    return max(reachable, key=lambda one: (one.half, one.processes), default=None)
 
 
 def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float, settings: Settings) -> dict[str, int]:
-    """Return how many more processes each case gets: always for the case whose interval would be the widest.
+    """Return how many more processes each case gets: always for the case whose interval narrows most in a second.
 
-    A case first gets as many as narrow its interval: a single one after ten would widen it, because of the additional
-    interim analysis. All are decided at once, so that there is only one interim analysis before the end.
+    So slow cases do not take the time of the others. A case first gets as many processes as narrow its interval: a
+    single one after ten would widen it, because of the additional interim analysis. All are decided at once, so that
+    there is only one interim analysis before the end.
 
     Args:
       seconds: Time of one more process, by the case's id.
@@ -73,6 +90,16 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
     def next_of(one: Width) -> int:
         return 1 if one.case.id in given else fewest[one.case.id]
 
+    def find_gain(one: Width) -> float:
+        """By how much it narrows in a second, with as many more processes as are best for that."""
+        so_far = given.get(one.case.id, 0)
+        each_s = max(seconds[one.case.id], SHORTEST_S)
+        affordable = min(most - one.processes - so_far, int(left_s / each_s))
+        gains = [
+            (one.predict(so_far) - one.predict(so_far + more)) / (more * each_s) for more in range(1, affordable + 1)
+        ]
+        return max(gains, default=0.0)
+
     while left_s > 0:
         open_to = [
             one
@@ -84,10 +111,10 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
         ]
         if not open_to:
             break
-        widest = max(open_to, key=lambda one: one.predict(given.get(one.case.id, 0)))
-        more = next_of(widest)
-        given[widest.case.id] = given.get(widest.case.id, 0) + more
-        left_s -= more * seconds[widest.case.id]
+        best = max(open_to, key=find_gain)
+        more = next_of(best)
+        given[best.case.id] = given.get(best.case.id, 0) + more
+        left_s -= more * seconds[best.case.id]
     return given
 
 

@@ -21,6 +21,7 @@ from jaxmeter.harness.parent.servers import Servers
 from jaxmeter.harness.plan.messages import Measure, Result
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
+from jaxmeter.harness.plan.settings import EXTRA_BLOCKS
 from jaxmeter.harness.record import PlannedCase, ProcessRecord, RunFolder, Settings, now, write_json
 from jaxmeter.harness.record.layout import name_replaced
 
@@ -133,6 +134,8 @@ class Starter:
         again: bool = False,
     ) -> Ended:
         case, settings, platform = progress.case, self.settings, self.platforms[progress.case.platform]
+        if process.keeps_samples and process.round >= settings.most_rounds:
+            settings = msgspec.structs.replace(settings, blocks=min(settings.blocks, EXTRA_BLOCKS))
         arms = self.servers.arms_of(platform, process.round) if process.keeps_samples else None
         cores = settings.cores if arms is None else settings.process_cores
         scratch = Scratch(self.servers.scratch / self.folder.path.name)

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from jaxmeter.harness.parent.running import describe_estimate, describe_seconds
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
@@ -32,8 +33,12 @@ class Watcher:
     def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
         """The run begins, with so many processes planned and so many seconds for them."""
 
-    def round_started(self, number: int, of: int, processes_left: int) -> None:
-        """A round over all cases begins, from 1; with it, so many processes are left as far as is known."""
+    def round_started(self, number: int, of: int, processes_left: int, end_s: float | None = None) -> None:
+        """A round over all cases begins, from 1; with it, so many processes are left as far as is known.
+
+        Args:
+          end_s: After how many seconds in all the run is expected to end; None before anything is known.
+        """
 
     def process_started(self, process: PlannedProcess) -> None:
         """A process begins."""
@@ -89,17 +94,20 @@ class Lines(Watcher):
         self._said_at_s = 0.0
         self._used_s = 0.0
         self._budget_s = 0.0
+        self._end_s: float | None = None
+        self._manifest: Manifest | None = None
         self._names: dict[str, str] = {}
+        self._estimates: dict[str, str] = {}
 
     def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
         """Print the run's name."""
-        self._names = {case.id: case.name for case in manifest.cases}
+        self._manifest, self._names = manifest, {case.id: case.name for case in manifest.cases}
         self._budget_s = budget_s
         self.said(_announce(manifest, folder, processes))
 
-    def round_started(self, number: int, of: int, processes_left: int) -> None:
+    def round_started(self, number: int, of: int, processes_left: int, end_s: float | None = None) -> None:
         """Print how far the run is."""
-        self._left, self._said_at_s = processes_left, self._used_s
+        self._left, self._said_at_s, self._end_s = processes_left, self._used_s, end_s
         self.said(f"round {number} of {of}: {self._where()}")
 
     def process_ended(self, process: PlannedProcess, used_s: float) -> None:
@@ -108,11 +116,14 @@ class Lines(Watcher):
         self._left, self._used_s = max(0, self._left - 1), used_s
         if is_over or used_s - self._said_at_s >= SAID_EVERY_S:
             self._said_at_s = used_s
-            by = f"process '{process.kind}' of {self._names[process.case]} ended; " if is_over else ""
-            self.said(f"    {by}{self._where()}")
+            name = self._names[process.case]
+            by = f"process '{process.kind}' of {name} ended; " if is_over else ""
+            estimate = self._estimates.get(process.case, "")
+            self.said(f"    {by}{self._where()}{f'; {name}: {estimate}' if estimate else ''}")
 
     def case_written(self, record: CaseRecord) -> None:
-        """Says what went wrong, at once."""
+        """Keep the case's estimate, and say what went wrong, at once."""
+        self._estimates[record.id] = self._describe_estimate(record)
         for trouble in self._troubles.find_new(record):
             self.said(trouble)
 
@@ -120,7 +131,11 @@ class Lines(Watcher):
         """Print how the case ended, with a line for each trouble that was not printed before."""
         self._used_s = used_s
         processes = counted(record.processes, "process", "processes")
-        self.said(f"{record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, {processes}; {self._used()}")
+        estimate = self._describe_estimate(record)
+        self.said(
+            f"{record.status.value:9} {record.name}  {record.elapsed_s:.1f} s, {processes}; {self._used()}"
+            f"{'; ' if estimate else ''}{estimate}"
+        )
         for trouble in self._troubles.find_left(record):
             self.said(f"    {trouble}")
 
@@ -132,8 +147,13 @@ class Lines(Watcher):
         """Prints it."""
         print(printable(text), file=self._stream, flush=True)
 
+    def _describe_estimate(self, record: CaseRecord) -> str:
+        return "" if self._manifest is None else describe_estimate(self._manifest, record)
+
     def _where(self) -> str:
-        return f"{counted(self._left, 'process', 'processes')} left; {self._used()}"
+        left_s = 0.0 if self._end_s is None else self._end_s - self._used_s
+        to_go = f", about {describe_seconds(left_s)} to go" if left_s > 0 else ""
+        return f"{counted(self._left, 'process', 'processes')} left; {self._used()}{to_go}"
 
     def _used(self) -> str:
         return _describe_used(self._used_s, self._budget_s)
@@ -150,16 +170,19 @@ def _describe_used(used_s: float, budget_s: float) -> str:
 class _At:
     """The position in a run. Its text is made when the bar is drawn, and not at each event."""
 
+    manifest: Manifest | None = None
     names: dict[str, str] = field(default_factory=dict)
+    estimates: dict[str, str] = field(default_factory=dict)
     budget_s: float = 1.0
     used_s: float = 0.0
+    end_s: float | None = None
     round: str = ""
     case: str = ""
     kind: str = ""
     heartbeat: Heartbeat | None = None
 
     def write(self) -> str:
-        """Return round and share of the budget, then case and stage, which a narrow terminal cuts off."""
+        """Return round, time to go, case and its estimate, then the stage; a narrow terminal cuts off the end."""
         stage = self.kind
         if self.heartbeat is not None:
             of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
@@ -167,7 +190,10 @@ class _At:
         share = f"budget {100 * self.used_s / self.budget_s:.0f} %"
         is_within = math.isfinite(self.budget_s) and self.used_s <= self.budget_s
         budget = share if is_within else _describe_used(self.used_s, self.budget_s)
-        return "  ".join(filter(None, (self.round, budget, self.case, stage)))
+        left_s = 0.0 if self.end_s is None else self.end_s - self.used_s
+        to_go = f"{describe_seconds(left_s)} to go" if left_s > 0 else ""
+        case = self.names.get(self.case, "")
+        return "  ".join(filter(None, (self.round, budget, to_go, case, self.estimates.get(self.case, ""), stage)))
 
 
 class _Where(ProgressColumn):
@@ -202,20 +228,20 @@ class Live(Watcher):
 
     def run_started(self, manifest: Manifest, folder: Path, processes: int, budget_s: float) -> None:
         """Names the run and shows the bar."""
-        self._at.names = {case.id: case.name for case in manifest.cases}
+        self._at.manifest, self._at.names = manifest, {case.id: case.name for case in manifest.cases}
         self._at.budget_s = budget_s
         self.said(_announce(manifest, folder, processes))
         self._bar.update(self._task, total=processes)
         self._bar.start()
 
-    def round_started(self, number: int, of: int, processes_left: int) -> None:
+    def round_started(self, number: int, of: int, processes_left: int, end_s: float | None = None) -> None:
         """Shows the round; what is left may have become less."""
-        self._at.round = f"round {number} of {of}"
+        self._at.round, self._at.end_s = f"round {number} of {of}", end_s
         self._bar.update(self._task, total=self._bar.tasks[0].completed + processes_left)
 
     def process_started(self, process: PlannedProcess) -> None:
         """Shows the case and the kind of process."""
-        self._at.case, self._at.kind = self._at.names[process.case], process.kind
+        self._at.case, self._at.kind = process.case, process.kind
         self._at.heartbeat = None
 
     def beat(self, heartbeat: Heartbeat) -> None:
@@ -228,7 +254,9 @@ class Live(Watcher):
         self._bar.update(self._task, advance=1)
 
     def case_written(self, record: CaseRecord) -> None:
-        """Prints the troubles."""
+        """Show the case's estimate, and print the troubles."""
+        if self._at.manifest is not None:
+            self._at.estimates[record.id] = describe_estimate(self._at.manifest, record)
         for trouble in self._troubles.find_new(record):
             self._print(trouble, "red")
 

@@ -9,9 +9,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxmeter.harness.plan.probes import PROBES, Probe
+from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
 from jaxmeter.harness.plan.settings import find_longest_s
+from jaxmeter.harness.plan.timing_process import AROUND_BLOCK_S, share_passes
 from jaxmeter.harness.record import Settings
 
 PROCESS_S = 0.15
@@ -60,9 +61,18 @@ def process_s(process: PlannedProcess, settings: Settings) -> float:
     begun_s = PROCESS_S + process.begins_s
     if process.kind == SHAPES:
         return begun_s
-    assigned = ((PROBES[name], len(variants)) for name, variants in process.assignments.items())
-    return begun_s + math.fsum(variants * _variant_s(probe, settings) for probe, variants in assigned)
+    assigned = [(PROBES[name], len(variants)) for name, variants in process.assignments.items()]
+    before_s = begun_s + math.fsum(variants * probe.variant_s for probe, variants in assigned)
+    every_s = (passes_s(variants, before_s, settings) for probe, variants in assigned if probe.keeps_samples)
+    return before_s + math.fsum(every_s)
 
 
-def _variant_s(probe: Probe, settings: Settings) -> float:
-    return probe.variant_s + (settings.blocks * settings.block_s if probe.keeps_samples else 0.0)
+def passes_s(variants: int, before_s: float, settings: Settings) -> float:
+    """Return the seconds of all passes of a process, of blocks that are as short as they can be.
+
+    Args:
+      before_s: What it takes before the first pass.
+    """
+    blocks_s = [settings.block_s] * variants
+    passes = min(settings.blocks, share_passes(blocks_s, before_s))
+    return passes * variants * (settings.block_s + AROUND_BLOCK_S)

@@ -14,11 +14,12 @@ from jaxmeter.harness.record import OtherEnvironment, Settings
 FEWEST_ROUNDS = FEWEST_PROCESSES
 """Rounds of a run whose time is short. Fewer processes have no interval: the timing is lost until a resume."""
 
-MOST_ROUNDS = {"quick": 12, "default": 24, "full": 8}
+MOST_ROUNDS = {"quick": 12, "default": 10, "full": 8}
 """Largest number of rounds over all cases, if there is time. Half-widths of 95 % intervals of ratios, 41 variants: 11 %
 with 3 processes, 6.7 % with 5, 5.3 % with 8; they shrink with the square root of the number of processes. On a machine
 that its hypervisor disturbs, ratios scatter 1.5× as much. There, the median half-width of 127 ratios, by the processes
-alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. On such a machine, the budget ends a default run."""
+alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. The
+budget ends a quick run after 6 or 7 rounds. After ten rounds of a default run, wide intervals need the time more."""
 
 MOST_PROCESSES = {"default": 24, "full": 24}
 """Largest number of processes of a case that gets remaining time, by level. Chosen: by the t multiplier and the square
@@ -37,13 +38,14 @@ the clock are negligible: the time of a call of 5 us is 0.990 of that by timeit 
 BLOCK_S = 0.002
 """Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8 processes each."""
 
-BLOCKS = 80
-"""Blocks of each variant in a process. The standard deviation of times between processes was 20 % with 10 blocks, 18 %
-with 40 and 17 % with 60: the rest is the difference of processes. The standard deviation of ratios was 2.9, 2.1 and
-1.9 % with 40, 80 and 160 blocks (medians of 28 ratios). While another process used a core, it was 1.5 and 1.1 % with 80
-and 160 (22 ratios). A process of four variants takes 0.3 s longer with 80 than with 40. 80 blocks are 160 ms of
-samples. 44 to 220 ms were best by the variances of four benchmarks within and between processes (Kalibera & Jones
-2013)."""
+BLOCKS = {"quick": 40, "default": 80, "full": 80}
+"""Most blocks of each variant in a process; `share_passes` says how many pay there. The standard deviation of times
+between processes was 20 % with 10 blocks, 18 % with 40 and 17 % with 60: the rest is the difference of processes. The
+standard deviation of ratios was 2.9, 2.1 and 1.9 % with 40, 80 and 160 blocks (medians of 28 ratios). A quick run has
+time for few processes, and their t multiplier falls faster than the deviation of a process rises."""
+
+EXTRA_BLOCKS = 30
+"""Most blocks in a process beyond the rounds: it is for intervals that stay wide because processes differ."""
 
 COLD_PROCESSES = {"quick": 1, "default": 3, "full": 5}
 """Rounds with fresh processes per variant and stage, or cache state. An interval, which a quick run does not have,
@@ -107,7 +109,7 @@ def make_settings(
       processes: Fixes their number, else it follows from the time given.
       fewest_rounds: Those that are not left out where time is short; all of a fixed number by default.
       fewest_kept: Those with which a case counts as measured; by default `fewest_rounds`.
-      blocks: Of each variant in a process, where no two environments take turns; by default BLOCKS.
+      blocks: Of each variant in a process, where no two environments take turns; by default those of the level.
       cores: On how many each process runs; all by default.
       lock_step: The environment that takes turns with this one; blocks are longer then.
       lock_step_cores: On how many cores both run then; all where None.
@@ -131,7 +133,7 @@ def make_settings(
         stage_limit_s=STAGE_LIMIT_S,
         block_s=BLOCK_S if lock_step is None else TURN_S,
         sample_s=SAMPLE_S,
-        blocks=(blocks or BLOCKS) if lock_step is None else TURNS,
+        blocks=(blocks or BLOCKS[level]) if lock_step is None else TURNS,
         seed=zlib.crc32(run_id.encode()),
         confidence=CONFIDENCE,
         shown_confidence=SHOWN_CONFIDENCE,

@@ -11,19 +11,22 @@ from collections.abc import Collection
 from jaxmeter.harness.record import Settings
 from jaxmeter.harness.record.cases import FEWEST_QUEUED
 
-WARM_UP_S = 0.01
+WARM_UP_S = 0.02
 WARM_UP_LIMIT_S = 0.3
 STEADY_WITHIN = 0.05
 """Warm-up ends when two consecutive blocks agree, not before WARM_UP_S and not after WARM_UP_LIMIT_S. After compiling,
 calls of four benchmarks were within 10 % of their steady time after at most 42 ms. That holds for 90 % of processes, on
-a busy machine of two cores. The limit is seven times as long. The passes warm up too, and their median does not mind
-the first ones."""
+a busy machine of two cores. The limit is seven times as long, and the passes warm up too."""
+
+WARM_CALL_S = 0.01
+"""Two calls of this length are warm-up blocks, since one was made before them. If they disagree, more follow. In a
+default run, warm-up took 258 s of 1800 s, most of it in such calls."""
 
 WARM_UP_BLOCK_S = 0.005
 """Chosen, not measured: one slow sample does not change the median of about 25."""
 
 SLOW_CALL_S = WARM_UP_LIMIT_S
-"""A call of this length is both a warm-up block and a sample of time until return, so that there are fewer calls."""
+"""Two calls of this length are all of the warm-up, and one is the only sample of time until return."""
 
 ONE_PASS_S = 10.0
 """A call of this length warms up by itself, and the first block shows whether it was steady; its time until return is
@@ -32,12 +35,14 @@ not timed. A shorter call is called twice: delays that occur once in a process a
 MOST_CALLS = 1_000_000
 """Largest number of calls in a sample of 200 us: no call takes less than a nanosecond."""
 
-SCATTER = 6.7
+SCATTER = 10.0
 SCATTER_BLOCK_S = 0.002
-"""Standard deviation of a pass's ratio over that of ratios between processes, for blocks of SCATTER_BLOCK_S: 24 % and
-3.5 %, medians of 24 ratios of a quick run on two cores (`python -m benchmarks.run_time`). A pass's variance falls with
-the length of its blocks. Halving the blocks raised the deviation by 10 % only, so blocks are as short as they can be,
-and there are as many passes as pay: see `share_passes`."""
+SCATTER_EXPONENT = -0.25
+"""Standard deviation of a pass's ratio over that of processes beyond their passes, for blocks of SCATTER_BLOCK_S, and
+how it changes with their length. In a default run on two cores, the deviation of 46 ratios between processes fell from
+8.1 to 6.1 and 4.6 % with 10, 20 and 32 passes: a pass scatters by 26 %, and processes beyond that by at most 3 %.
+Single passes scattered by 20 % with blocks of 3 ms, 13 % with 20 ms, 10 % with 65 ms and 5 % with 200 ms
+(`python -m benchmarks.run_time`)."""
 
 AROUND_BLOCK_S = 0.0008
 """What a block takes in addition to its samples: counters and calibration loop before and after it, and its part of the
@@ -64,9 +69,11 @@ RETURN_S = 0.02
 FEWEST_RETURNS, MOST_RETURNS = 3, 50
 """Single calls for the time until return: as many as take RETURN_S, or one slow call."""
 
-SIDE_PROCESSES = 3
-"""Processes that also queue calls, time variants alone, and time until return: the fewest that give an interval. No
-verdict depends on these times. In all processes, they took a quarter of the time of a quick run's timing."""
+QUEUE, ISOLATED, RETURN = "queue", "isolated", "return"
+SIDE_PROCESSES = {QUEUE: 5, ISOLATED: 3, RETURN: 5}
+"""Processes that also take these side times. An interval needs at least three. With five, its half-width is 1.2
+standard deviations, which for the speedup by queueing is 6 %. Time alone serves a note. In all processes, side times
+took a quarter of the time of a quick run's timing."""
 
 QUEUE_S = 0.1
 """Longest duration of a queue, except a queue of FEWEST_QUEUED calls. Chosen: waiting costs at most about 0.1 ms a
@@ -126,9 +133,9 @@ def share_passes(blocks_s: Collection[float], before_s: float) -> int:
     """
     pass_s = math.fsum(blocks_s) + len(blocks_s) * AROUND_BLOCK_S
     block_s = math.fsum(blocks_s) / len(blocks_s)
-    scatter = SCATTER * math.sqrt(SCATTER_BLOCK_S / max(SCATTER_BLOCK_S, block_s))
+    scatter = SCATTER * math.pow(max(1.0, block_s / SCATTER_BLOCK_S), SCATTER_EXPONENT)
     passes = scatter * math.sqrt((before_s + OUTSIDE_S) / pass_s)
-    return max(FEWEST_SLOW_PASSES, 2 * round(passes / 2))
+    return max(FEWEST_PASSES, 2 * round(passes / 2))
 
 
 def is_among(place: int, chosen: int, of: int) -> bool:

@@ -18,6 +18,7 @@ from jaxmeter.harness.plan.timing_process import (
     RETURN_S,
     SLOW_CALL_S,
     STEADY_WITHIN,
+    WARM_CALL_S,
     WARM_UP_BLOCK_S,
     WARM_UP_LIMIT_S,
     WARM_UP_S,
@@ -127,15 +128,16 @@ class Sampler:
                 break
             wanted = self.sample_s / self.call_s if self.call_s > 0 else MOST_CALLS
             self.calls = min(MOST_CALLS, max(2 * self.calls, int(wanted) + 1))
-        if self.call_s >= SLOW_CALL_S:
+        if self.call_s >= WARM_CALL_S:
             self.warmup_s = [first_s, self.call_s]
 
     def warm_up(self) -> None:
         """Runs until two blocks in a row agree and WARM_UP_S have passed; gives up after WARM_UP_LIMIT_S."""
         if self.warmup_s:  # slow calls, one or two of which were made
             self.steady = len(self.warmup_s) > 1 and agree(*self.warmup_s, within=STEADY_WITHIN)
-            return
-        start = self.clock()
+            if self.steady or self.call_s >= SLOW_CALL_S or self.is_limited:
+                return
+        start = self.clock() - sum(self.warmup_s)
         while not self.steady and (self.clock() - start < WARM_UP_LIMIT_S or len(self.warmup_s) < 2):
             self.warmup_s.append(statistics.median(self._samples(WARM_UP_BLOCK_S)))
             if self.clock() - start >= WARM_UP_S and len(self.warmup_s) >= 2:

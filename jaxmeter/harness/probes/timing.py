@@ -15,10 +15,13 @@ from jaxmeter.harness.machine.environment import make_private, paid_cores
 from jaxmeter.harness.machine.interference import Interference, Reading, ReadInterference
 from jaxmeter.harness.machine.states import DeviceStates
 from jaxmeter.harness.plan.timing_process import (
+    ISOLATED,
     ISOLATED_BLOCKS,
     ISOLATED_S,
     LEAST_SAMPLED_S,
+    QUEUE,
     QUEUE_PASSES,
+    RETURN,
     SIDE_PROCESSES,
     count_passes,
     count_queued,
@@ -147,8 +150,9 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
             calibration=calibrations.take_beside,
             draw_cores=on_drawn_cores if context.platform.is_host and has_several_cores() else None,
             queued=context.case.queued or 0,
-            with_sides=context.index < SIDE_PROCESSES,
-            begun_s=context.begun_s,
+            sides=[side for side, processes in SIDE_PROCESSES.items() if context.index < processes],
+            # Where the number of processes is fixed, time that passes leave buys nothing.
+            begun_s=context.begun_s if context.settings.processes is None else None,
         )
         remote_s = sum_cpu_s(prepared.values()) - remote_s
         load = _describe_load(before, interference(), context.clock() - start, remote_s)
@@ -193,7 +197,7 @@ def measure(
     calibration: TakeCalibration = take_none,
     draw_cores: DrawCores | None = None,
     queued: int = 0,
-    with_sides: bool = True,
+    sides: Collection[str] = tuple(SIDE_PROCESSES),
     begun_s: float | None = None,
 ) -> tuple[VariantSamples, ...]:
     """Time variants alternately, in passes of one block each: a shuffled order, then its reverse, and so on.
@@ -211,7 +215,8 @@ def measure(
         whole process.
       queued: Number of calls in a queue, fewer if calls are slow; 0 without queues. Queues, and rows of as many calls
         that are each waited for, take turns with the blocks in some of the passes.
-      with_sides: Whether calls are queued, and after the passes each variant is timed alone, and its time until return.
+      sides: Which side times are taken, of SIDE_PROCESSES: queues between the blocks, and after the passes each variant
+        alone, and its time until return.
       begun_s: The clock when the process began: what it took until the passes decides how many of them pay. None where
         only the settings decide.
     Returns:
@@ -231,7 +236,7 @@ def measure(
             sampler.calibrate()
             beat(name, "warm-up")
             sampler.warm_up()
-        queued = queued if with_sides else 0
+        queued = queued if QUEUE in sides else 0
         rows = {name: calls for name, sampler in samplers.items() if (calls := _count_queued(sampler, queued))}
         blocks_s = [_block_s(sampler, settings) for sampler in samplers.values()]
         passes = min(count_passes(blocks_s, settings), _most_passes(variants.values()))
@@ -262,7 +267,7 @@ def measure(
             between(pass_number + 1)
         for name, sampler in samplers.items():
             if (
-                with_sides
+                ISOLATED in sides
                 and not sampler.is_limited
                 and len(samplers) > 1
                 and ISOLATED_BLOCKS * _block_s(sampler, settings) <= ISOLATED_S
@@ -270,7 +275,7 @@ def measure(
                 beat(name, "isolated")
                 sampler.take_isolated(ISOLATED_BLOCKS, settings.block_s)
         for name, sampler in samplers.items():
-            if with_sides and sampler.returns_early:
+            if RETURN in sides and sampler.returns_early:
                 beat(name, "time until return")
                 sampler.take_returns()
     finally:

@@ -27,12 +27,12 @@ def make_inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]
 
 
 def draw_inputs(workload: Workload, params: dict[str, Param]) -> Any:
-    """What the suite's inputs() returns."""
+    """Return what the suite's inputs() makes."""
     return call_with(workload.declaration.inputs, params, jax.random.key(INPUT_SEED))
 
 
 def place_inputs(workload: Workload, made: Any) -> tuple[Any, ...]:
-    """What inputs() has returned, ready where it belongs."""
+    """Return what inputs() has made, ready where it belongs; of a stream, a tuple of argument tuples."""
     on_host = workload.find_positions(workload.declaration.needs.host)
 
     def place(arguments: Any) -> tuple[Any, ...]:

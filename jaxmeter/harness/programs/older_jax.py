@@ -31,6 +31,8 @@ def find_type(x: Any) -> Any:
 
 def copy_array(array: jax.Array | numpy.ndarray[Any, Any]) -> jax.Array:
     """Return a copy in a buffer of JAX's own, on the same devices; of NumPy's array, on the first device."""
+    if isinstance(array, numpy.ndarray):  # releases before 0.11 may share its buffer in spite of `may_alias`
+        array = jax.numpy.asarray(array)
     is_old = find_jax_release() < COPIES
     copied: jax.Array = jax.numpy.copy(array) if is_old else jax.device_put(array, may_alias=False)
     copied.block_until_ready()

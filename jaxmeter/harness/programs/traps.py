@@ -323,7 +323,7 @@ def list_wide(made: Any) -> tuple[str, ...]:
 
 
 def find_wide_inputs(make: Callable[[], Any]) -> tuple[str, ...]:
-    """Return the same of inputs that are made again to be looked at.
+    """Return the wide dtypes of inputs that are made again to be looked at.
 
     Args:
       make: () -> the inputs as the suite gives them. It is traced where that is possible.

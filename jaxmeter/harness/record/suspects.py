@@ -12,7 +12,7 @@ intervals of ± 2.7 %."""
 
 CONFIRMING_BLOCKS = 50
 """Blocks of each variant in a confirming process. The number of processes is fixed, so shorter processes give a verdict
-earlier: twelve processes of 80 blocks took 12.0 s in all. Ratios scatter by up to 25 % more (plan/settings.py)."""
+earlier: twelve processes of 80 blocks took 12.0 s in all. Ratios scatter by up to 15 % more."""
 
 MOST_CONFIRMING = 30
 """Most processes, for a machine where ratios scatter more. Chosen: compared with twelve, they halve the undetectable

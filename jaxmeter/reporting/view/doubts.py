@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.precision import explain_scatter
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.record.traps import describe_trap, find_traps, name_trap
 
@@ -27,7 +28,7 @@ def name_traps(variant: Variant) -> tuple[str, ...]:
 
 
 def explain_doubts(variant: Variant) -> tuple[str, ...]:
-    """Return the sentences behind the words, each once."""
+    """Return the sentences behind the words, and why a speedup scatters far more than others, each once."""
     traps = map(describe_trap, find_traps(variant.outcomes))
     times = (find_disagreement(variant, metric) for metric in TIMES)
-    return tuple(dict.fromkeys(filter(None, (*traps, *times))))
+    return tuple(dict.fromkeys(filter(None, (*traps, *times, explain_scatter(variant)))))

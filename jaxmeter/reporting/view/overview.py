@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.precision import list_smallest
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE
 from jaxmeter.harness.record.self_test import SelfTest
@@ -30,7 +31,6 @@ from .page_model import Item
 from .reasons import count_statuses
 from .runs import describe_cores, name_device
 from .tone import Tone
-from .trust import list_smallest
 
 MOST_CHANGES = 6
 """Rows of the forest; all changes stand in their own list."""

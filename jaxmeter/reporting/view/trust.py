@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from jaxmeter.harness.metrics.metric import Reading
-from jaxmeter.harness.metrics.pool import list_sides
-from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval, find_shared_half
+from jaxmeter.harness.metrics.precision import describe_smallest, explain_scatter, list_smallest, suggest_more
+from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.statistics import Interval
 
-from .. import numbers
+from ..numbers import SPACE
 from ..text import counted
 
 WIDE = "wide"
@@ -31,6 +28,8 @@ def is_vague(interval: Interval | None) -> bool:
 def describe_trust(cases: Sequence[Case]) -> str:
     """Return the smallest detectable differences of one run's speedups, and how many of its times are contended.
 
+    Then what makes a run detect smaller ones, and how many speedups scatter far more than the others.
+
     Args:
       cases: Of one machine.
     """
@@ -43,38 +42,14 @@ def describe_trust(cases: Sequence[Case]) -> str:
     noisy = (
         f"{contended} of {counted(len(timed), 'time')} {'is' if contended == 1 or len(timed) == 1 else 'are'} contended"
     )
-    return f"{_describe_smallest(smallest)}; {noisy}."
-
-
-def _describe_smallest(smallest: Sequence[float]) -> str:
-    if not smallest:
-        return "No speedup has an interval"
-    if len(smallest) == 1:
-        return f"Smallest detectable difference of its one speedup: {_write_difference(smallest[0])}"
-    tenths = statistics.quantiles(smallest, n=10, method="inclusive")
-    median, most = map(_write_difference, (tenths[4], tenths[8]))
-    return f"Smallest detectable difference of {len(smallest)} speedups: median {median}, 90th percentile {most}"
-
-
-def _write_difference(share: float) -> str:
-    """Return `13 %`, or `a factor of 15`."""
-    return numbers.percent(share) if share < 1 else f"a factor of {numbers.speedup(1 + share).removesuffix('×')}"
-
-
-def list_smallest(variants: Iterable[Variant]) -> Iterable[float]:
-    """Yield the smallest detectable difference of each speedup: half the width of its interval for verdicts."""
-    for variant in variants:
-        speedup = variant.read("speedup")
-        if not variant.is_baseline and (half := _find_half(speedup, variant)) is not None:
-            yield max(MINIMUM_EFFECT, half)
-
-
-def _find_half(speedup: Reading, variant: Variant) -> float | None:
-    """With what two runs of a speedup of 1 differ by, since none is what a difference is told from."""
-    interval = speedup.verdict_interval
-    if interval is None or interval.low is None or interval.high is None or interval.estimate <= 0:
-        return None
-    half = math.log(interval.high / interval.estimate)
-    beyond = max(0.0, speedup.shared - variant.pool.find_shared_of_ratio(0.0, *list_sides(variant)))
-    of_each_look = 1 - (1 - variant.settings.confidence) / speedup.looks
-    return math.expm1(math.sqrt(max(0.0, half**2 - find_shared_half(beyond, of_each_look) ** 2)))
+    wild = sum(bool(explain_scatter(variant)) for variant in variants)
+    scattered = (
+        f"{counted(wild, 'speedup')} {'scatters' if wild == 1 else 'scatter'} far more than the others; the notes of "
+        f"{'its variant' if wild == 1 else 'their variants'} say why."
+    )
+    parts = (
+        f"{describe_smallest(smallest).replace(' %', f'{SPACE}%') or 'No speedup has an interval'}; {noisy}.",
+        suggest_more(smallest, timed[0].settings),
+        scattered if wild else "",
+    )
+    return " ".join(filter(None, parts))

@@ -12,6 +12,7 @@ import pytest
 
 from jaxmeter import Needs, no_reference, workload
 from jaxmeter.harness.child.inputs import LARGEST_BYTES, find_inputs
+from jaxmeter.harness.programs.older_jax import copy_array
 
 
 class Pair(NamedTuple):
@@ -61,6 +62,25 @@ def test_what_one_process_made_the_next_one_reads_the_same(find, made):
         assert isinstance(other, jax.Array)
         assert (one.dtype, one.aval.weak_type, one.committed) == (other.dtype, other.aval.weak_type, other.committed)
         np.testing.assert_array_equal(one, other)
+
+
+def test_dtypes_that_jax_makes_narrower_are_known_to_every_process(tmp_path):
+    declared = declare(lambda key: (np.ones(3), np.ones(3, np.float32)))
+
+    found = [find_inputs(declared, {}, tmp_path / "inputs" / "case") for _ in range(2)]
+
+    assert [one.wide for one in found] == [("float64",)] * 2
+    assert all(isinstance(leaf, jax.Array) for one in found for leaf in one.arguments)
+
+
+def test_what_was_read_does_not_share_memory_with_what_was_kept(find, tmp_path):
+    find(lambda key: jnp.arange(64.0))
+    aligned = np.arange(64.0, dtype=np.float32)
+
+    copied = copy_array(aligned)
+    aligned[:] = -1
+
+    assert copied.tolist() == list(range(64))
 
 
 def test_a_stream_stays_a_stream(find, made):

@@ -129,12 +129,14 @@ class Told(Watcher):
     """Keeps what it is told."""
 
     words: list[tuple] = field(default_factory=list)
+    ends_s: list[float | None] = field(default_factory=list)
 
     def run_started(self, manifest, folder, processes, budget_s):
         self.words.append(("run", processes, budget_s))
 
-    def round_started(self, number, of, processes_left):
+    def round_started(self, number, of, processes_left, end_s=None):
         self.words.append(("round", number, of, processes_left))
+        self.ends_s.append(end_s)
 
     def process_started(self, process):
         self.words.append(("starts", process.kind))
@@ -188,4 +190,4 @@ def stop_before(count: int):
     return dies
 
 
-MORE = {"level": "default", "most_rounds": 3}
+MORE = {"level": "default", "most_rounds": 3, "target_half_width": 0.1}

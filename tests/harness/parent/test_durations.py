@@ -4,6 +4,7 @@ import pytest
 
 from jaxmeter.harness.parent.durations import Coming, Pace
 from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.plan.timing_process import ISOLATED, QUEUE, SIDE_PROCESSES
 
 
 def process(
@@ -20,7 +21,22 @@ def test_a_process_takes_the_mean_of_those_like_it_in_earlier_rounds():
     pace.add(process(index=1), 4.0)
 
     assert pace.predict_s([process(index=2)]) == 2.5
-    assert pace.predict_s([process(index=2), process(index=3)]) == 5.0
+    assert pace.predict_s([process("compilation", index=2)]) == 0.0
+
+
+def test_rounds_that_take_other_side_times_take_as_long_as_their_like_and_the_first_of_them_as_the_last_round():
+    pace = Pace()
+    alone, queued, late = SIDE_PROCESSES[ISOLATED], SIDE_PROCESSES[QUEUE], SIDE_PROCESSES[QUEUE] + 1
+    assert 1 < alone < queued
+    pace.add(process(index=0), 4.0)
+    pace.add(process(index=1), 5.0)
+
+    assert pace.predict_s([process(index=alone)]) == pace.predict_s([process(index=late)]) == 5.0
+    pace.add(process(index=alone), 3.0)
+    pace.add(process(index=queued), 2.0)
+    assert pace.predict_s([process(index=1)]) == 4.5
+    assert pace.predict_s([process(index=alone)]) == 3.0
+    assert pace.predict_s([process(index=late)]) == 2.0
 
 
 def test_processes_are_alike_by_case_process_cache_state_and_variant():

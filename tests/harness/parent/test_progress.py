@@ -72,6 +72,10 @@ def test_what_a_run_says_reads_as_its_golden_text(lines):
         "processes and heartbeats": go_on(*quiet),
         "a round begins": go_on(("round_started", 2, 8, 39)),
         "minutes without words": go_on(*ended),
+        "a round whose end is known": go_on(("round_started", 3, 8, 20, 400.0)),
+        "a case at work with its estimate": go_on(
+            ("case_written", samples.fast_case(PLANNED)), ("process_ended", PROCESS, 190.0)
+        ),
         "a case ended": go_on(("case_ended", samples.fast_case(PLANNED), 12.4)),
         "a case with a trouble": go_on(("case_ended", trouble, 12.4)),
         "a lost case": go_on(("case_lost", PLANNED, "the budget is used up")),
@@ -156,6 +160,19 @@ def test_it_says_round_case_process_variant_and_stage(live):
     # A suite's words are no markup, and cannot steer the terminal.
     watcher.beat(Heartbeat("[bold]x[/bold]\x1b[31m", "timing"))
     assert "[bold]x[/bold]?[31m timing" in shown()
+
+
+def test_it_shows_the_time_to_go_and_the_estimate_of_the_case_at_work(live):
+    watcher, shown = live
+
+    watcher.round_started(2, 8, 4, 400.0)
+    watcher.process_ended(PROCESS, 60.0)
+    watcher.case_written(samples.fast_case(PLANNED))
+    watcher.process_started(PROCESS)
+    assert "round 2 of 8 budget 10 % 6 min to go selu[n=4] selu:jit 10x ± 1 % timing" in shown()
+
+    watcher.process_ended(PROCESS, 401.0)
+    assert "to go" not in shown()
 
 
 def test_where_fewer_processes_are_left_than_were_planned_the_share_of_the_work_grows(live):

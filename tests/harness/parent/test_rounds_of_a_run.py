@@ -287,6 +287,31 @@ def test_a_watcher_is_told_of_rounds_processes_cases_and_the_budget_that_is_used
     ]
 
 
+@pytest.mark.parametrize(
+    ("changes", "budget_s", "ends_s"),
+    [
+        # What the plan says at first; then what the rounds that fit will take.
+        ({"most_rounds": 4}, 100.0, [None, 6.0, 6.0, 6.0]),
+        # The time that rounds leave goes to more processes, of one second each: 21 after three rounds.
+        ({"most_rounds": 3, "level": "default"}, 100.0, [None, 26.0, 26.0]),
+        ({"most_rounds": 3, "level": "default"}, 20.0, [None, 20.0, 20.0]),
+        # Nothing is known of a first round that takes what it takes.
+        ({"processes": 3, "fewest_rounds": 3, "finishes_fewest": True}, None, [None, 5.0, 5.0]),
+    ],
+    ids=["quick", "default", "default, out of time", "a number of processes"],
+)
+def test_a_watcher_is_told_when_the_run_will_end(executed, changes, budget_s, ends_s):
+    watcher = Told()
+    most = {"most_rounds": changes.get("processes", 3)}
+
+    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+
+    executed(timed(**{**most, **changes}), [wide], budget_s=budget_s, watcher=watcher)
+
+    assert watcher.ends_s[1 : len(ends_s)] == ends_s[1:]
+    assert (watcher.ends_s[0] is None) is (budget_s is None)
+
+
 def test_a_case_at_whose_turn_the_budget_is_just_used_up_is_lost(executed):
     watcher = Told()
 

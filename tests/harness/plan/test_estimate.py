@@ -11,6 +11,7 @@ from jaxmeter.harness.plan.estimate import PROCESS_S, estimate, first_round_s, p
 from jaxmeter.harness.plan.probes import PROBE_NAMES, PROBES
 from jaxmeter.harness.plan.processes import PlannedProcess, plan_processes
 from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.plan.timing_process import AROUND_BLOCK_S, share_passes
 from jaxmeter.harness.record import PlannedCase
 from jaxmeter.harness.record.layout import name_file
 from tests import samples
@@ -94,12 +95,13 @@ def test_probes_that_share_a_process_begin_it_once():
 
 
 @pytest.mark.parametrize("changes", [{"blocks": 40}, {"block_s": 0.02, "blocks": 10}])
-def test_each_variant_of_a_timing_process_takes_all_blocks_of_the_settings(changes):
+def test_a_timing_process_takes_as_many_passes_as_pay_and_no_more_than_the_settings_have(changes):
     settings = msgspec.structs.replace(SETTINGS, **changes)
-    timing = PROBES["timing"]
+    before_s = PROCESS_S + 2 * PROBES["timing"].variant_s
+    passes = min(settings.blocks, share_passes([settings.block_s] * 2, before_s))
 
     assert process_s(process("timing", "f:jit", "numpy:native"), settings) == pytest.approx(
-        PROCESS_S + 2 * (timing.variant_s + settings.blocks * settings.block_s)
+        before_s + passes * 2 * (settings.block_s + AROUND_BLOCK_S)
     )
 
 

@@ -22,11 +22,14 @@ from jaxmeter.harness.plan.timing_process import (
     FEWEST_PASSES,
     FEWEST_RETURNS,
     FEWEST_SLOW_PASSES,
+    ISOLATED,
     ISOLATED_BLOCKS,
     LEAST_SAMPLED_S,
     MOST_RETURNS,
     ONE_PASS_S,
+    QUEUE,
     QUEUE_S,
+    RETURN,
     SIDE_PROCESSES,
     SLOW_CALL_S,
     WARM_UP_BLOCK_S,
@@ -355,7 +358,7 @@ def test_after_the_passes_each_variant_is_timed_alone_where_the_caches_hold_its_
 
 
 @pytest.mark.parametrize(
-    ("call_s", "options"), [(BLOCK_S, {"with_sides": False}), (2**-2, {})], ids=["not asked for", "slow calls"]
+    ("call_s", "options"), [(BLOCK_S, {"sides": ()}), (2**-2, {})], ids=["not asked for", "slow calls"]
 )
 def test_not_every_variant_is_timed_alone(clock, call_s, options):
     processes = run(clock, two_that_slow_each_other_down(clock, call_s), **options)
@@ -733,7 +736,7 @@ def test_a_process_queues_as_many_calls_as_its_case_declares(clock):
     assert [look(("one:eager",), each).process.variants[0].queued_calls for each in (context, asked)] == [0, 3]
 
 
-@pytest.mark.parametrize("index", [0, SIDE_PROCESSES - 1, SIDE_PROCESSES])
+@pytest.mark.parametrize("index", [0, 2, 3, 4, 5])
 def test_only_the_first_processes_queue_calls_time_each_variant_alone_and_how_long_a_call_takes_to_return(clock, index):
     def one():
         clock.advance(2**-10)
@@ -747,32 +750,38 @@ def test_only_the_first_processes_queue_calls_time_each_variant_alone_and_how_lo
     found = look(("one:eager", "other:eager"), context)
 
     for process in found.process.variants:
-        times = (process.queued_s, process.isolated_s, process.return_s)
-        assert [bool(one) for one in times] == [index < SIDE_PROCESSES] * 3
+        times = {QUEUE: process.queued_s, ISOLATED: process.isolated_s, RETURN: process.return_s}
+        assert {side: bool(one) for side, one in times.items()} == {
+            side: index < processes for side, processes in SIDE_PROCESSES.items()
+        }
 
 
 def test_a_process_has_as_many_passes_as_pay_by_what_it_took_until_then(clock):
     def one():
         clock.advance(BLOCK_S / 4)
 
-    begun_late, begun_early = (
-        look(("one:eager",), context_of(one, clock=clock, begun_s=clock() - age_s)).process.variants[0].blocks
-        for age_s in (0.01, 1e3)
-    )
+    many = structs.replace(SETTINGS, blocks=200)
 
-    assert len(begun_late) < len(begun_early) == BLOCKS
+    def count(age_s, settings=many):
+        context = context_of(one, clock=clock, settings=settings, begun_s=clock() - age_s)
+        return len(look(("one:eager",), context).process.variants[0].blocks)
+
+    assert FEWEST_PASSES <= count(0.01) < count(1.0) < count(1e3) == 200
+    # Where the number of processes is fixed, time that passes leave buys nothing.
+    assert count(0.01, structs.replace(many, processes=5)) == 200
 
 
 @pytest.mark.parametrize(
     ("blocks_s", "before_s", "passes"),
     [
-        # 6.7 * sqrt((0.44 + 0.1) / (4 * 2.8 ms)): a quick case of four variants.
-        ([0.002] * 4, 0.44, 46),
-        ([0.002], 0.44, 94),
-        ([0.002] * 4, 4 * 0.44 + 0.3, 94),
-        # Slow calls: a pass of 80 ms scatters less, and costs more.
-        ([0.02] * 4, 0.9, 8),
-        ([0.5] * 4, 3.9, 2),
+        # 10 * sqrt((0.44 + 0.1) / (4 * 2.8 ms)): a quick case of four variants.
+        ([0.002] * 4, 0.44, 70),
+        ([0.002], 0.44, 138),
+        # Four times as long before the passes.
+        ([0.002] * 4, 4 * 0.44 + 0.3, 138),
+        # Slow calls: 10 / 10 ** 0.25 * sqrt(1 / (4 * 20.8 ms)).
+        ([0.02] * 4, 0.9, 20),
+        ([0.5] * 4, 3.9, 6),
     ],
 )
 def test_passes_are_the_root_of_the_costs_times_the_deviations_as_kalibera_and_jones_have_it(

@@ -1,0 +1,48 @@
+"""The current estimate of a case while its run goes on, with its half-width."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from jaxmeter.harness.metrics.reading import Variant, read_case
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.record import CaseRecord, Manifest
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+def describe_estimate(manifest: Manifest, record: CaseRecord) -> str:
+    """Return `scan:jit 3.14x ± 8 %`: the speedup of the variant that answers the suite's question, or the first one.
+
+    A case without a speedup has the time of a variant: `step:jit 12.3 ms ± 4 %`. The half-width is that of the shown
+    interval, by the processes of this case alone. Empty before any time.
+    """
+    planned = next(case for case in manifest.cases if case.id == record.id)
+    case = read_case(planned, record, manifest.environments[planned.platform], manifest.settings)
+    answering = () if case.planned.answer is None else case.planned.answer.variants
+    variants = sorted(case.shown, key=lambda variant: variant.planned.name not in answering)
+    return next(_list_estimates(variants), "")
+
+
+def _list_estimates(variants: list[Variant]) -> Iterator[str]:
+    """Yield each speedup, then each time."""
+    for variant in variants:
+        if not variant.is_baseline and (speedup := variant.read("speedup").interval) is not None:
+            yield f"{variant.planned.name} {speedup.estimate:.3g}x{_write_half(speedup)}"
+    for variant in variants:
+        if (time := variant.read("execution_s").interval) is not None:
+            size, unit = next((pair for pair in _UNITS if time.estimate >= pair[0]), _UNITS[-1])
+            yield f"{variant.planned.name} {time.estimate / size:.3g} {unit}{_write_half(time)}"
+
+
+def describe_seconds(seconds: float) -> str:
+    """Write a duration that is not known well: `40 s`, `12 min`."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _write_half(interval: Interval) -> str:
+    """Write half the interval, above the estimate; empty without bounds."""
+    if interval.high is None or not math.isfinite(interval.high) or interval.estimate <= 0:
+        return ""
+    return f" ± {100 * (interval.high / interval.estimate - 1):.0f} %"
