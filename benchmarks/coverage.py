@@ -1,14 +1,14 @@
 """Do the intervals miss as often as they say? Simulated processes under the rules in use, and under others.
 
-    python -m benchmarks.coverage [--cases 200000]
+    python -m benchmarks.coverage [--cases 20000]
 
 The first table has ordinary t intervals, as ratios have them but for what two runs differ by, and what a second look
 costs.
 
-Forty cases are launched K times. The third of them with the widest intervals gets up to three processes more, chosen
-once by these widths. An interval that misses has the true value outside. Its error is shared by the looks that it has
-had (the rule in use), by two in all cases, or not at all. Processes are independent, their log ratios normal, with one
-scatter for all cases or with those that this project's cases have.
+Forty cases have K processes each. Then some get more, up to 24, as `share_out` of jaxmeter decides once by their widths
+and costs. An interval that misses has the true value outside. Its error is shared by the looks that it has had (the
+rule in use), by two in all cases, or not at all. Processes are independent, their log ratios normal, with one scatter
+for all cases or with those that this project's cases have.
 
 The second table has times: a process is as slow for all variants of its case, and each has a noise of
 its own. Their intervals are moderated, by a prior from all variants of a run, beside ordinary ones. No look is taken.
@@ -21,6 +21,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +30,24 @@ from scipy.stats import t
 
 from benchmarks.here import describe_here
 from jaxmeter.harness.metrics.moderation import fit_prior
+from jaxmeter.harness.parent.extra_processes import measure_width, share_out
+from jaxmeter.harness.plan.settings import MOST_PROCESSES, make_settings
+from jaxmeter.harness.record import Outcome, PlannedCase, Status
 
 SEED = 20261122
-CASES = 200_000
-"""A miss rate of 1 % is then known to 0.02 %."""
+CASES = 20_000
+"""A miss rate of 1 % is then known to 0.07 %."""
 
 CASES_OF_RUN = 40
-FIRST_PROCESSES = (3, 5, 8)
-WIDEST = 1 / 3
-MOST_EXTRA = 3
+FIRST_PROCESSES = (3, 5, 10)
+SETTINGS = make_settings("default", suites=(), run_id="coverage")
+MOST = MOST_PROCESSES["default"]
+USUAL = 0.06
+"""Standard deviation of log ratios between processes, as in default runs."""
+
+EXTRA_S, COST = 120.0, 0.8
+"""Seconds for more processes of a run, and the standard deviation of the log of what one takes; its median is 1 s."""
+
 CONFIDENCES = (0.95, 0.99)
 
 SPREADS = {"equal": 0.0, "unequal": 1.12}
@@ -63,6 +73,14 @@ TIME_SPREADS = {"equal": 0.0, "as measured": 0.27, "more unequal": 1.12}
 
 WORST = 0.1
 """Share of the cases, those of the largest true scatter, whose rates stand apart: moderation is paid for by them."""
+
+NOTHING_ELSE: dict[str, Any] = {
+    **dict.fromkeys(("name", "suite", "workload", "platform", "description", "definition", "baseline"), ""),
+    "params": {},
+    "variants": (),
+    "cost": None,
+}
+"""Of a planned case: only its id counts here."""
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -91,7 +109,7 @@ def main() -> None:
     print(f"{given.cases} simulated cases, seed {SEED}; {describe_here('numpy', 'scipy')}")
     print(f"{'scatter':>8} {'K':>2} {'error is shared':>18} {'nominal':>8} {'all':>7} {'extended':>9} {'others':>7}")
     for (scatter, spread), first in itertools.product(SPREADS.items(), FIRST_PROCESSES):
-        plain = process(np.random.default_rng(SEED), given.cases, first, spread, widest=0.0)
+        plain = process(np.random.default_rng(SEED), given.cases, first, spread, extra_s=0.0)
         launched = process(np.random.default_rng(SEED), given.cases, first, spread)
         rows = [("no look", plain, (1, 1)), *((name, launched, looks) for name, looks in LOOKS.items())]
         for (name, cases, looks), confidence in itertools.product(rows, CONFIDENCES):
@@ -106,25 +124,30 @@ def main() -> None:
             print(f"{scatter:>12} {size:>6} {first:>2} {100 * (1 - confidence):>6.0f} %  {rates}")
 
 
-def process(random: np.random.Generator, cases: int, first: int, spread: float, *, widest: float = WIDEST) -> Launched:
-    """Simulates cases, in runs of CASES_OF_RUN; the share `widest` of each run gets more processes."""
+def process(
+    random: np.random.Generator, cases: int, first: int, spread: float, *, extra_s: float = EXTRA_S
+) -> Launched:
+    """Simulates cases, in runs of CASES_OF_RUN, each of which has so many seconds for more processes."""
     runs = max(1, cases // CASES_OF_RUN)
-    scatter = np.exp(spread * random.standard_normal((runs, CASES_OF_RUN)))
-    values = scatter[..., None] * random.standard_normal((runs, CASES_OF_RUN, first + MOST_EXTRA))
-    # A case's rank by width: of equally many processes, its standard deviation alone decides.
-    ranks = np.argsort(np.argsort(-values[..., :first].std(axis=-1, ddof=1), axis=-1), axis=-1)
-    extra = count_extra(ranks, round(widest * CASES_OF_RUN))
+    scatter = USUAL * np.exp(spread * random.standard_normal((runs, CASES_OF_RUN)))
+    values = scatter[..., None] * random.standard_normal((runs, CASES_OF_RUN, MOST))
+    seconds = np.exp(COST * random.standard_normal((runs, CASES_OF_RUN)))
+    extra = np.array([count_extra(values[run, :, :first], seconds[run], extra_s) for run in range(runs)])
     processes = first + extra
-    own = np.arange(first + MOST_EXTRA) < processes[..., None]
+    own = np.arange(MOST) < processes[..., None]
     means = values.mean(axis=-1, where=own)
     errors = means / (values.std(axis=-1, ddof=1, where=own) / np.sqrt(processes))
     return Launched(errors.ravel(), processes.ravel(), extra.ravel() > 0)
 
 
-def count_extra(ranks: NDArray[np.int_], extended: int) -> NDArray[np.int_]:
-    """More processes by rank: of the widest cases the first third gets three, the next two, the last one."""
-    share = ranks / max(1, extended)
-    return np.where(ranks < extended, np.ceil(MOST_EXTRA * (1 - share)).astype(int), 0)
+def count_extra(values: Floats, seconds: Floats, extra_s: float) -> list[int]:
+    """How many more processes each case of a run gets, by what is in use."""
+    planned = [PlannedCase(id=str(place), **NOTHING_ELSE) for place in range(len(values))]
+    timings = [Outcome(status=Status.OK, values={"log_ratio": tuple(own)}) for own in values]
+    widths = [measure_width(case, [timing], SETTINGS) for case, timing in zip(planned, timings, strict=True)]
+    known = {case.id: float(own) for case, own in zip(planned, seconds, strict=True)}
+    given = share_out([width for width in widths if width is not None], known, extra_s, SETTINGS)
+    return [given.get(case.id, 0) for case in planned]
 
 
 def miss_rates(launched: Launched, looks: tuple[int, int], confidence: float) -> Iterator[float]:

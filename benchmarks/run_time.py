@@ -1,9 +1,10 @@
-"""Where does the time of a run go, and what can the run detect? `python -m benchmarks.run_time [--quick | --full]`.
+"""The time of each stage of a run, and what the run can detect: `python -m benchmarks.run_time [--quick | --full]`.
 
-A run in this process, of which every stage is timed by the heartbeats of its processes: a table of the seconds by kind
-of process and stage, the share that is samples, the processes of each case, the half-widths of the ratios, and how much
-a pass and a process scatter. `--read RUN` prints the same of a run that exists, without the stages. The parent reads
-heartbeats every 50 ms, so a shorter stage counts for the stage before it.
+The benchmark makes a run in this process, and times each stage by the heartbeats of the run's processes. It prints a
+table of the seconds by kind of process and stage, the share of samples, and the number of processes of each case. The
+half-widths of the ratios follow, and how much a pass and a process scatter. `--read RUN` prints the figures of an
+existing run, without the stages. The parent reads heartbeats every 50 ms. The time of a shorter stage counts for the
+stage before it.
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ class Stages(Watcher):
         self._at, self._since = (BETWEEN, ""), time.monotonic()
 
     def process_started(self, process: PlannedProcess) -> None:
-        """Counts what was between two processes."""
+        """Count the time between two processes."""
         self._begin(process.kind, "start")
 
     def beat(self, heartbeat: Heartbeat) -> None:
-        """Counts a stage."""
+        """Count the stage that ends."""
         self._begin(self._at[0], heartbeat.stage)
 
     def process_ended(self, process: PlannedProcess, used_s: float) -> None:
-        """Counts the last stage of a process."""
+        """Count the last stage of a process."""
         self._begin(BETWEEN, "")
 
     def said(self, text: str) -> None:
-        """Prints it."""
+        """Print the text."""
         print(text, flush=True)
 
     def _begin(self, kind: str, stage: str) -> None:
@@ -67,7 +68,7 @@ class Stages(Watcher):
 
 
 def main() -> None:
-    """Measures or reads a run, and prints where its time went and what it sees."""
+    """Measure or read a run, and print where its time went and what it can detect."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     level = parser.add_mutually_exclusive_group()
     level.add_argument("--quick", action="store_const", dest="level", const="quick", default="default")
@@ -103,7 +104,7 @@ def main() -> None:
 
 
 def describe_stages(taken_s: Counter[tuple[str, str]], wall_s: float) -> Iterator[str]:
-    """A line for each kind of process, and one for each of its longer stages."""
+    """Yield a line for each kind of process, and a line for each of its longer stages."""
     of_kind: Counter[str] = Counter()
     for (kind, _), seconds in taken_s.items():
         of_kind[kind] += seconds
@@ -115,22 +116,22 @@ def describe_stages(taken_s: Counter[tuple[str, str]], wall_s: float) -> Iterato
 
 
 def describe(path: Path, wall_s: float | None) -> Iterator[str]:
-    """The samples' share, processes, and widths of a run."""
+    """Yield the share of samples, the number of processes, the half-widths and the scatter of a run."""
     run = read_run(RunFolder(path))
     records = list(read_records(run, RunFolder(path)))
     samples_s, spent_s = sum_samples_s(records), math.fsum(record.elapsed_s for record in records)
     wall_s = spent_s if wall_s is None else wall_s
     yield f"samples {samples_s:.1f} of {wall_s:.1f} s: {100 * samples_s / wall_s:.0f} %"
     counts = Counter(case.processes for case in run.cases)
-    yield "processes of a case: " + ", ".join(f"{n} in {counts[n]}" for n in sorted(counts))
+    yield "processes per case (number of cases): " + ", ".join(f"{n} ({counts[n]})" for n in sorted(counts))
     variants = list(index_variants(run).values())
     ratios = [variant.read("speedup") for variant in variants if not variant.is_baseline]
-    shown = [one.interval.half_width for one in ratios if one.interval is not None]
+    shown = [ratio.interval.half_width for ratio in ratios if ratio.interval is not None]
     yield f"half-width of speedups at 95 %: {describe_widths(list(_known(shown)))}"
     yield f"smallest detectable difference: {describe_widths(list(list_smallest(variants)))}"
-    logs = [list(map(math.log, known)) for one in ratios if len(known := one.known) > 2 and min(known) > 0]
+    logs = [list(map(math.log, known)) for ratio in ratios if len(known := ratio.known) > 2 and min(known) > 0]
     if logs:
-        yield f"standard deviation of processes: {describe_widths([statistics.stdev(values) for values in logs])}"
+        yield f"standard deviation between processes: {describe_widths([statistics.stdev(values) for values in logs])}"
     yield from describe_scatter(run, records)
 
 
@@ -139,9 +140,9 @@ def _known(values: Iterable[float | None]) -> Iterator[float]:
 
 
 def describe_scatter(run: RunRecord, records: Sequence[ProcessRecord]) -> Iterator[str]:
-    """How much the ratio of a pass scatters, and that of processes beyond what their passes explain: medians.
+    """Yield the standard deviation of a single pass, and the additional standard deviation between processes: medians.
 
-    The median of n passes scatters as if a pass had the deviation that is printed, divided by the root of n.
+    The first is the standard deviation of the median of n passes, times the square root of n.
     """
     of_pass, of_process = [], []
     draws = numpy.random.default_rng(0)
@@ -149,37 +150,41 @@ def describe_scatter(run: RunRecord, records: Sequence[ProcessRecord]) -> Iterat
         for logs in list_pass_ratios(case, records).values():
             if len(logs) < FEWEST_PROCESSES or min(map(len, logs)) < FEWEST_PASSES:
                 continue
-            resampled = [numpy.median(draws.choice(one, (RESAMPLES, len(one))), axis=1).std() for one in logs]
-            beyond = statistics.variance([float(numpy.median(one)) for one in logs]) - statistics.mean(
+            resampled = [numpy.median(draws.choice(own, (RESAMPLES, len(own))), axis=1).std() for own in logs]
+            beyond = statistics.variance([float(numpy.median(own)) for own in logs]) - statistics.mean(
                 [deviation**2 for deviation in resampled]
             )
             of_pass.append(
-                statistics.mean([one * math.sqrt(len(own)) for one, own in zip(resampled, logs, strict=True)])
+                statistics.mean(
+                    [deviation * math.sqrt(len(own)) for deviation, own in zip(resampled, logs, strict=True)]
+                )
             )
             of_process.append(math.sqrt(max(0.0, beyond)))
     if of_pass and (between := statistics.median(of_process)) > 0:
         within = statistics.median(of_pass)
         yield (
-            f"a pass scatters by {100 * within:.0f} %, processes beyond that by {100 * between:.1f} %: quotient "
-            f"{within / between:.1f} (medians of {len(of_pass)} ratios)"
+            f"standard deviation of a pass {100 * within:.0f} %, between processes beyond that {100 * between:.1f} %, "
+            f"quotient {within / between:.1f} (medians of {len(of_pass)} ratios)"
         )
 
 
 def list_pass_ratios(case: PlannedCase, records: Sequence[ProcessRecord]) -> dict[str, list[Any]]:
-    """By variant, for each process the logarithms of the ratios of its passes to the baseline variant."""
-    found: dict[str, list[Any]] = {}
+    """Return the logarithms of each pass's baseline time over the variant's time, by variant and process."""
+    ratios: dict[str, list[Any]] = {}
     for record in records:
-        blocks = {item.variant: [statistics.median(one.samples_s) for one in item.blocks] for item in record.variants}
+        blocks = {
+            item.variant: [statistics.median(block.samples_s) for block in item.blocks] for item in record.variants
+        }
         if record.case != case.id or case.baseline not in blocks:
             continue
         base = numpy.array(blocks.pop(case.baseline))
         for name, own in blocks.items():
-            found.setdefault(name, []).append(numpy.log(base[: len(own)] / numpy.array(own[: len(base)])))
-    return found
+            ratios.setdefault(name, []).append(numpy.log(base[: len(own)] / numpy.array(own[: len(base)])))
+    return ratios
 
 
 def read_records(run: RunRecord, folder: RunFolder) -> Iterator[ProcessRecord]:
-    """Every process of the run."""
+    """Yield the record of every process of the run."""
     planned = {case.id: case for case in run.manifest.cases}
     for case in run.cases:
         for path in folder.case(case.id).processes():
@@ -187,9 +192,9 @@ def read_records(run: RunRecord, folder: RunFolder) -> Iterator[ProcessRecord]:
 
 
 def sum_samples_s(records: Iterable[ProcessRecord]) -> float:
-    """Seconds in samples of blocks."""
+    """Return the seconds in samples of blocks."""
     return math.fsum(
-        item.calls * math.fsum(one for block in item.blocks for one in block.samples_s)
+        item.calls * math.fsum(sample_s for block in item.blocks for sample_s in block.samples_s)
         for record in records
         for item in record.variants
     )

@@ -28,7 +28,7 @@ OUTPUT = re.compile(
 CUT = "…"
 """A line of an output that replaces left-out lines."""
 
-SUMMARY_LINES = 4
+SUMMARY_LINES = 5
 """Lines of a summary that README shows."""
 
 REMOVED = re.compile(r"^(Running session|nox >|nox \[|\* |Creating virtual|Re-using existing)")

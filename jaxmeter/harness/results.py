@@ -23,7 +23,7 @@ MOST_LINES = 24
 """More numbers are for a page."""
 
 MOST_SCATTERED = 5
-"""More speedups that scatter are for a page."""
+"""Largest number of speedups whose scatter the terminal explains; the report has all."""
 
 LONGEST_REPEATED = 60
 """Characters of a reason that is repeated for each variant. A longer one is there once, and the others refer to it."""
@@ -35,7 +35,7 @@ def list_results(run: RunRecord) -> list[dict[str, Any]]:
     """Return by planned variant its status, time, speedup over the case's baseline variant and throughput.
 
     Numbers have intervals, and times are seconds. A missing number is null. `disagreement` is null if time and speedup
-    agree, `no_speedup` if there is no objection to a speedup, and `scatter` if it scatters as others do.
+    agree, `no_speedup` if there is no objection to a speedup, and `scatter` if the speedup scatters as others do.
     """
     return [
         {
@@ -92,9 +92,9 @@ def describe_results(run: RunRecord) -> Iterator[str]:
 
 
 def describe_precision(run: RunRecord) -> Iterator[str]:
-    """Yield how small a difference the run can detect, and what makes it detect smaller ones.
+    """Yield the smallest detectable differences of the run, and how to detect smaller differences.
 
-    Then, where the variants have no lines of their own, the speedups that scatter far more than the others, and why.
+    If there are too many variants for lines of their own, also yield speedups that scatter far more than the others.
     """
     platforms = split_platforms(Run(run))
     for platform in platforms:
@@ -109,7 +109,7 @@ def describe_precision(run: RunRecord) -> Iterator[str]:
                 yield f"! {variant.planned_case.name} {variant.planned.name}: {reason}"
             if len(reasons) > MOST_SCATTERED:
                 more = counted(len(reasons) - MOST_SCATTERED, "more speedup")
-                yield f"! {more} that scatter as much are in the report"
+                yield f"! the report explains the scatter of {more}"
 
 
 def _list_doubts(variants: Iterable[Variant]) -> Iterator[str]:

@@ -16,21 +16,25 @@ from benchmarks.coverage import (
 )
 from jaxmeter.harness.metrics.moderation import FEWEST_POOLED
 
-RUNS = 500
+RUNS = 25
 
 
-def test_the_widest_third_gets_up_to_three_processes_more():
-    extra = count_extra(np.arange(CASES_OF_RUN), 13)
+def test_wide_and_cheap_cases_get_more_processes():
+    draw = np.random.default_rng(1)
+    values = draw.standard_normal((3, 5)) * np.array([[0.001], [0.1], [0.1]])
 
-    assert extra.tolist() == [3] * 5 + [2] * 4 + [1] * 4 + [0] * 27
+    extra = count_extra(values, np.array([1.0, 1.0, 50.0]), 10.0)
+
+    assert extra[0] == extra[2] == 0
+    assert 5 <= extra[1] <= 10
 
 
 def test_without_a_look_intervals_miss_as_often_as_they_say():
-    launched = process(np.random.default_rng(1), RUNS * CASES_OF_RUN, 5, 0.0, widest=0.0)
+    launched = process(np.random.default_rng(1), 4 * RUNS * CASES_OF_RUN, 5, 0.0, extra_s=0.0)
 
     rate, extended, _ = miss_rates(launched, (1, 1), 0.95)
 
-    assert rate == pytest.approx(0.05, abs=0.005)
+    assert rate == pytest.approx(0.05, abs=0.01)
     assert np.isnan(extended)
 
 
@@ -40,7 +44,7 @@ def test_sharing_the_error_makes_misses_fewer():
     rates = {name: next(miss_rates(launched, looks, 0.95)) for name, looks in LOOKS.items()}
 
     assert rates["by 2 in all cases"] < rates["by looks taken"] < rates["not"]
-    assert launched.extended.sum() == RUNS * 13
+    assert 0 < launched.extended.sum() < RUNS * CASES_OF_RUN
 
 
 def test_variances_are_moderated_by_those_of_the_whole_run():

@@ -96,7 +96,7 @@ def test_a_run_says_what_it_can_detect_and_a_long_one_which_speedups_scatter():
     assert [line.partition(":jit: ")[0] for line in scattered] == ["! selu[n=0] g"]
     *named, rest = list(describe_precision(wilder))[1:]
     assert len(named) == MOST_SCATTERED
-    assert rest == "! 2 more speedups that scatter as much are in the report"
+    assert rest == "! the report explains the scatter of 2 more speedups"
 
 
 def test_each_platform_of_a_run_has_a_smallest_difference_of_its_own():

@@ -30,8 +30,8 @@ class Inputs:
     """The inputs of a case.
 
     Args:
-      arguments: Positional; of a stream, a tuple of argument tuples.
-      wide: Dtypes of NumPy arrays that the suite gives and JAX takes as narrower ones.
+      arguments: Positional arguments; for a stream, a tuple of argument tuples.
+      wide: Dtypes of the suite's NumPy arrays that JAX converts to narrower dtypes.
     """
 
     arguments: tuple[Any, ...]
@@ -78,7 +78,7 @@ def _read(kept: Path) -> Inputs:
 
     An array that occurs several times, as in each tuple of a stream, is copied once.
     """
-    inputs: Inputs = pickle.loads(kept.read_bytes())  # a process of this run has written it
+    inputs: Inputs = pickle.loads(kept.read_bytes())  # a process of this run wrote the file
     arrays, tree = jax.tree.flatten(inputs.arguments)
     copied = {id(array): copy_array(array) for array in {id(array): array for array in arrays}.values()}
     arguments = jax.tree.unflatten(tree, [copied[id(array)] for array in arrays])

@@ -1,4 +1,4 @@
-"""How small a difference a run can detect, and which speedups scatter far more than its others, and why."""
+"""The smallest detectable differences of a run, and the causes of speedups that scatter far more than its others."""
 
 from __future__ import annotations
 
@@ -21,31 +21,37 @@ from jaxmeter.harness.metrics.statistics import (
 from jaxmeter.harness.record import Settings
 from jaxmeter.harness.record.cases import NATIVE
 
-WILD = 5.0
-"""Times the usual standard deviation, the median of the run's speedups, from which on a speedup is wild. Of 172
-speedups of a default run on two cores, 14 were: 29 to 57 %, where 6 % were usual. The 90th percentile was 3.3 times."""
+WILD = 10.0
+"""Multiple of the usual standard deviation, the median of the run's speedups, from which on a speedup is wild. In a
+default run on two cores, 6 of 159 speedups were wild, compared with a usual 4 %."""
 
 LEAST_STEP = 0.5
 BY_CHANCE = 0.01
-"""Two speeds: the step between the two groups of processes is at least LEAST_STEP of their whole range, and larger than
-it is in BY_CHANCE of equally many processes that lie anywhere in that range."""
+"""Two speeds: the step between the two groups of processes is at least LEAST_STEP of the range of all processes. The
+probability of such a step, if equally many processes are uniformly distributed in this range, is at most BY_CHANCE."""
+
+SLOW_PROCESS, FEW = 1.5, 0.2
+"""A process is far slower than the others beyond SLOW_PROCESS times their median, if at most FEW of all are."""
+
+SHORT_CALL_S = 100e-6
+"""Waking a thread takes 10 to 60 us on two shared cores, which is a large part of calls that are shorter."""
 
 LEAST_OF_ONE_SPEED = 2
-"""Processes: a single one is an outlier, not a speed."""
+"""Fewest processes of a speed: a single process is an outlier."""
 
 _OF_SEVERAL_PROGRAMS = ("eager", "mixed")
 
 
 @dataclass(frozen=True)
 class _Speeds:
-    """Two groups of processes, by their places."""
+    """Two groups of processes, as their places in a sequence of times."""
 
     fast: tuple[int, ...]
     slow: tuple[int, ...]
 
 
 def list_smallest(variants: Iterable[Variant]) -> Iterator[float]:
-    """Yield the smallest detectable difference of each speedup: half the width of its interval for verdicts."""
+    """Yield the smallest detectable difference of each speedup: half its verdict interval, at least MINIMUM_EFFECT."""
     for variant in variants:
         speedup = variant.read("speedup")
         if not variant.is_baseline and (half := _find_half(speedup, variant)) is not None:
@@ -53,7 +59,7 @@ def list_smallest(variants: Iterable[Variant]) -> Iterator[float]:
 
 
 def _find_half(speedup: Reading, variant: Variant) -> float | None:
-    """Return half the interval as it would be around a speedup of 1, from which a difference is distinguished."""
+    """Return the half-width that the verdict interval would have around a speedup of 1; None without an interval."""
     interval = speedup.verdict_interval
     if interval is None or interval.low is None or interval.high is None or interval.estimate <= 0:
         return None
@@ -64,7 +70,7 @@ def _find_half(speedup: Reading, variant: Variant) -> float | None:
 
 
 def describe_smallest(smallest: Sequence[float]) -> str:
-    """Say how small a difference a run's speedups can detect; empty where no speedup has an interval."""
+    """Return a sentence on the smallest detectable differences of a run's speedups; empty if there are none."""
     if not smallest:
         return ""
     if len(smallest) == 1:
@@ -75,11 +81,11 @@ def describe_smallest(smallest: Sequence[float]) -> str:
 
 
 def suggest_more(smallest: Sequence[float], settings: Settings) -> str:
-    """Say what makes a run detect smaller differences; empty where it detects all that are worth a verdict."""
+    """Return a sentence on how to detect smaller differences; empty if their median is already the minimum effect."""
     if not smallest or statistics.median(smallest) <= MINIMUM_EFFECT:
         return ""
     if settings.processes is not None:
-        measures = "A larger --processes"
+        measures = "More processes (--processes)"
     elif settings.level == "quick":
         measures = "A default run, or fewer cases (--select),"
     else:
@@ -97,14 +103,14 @@ def is_wild(variance: float, usual: float | None) -> bool:
     """Return whether a speedup scatters far more than is usual in its run.
 
     Args:
-      variance: Of the logarithms of its processes.
-      usual: The median variance of the run's speedups; None where it is not known.
+      variance: Variance of the logarithms of the speedup over its processes.
+      usual: Median variance of the run's speedups; None if unknown.
     """
     return usual is not None and usual > 0 and variance >= WILD**2 * usual
 
 
 def explain_scatter(source: Readable) -> str:
-    """Return why a variant's speedup scatters far more than the run's others, for a person; empty where it does not."""
+    """Return why a variant's speedup scatters far more than the run's others, as text; empty for other speedups."""
     baseline = source.find(source.planned_case.baseline)
     logs = [value for value in _values_of(source, "log_ratio") if value is not None]
     if baseline is None or len(logs) < FEWEST_PROCESSES or source.read("speedup").interval is None:
@@ -115,11 +121,11 @@ def explain_scatter(source: Readable) -> str:
         return ""
     times = math.sqrt(variance / usual)
     why = _explain((source, baseline))
-    return f"its speedup scatters {times:.0f} times as much between processes as is usual here: {why}"
+    return f"the speedup scatters {times:.0f} times as much between processes as is usual in this run: {why}"
 
 
 def _explain(sides: Sequence[Readable]) -> str:
-    """Say what the record shows of the side whose times scatter more."""
+    """Return what the record shows of the variant whose times scatter more."""
     side = max(sides, key=_measure_scatter)
     name, mode = side.planned.name, side.planned.mode
     times_s = _values_of(side, "execution_s")
@@ -132,18 +138,39 @@ def _explain(sides: Sequence[Readable]) -> str:
             f"{len(speeds.fast) + len(speeds.slow)} processes and {1e3 * slow_s:.3g} ms in the others"
             f"{_describe_shared_core(side, speeds)}"
         )
+    if (sentence := _describe_slow_processes(side)) is not None:
+        return sentence
     if mode == NATIVE:
-        return f"{name} runs in processes of its own, so that the interference of a moment does not cancel out"
+        return f"{name} runs in processes of its own, so momentary interference does not cancel"
     if mode in _OF_SEVERAL_PROGRAMS:
-        return f"each call of {name} starts several programs, whose threads may run on other cores in each process"
+        return f"each call of {name} starts several programs, and threads can run on different cores in each process"
     return f"the processes of {name} differ, and the record does not show why"
 
 
+def _describe_slow_processes(side: Readable) -> str | None:
+    """Describe a few processes that are far slower than the others; None if there are none.
+
+    Calls of microseconds that wake a second thread are the usual case: the hypervisor can delay each wake-up.
+    """
+    times_s = [time_s for time_s in _values_of(side, "execution_s") if time_s is not None and time_s > 0]
+    usual_s = statistics.median(times_s)
+    slow_s = [time_s for time_s in times_s if time_s > SLOW_PROCESS * usual_s]
+    if not 0 < len(slow_s) <= FEW * len(times_s):
+        return None
+    parallelism = [value for value in _values_of(side, "parallelism") if value is not None]
+    is_woken = usual_s < SHORT_CALL_S and parallelism and statistics.median(parallelism) > 1 + UNEQUALLY_PARALLEL
+    woken = ", possibly because each of its short calls wakes a second thread" if is_woken else ""
+    return (
+        f"{side.planned.name} takes up to {1e3 * max(slow_s):.3g} ms in {len(slow_s)} of {len(times_s)} processes, "
+        f"usually {1e3 * usual_s:.3g} ms{woken}"
+    )
+
+
 def find_two_speeds(times_s: Sequence[float | None]) -> _Speeds | None:
-    """Return two groups of processes where their times lie apart; None where they do not.
+    """Return the fast and the slow group of processes if the times have two speeds; None otherwise.
 
     Args:
-      times_s: By process; None where a process has none.
+      times_s: Time of each process; None if a process has no time.
     """
     known = sorted(
         (math.log(time_s), place) for place, time_s in enumerate(times_s) if time_s is not None and time_s > 0
@@ -154,14 +181,14 @@ def find_two_speeds(times_s: Sequence[float | None]) -> _Speeds | None:
     steps = [after - before for before, after in pairwise(logs)]
     cut = max(range(len(steps)), key=steps.__getitem__) + 1
     groups = tuple(tuple(place for _, place in group) for group in (known[:cut], known[cut:]))
-    inner = len(known) - 3  # steps that can divide processes into groups of several
+    inner = len(known) - 3  # steps with at least two processes before and after them
     least = max(LEAST_STEP, 1 - (BY_CHANCE / inner) ** (1 / (len(known) - 2)))
     is_apart = steps[cut - 1] >= least * (logs[-1] - logs[0]) > 0
     return _Speeds(*groups) if is_apart and min(map(len, groups)) >= LEAST_OF_ONE_SPEED else None
 
 
 def _describe_shared_core(side: Readable, speeds: _Speeds) -> str:
-    """Say that threads may have shared a core in the slow processes, if their parallelism was lower there."""
+    """Return a phrase if threads possibly shared a core: the slow processes had lower parallelism; else empty."""
     parallelism = _values_of(side, "parallelism")
     fast, slow = (
         [value for place in places if place < len(parallelism) and (value := parallelism[place]) is not None]
@@ -181,5 +208,5 @@ def _measure_scatter(side: Readable) -> float:
 
 
 def _values_of(side: Readable, metric: str) -> Sequence[float | None]:
-    """By process; None where a process has none, or one that cannot be."""
+    """Return a metric's value of each process; None if a process has no plausible value."""
     return side.read(metric).values

@@ -47,9 +47,10 @@ class Pace:
         return self._by_variant.get((case, variant), 0.0)
 
     def _predict_one_s(self, one: Coming) -> float:
-        """The mean of those like it; else the last with other side times; of one with more variants, less their part.
+        """Return the mean duration of equal processes.
 
-        Else the mean of its kind.
+        Without equal processes, return the last duration with other side times. Else return the last duration with more
+        variants, minus the time of the additional variants. Else return the mean of the kind.
         """
         like_it = self._taken_s.get(_key_of(one.process), [])
         alike = [(sides, seconds) for variants, sides, seconds in like_it if variants == frozenset(one.variants)]
@@ -67,7 +68,7 @@ class Pace:
 
 
 def _sides_of(process: PlannedProcess) -> frozenset[str]:
-    """The side times that a process takes."""
+    """Return the side times that a process measures."""
     taken = (side for side, processes in SIDE_PROCESSES.items() if process.round < processes)
     return frozenset(taken) if process.keeps_samples else frozenset()
 

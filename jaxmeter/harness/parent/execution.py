@@ -133,7 +133,7 @@ class _Execution:
         self._left_out: set[tuple[str, ...]] = set()
 
     def run(self) -> None:
-        """Round after round, as many as the time allows; then more processes where intervals narrow most."""
+        """Run as many rounds as the time allows; then add processes where intervals narrow most per second."""
         for progress in self._progress.values():
             if progress.records or not progress.processes:  # what an earlier execution has left, or nothing is planned
                 self._write(progress)
@@ -169,9 +169,9 @@ class _Execution:
         return True
 
     def _predict_end_s(self, left: Sequence[PlannedProcess], *, is_first: bool) -> float | None:
-        """Return the seconds in all after which the run will end; None in the first round of a run without a budget.
+        """Return the predicted end in seconds after the start; None in the first round of a run without a budget.
 
-        The first round's processes are only estimated. Later ones take what those like them have taken.
+        In the first round, all durations are those of the plan. Later rounds use the durations of similar processes.
         """
         if is_first:
             planned_s = self._elapsed_s() + estimate(left, self._settings).most_s
@@ -180,7 +180,7 @@ class _Execution:
         return min(end_s + self._predict_most_s(left), max(self.budget_s, end_s))
 
     def _predict_most_s(self, left: Sequence[PlannedProcess]) -> float:
-        """Return what the most processes beyond the rounds take; 0 of a run that adds none."""
+        """Return the predicted seconds of the largest number of extra processes; 0 if the run adds none."""
         if self._settings.processes is not None or self._settings.level not in MOST_PROCESSES:
             return 0.0
         beyond = MOST_PROCESSES[self._settings.level] - max((process.round + 1 for process in left), default=0)
@@ -290,7 +290,7 @@ class _Execution:
             self._write(self._progress[case_id])
 
     def _add_processes(self) -> None:
-        """Gives what time is left to wide intervals among cases behind an answer or a published claim."""
+        """Spend the remaining time on wide intervals of cases behind an answer or a published claim."""
         if self._settings.processes is not None or self._settings.level not in MOST_PROCESSES:
             return
         widths = [
@@ -307,7 +307,7 @@ class _Execution:
             self._progress[case_id].looks += 1
         if given:
             more = counted(sum(given.values()), "more process", "more processes")
-            self.watcher.said(f"{more} for wide intervals, of {counted(len(given), 'case')}")
+            self.watcher.said(f"{more} for wide intervals of {counted(len(given), 'case')}")
         for step in range(max(given.values(), default=0)):
             wanted = [self._cases[case_id] for case_id, count in given.items() if count > step]
             for case in shuffle(wanted, self._settings.seed + step):

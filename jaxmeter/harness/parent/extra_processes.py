@@ -1,4 +1,4 @@
-"""Where the time goes that whole rounds leave: to more processes of cases that matter, where they narrow most."""
+"""Extra processes in the time after the rounds, for cases that matter and whose intervals narrow most per second."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from jaxmeter.harness.plan.settings import MOST_PROCESSES
 from jaxmeter.harness.record import Number, Outcome, PlannedCase, Settings
 from jaxmeter.harness.record.cases import COMPILATION
 
-REACHABLE = 3.0
-"""Times the target: ±15 % with the target of ±5 %."""
+REACHABLE = 5.0
+"""Multiple of the target half-width that an interval must be able to reach: ±15 % if the target is ±3 %."""
 
 SHORTEST_S = 1e-3
-"""No process takes less, whatever a clock says."""
+"""Lower limit of the predicted time of a process, even if a clock reported less."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ def matters(case: PlannedCase) -> bool:
 
 
 def measure_width(case: PlannedCase, timings: Iterable[Outcome], settings: Settings) -> Width | None:
-    """Return the width of the case's ratios, or of its times if it has no ratio; None if there is no interval.
+    """Return the widest interval of the case's ratios, or of its times if it has no ratio; None without an interval.
 
-    Intervals that the most processes would leave wider than REACHABLE times the target do not count: others need the
-    time more.
+    Intervals do not count if the largest number of processes would leave them wider than REACHABLE times the target.
+    The time helps other cases more.
     """
     timings = tuple(timings)
     ratios = _values_of(timings, "log_ratio")
@@ -67,16 +67,16 @@ def measure_width(case: PlannedCase, timings: Iterable[Outcome], settings: Setti
         if _enough(values)
     ]
     most, widest = MOST_PROCESSES[settings.level], REACHABLE * settings.target_half_width
-    reachable = [one for one in widths if one.predict(max(0, most - one.processes)) <= widest]
-    return max(reachable, key=lambda one: (one.half, one.processes), default=None)
+    reachable = [width for width in widths if width.predict(max(0, most - width.processes)) <= widest]
+    return max(reachable, key=lambda width: (width.half, width.processes), default=None)
 
 
 def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float, settings: Settings) -> dict[str, int]:
-    """Return how many more processes each case gets: always for the case whose interval narrows most in a second.
+    """Return how many more processes each case gets; the next ones go to the interval that narrows most per second.
 
-    So slow cases do not take the time of the others. A case first gets as many processes as narrow its interval: a
-    single one after ten would widen it, because of the additional interim analysis. All are decided at once, so that
-    there is only one interim analysis before the end.
+    So slow cases do not use up the time of the others. A case first gets the fewest processes that narrow its interval:
+    after ten processes, a single one would widen the interval, because of the additional interim analysis. One decision
+    covers all extra processes, so there is only one interim analysis before the end.
 
     Args:
       seconds: Time of one more process, by the case's id.
@@ -90,13 +90,14 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
     def next_of(one: Width) -> int:
         return 1 if one.case.id in given else fewest[one.case.id]
 
-    def find_gain(one: Width) -> float:
-        """By how much it narrows in a second, with as many more processes as are best for that."""
-        so_far = given.get(one.case.id, 0)
-        each_s = max(seconds[one.case.id], SHORTEST_S)
-        affordable = min(most - one.processes - so_far, int(left_s / each_s))
+    def find_gain(width: Width) -> float:
+        """Return by how much the interval narrows per second, with the best number of further processes."""
+        so_far = given.get(width.case.id, 0)
+        each_s = max(seconds[width.case.id], SHORTEST_S)
+        affordable = min(most - width.processes - so_far, int(left_s / each_s))
         gains = [
-            (one.predict(so_far) - one.predict(so_far + more)) / (more * each_s) for more in range(1, affordable + 1)
+            (width.predict(so_far) - width.predict(so_far + more)) / (more * each_s)
+            for more in range(1, affordable + 1)
         ]
         return max(gains, default=0.0)
 

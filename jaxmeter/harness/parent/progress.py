@@ -34,10 +34,12 @@ class Watcher:
         """The run begins, with so many processes planned and so many seconds for them."""
 
     def round_started(self, number: int, of: int, processes_left: int, end_s: float | None = None) -> None:
-        """A round over all cases begins, from 1; with it, so many processes are left as far as is known.
+        """Receive the start of a round over all cases.
 
         Args:
-          end_s: After how many seconds in all the run is expected to end; None before anything is known.
+          number: Number of the round, from 1.
+          processes_left: Processes that remain as far as is known, with those of this round.
+          end_s: Predicted end of the run in seconds after its start; None before anything is known.
         """
 
     def process_started(self, process: PlannedProcess) -> None:
@@ -122,7 +124,7 @@ class Lines(Watcher):
             self.said(f"    {by}{self._where()}{f'; {name}: {estimate}' if estimate else ''}")
 
     def case_written(self, record: CaseRecord) -> None:
-        """Keep the case's estimate, and say what went wrong, at once."""
+        """Keep the case's estimate, and print each new trouble at once."""
         self._estimates[record.id] = self._describe_estimate(record)
         for trouble in self._troubles.find_new(record):
             self.said(trouble)
@@ -182,7 +184,7 @@ class _At:
     heartbeat: Heartbeat | None = None
 
     def write(self) -> str:
-        """Return round, time to go, case and its estimate, then the stage; a narrow terminal cuts off the end."""
+        """Return round, budget, time to go, case, its estimate, and stage; a narrow terminal cuts off the end."""
         stage = self.kind
         if self.heartbeat is not None:
             of = f"{self.heartbeat.variant} " if self.heartbeat.variant else ""
@@ -254,7 +256,7 @@ class Live(Watcher):
         self._bar.update(self._task, advance=1)
 
     def case_written(self, record: CaseRecord) -> None:
-        """Show the case's estimate, and print the troubles."""
+        """Show the case's estimate, and print each new trouble."""
         if self._at.manifest is not None:
             self._at.estimates[record.id] = describe_estimate(self._at.manifest, record)
         for trouble in self._troubles.find_new(record):

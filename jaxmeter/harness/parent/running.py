@@ -1,4 +1,4 @@
-"""The current estimate of a case while its run goes on, with its half-width."""
+"""The current estimate of a case during a run, with its half-width."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def describe_estimate(manifest: Manifest, record: CaseRecord) -> str:
-    """Return `scan:jit 3.14x ± 8 %`: the speedup of the variant that answers the suite's question, or the first one.
+    """Return `scan:jit 3.14x ± 8 %`: the speedup of a variant that the suite's answer names, or else the first speedup.
 
-    A case without a speedup has the time of a variant: `step:jit 12.3 ms ± 4 %`. The half-width is that of the shown
-    interval, by the processes of this case alone. Empty before any time.
+    For a case without a speedup, return the time of a variant, such as `step:jit 12.3 ms ± 4 %`; empty without a time.
+    The half-width is that of the shown interval, from the processes of this case alone.
     """
     planned = next(case for case in manifest.cases if case.id == record.id)
     case = read_case(planned, record, manifest.environments[planned.platform], manifest.settings)
@@ -37,12 +37,12 @@ def _list_estimates(variants: list[Variant]) -> Iterator[str]:
 
 
 def describe_seconds(seconds: float) -> str:
-    """Write a duration that is not known well: `40 s`, `12 min`."""
+    """Return an approximate duration as text, such as `40 s` or `12 min`."""
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _write_half(interval: Interval) -> str:
-    """Write half the interval, above the estimate; empty without bounds."""
+    """Return the half-width above the estimate as text; empty without bounds."""
     if interval.high is None or not math.isfinite(interval.high) or interval.estimate <= 0:
         return ""
     return f" ± {100 * (interval.high / interval.estimate - 1):.0f} %"

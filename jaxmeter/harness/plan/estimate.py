@@ -68,10 +68,10 @@ def process_s(process: PlannedProcess, settings: Settings) -> float:
 
 
 def passes_s(variants: int, before_s: float, settings: Settings) -> float:
-    """Return the seconds of all passes of a process, of blocks that are as short as they can be.
+    """Return the seconds of all passes of a process whose blocks have the shortest length.
 
     Args:
-      before_s: What it takes before the first pass.
+      before_s: Seconds from the start of the process to its first pass.
     """
     blocks_s = [settings.block_s] * variants
     passes = min(settings.blocks, share_passes(blocks_s, before_s))

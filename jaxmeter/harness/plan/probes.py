@@ -24,6 +24,10 @@ CHECK = "check"
 DEFAULT_THRESHOLD = "default_threshold"
 """The persistent cache holds the programs that an earlier process kept by JAX's own thresholds, maybe none."""
 
+COMPILED_ROUNDS = 8
+"""Largest number of timing processes of a case that is there to measure compiling. Half-widths of 95 % intervals are
+0.8 standard deviations with eight, 2.5 with three."""
+
 CACHE_STATES = ("cold", "cached", "warm", DEFAULT_THRESHOLD, "new_shape", "new_static")
 """The cache states: what the caches hold when a call begins. The metric of each is called `<cache state>_s`."""
 
@@ -63,8 +67,8 @@ def _is_of_cold(name: str) -> bool:
 
 
 def in_all_rounds(case: PlannedCase, settings: Settings) -> int:
-    """In every round, of which there are at most so many; in the fewest where compiling is what is measured."""
-    return settings.fewest_rounds if case.measures == COMPILATION else settings.most_rounds
+    """In every round, of which there are at most so many; in fewer where compiling is what is measured."""
+    return min(COMPILED_ROUNDS, settings.most_rounds) if case.measures == COMPILATION else settings.most_rounds
 
 
 def list_runnable(case: PlannedCase, settings: Settings) -> Variants:
@@ -219,9 +223,8 @@ class Probe:
     section: str = "speed"
 
 
-# `variant_s`: two default runs in examples/, of 60 cases on two cores of an AMD EPYC, took 1702 and 1762 s, by these
-# constants 1609 and 1704 s. Timing goes by their later rounds, which time and do nothing else, the level of the others
-# by the first, their shares by `python -m benchmarks.estimate_constants`.
+# `variant_s`: by the means of a default run of 83 cases on two cores of an AMD EPYC, 2026-11-29, which took 1 688 s
+# (`python -m benchmarks.estimate_constants`).
 _ROWS = (
     # A wrong answer has no speed: nothing goes on without this one.
     Probe(
@@ -229,7 +232,7 @@ _ROWS = (
         process=CHECK,
         choose=list_checked,
         group=group_by_library,
-        variant_s=0.3,
+        variant_s=0.2,
         after=(),
         always=True,
     ),
@@ -239,7 +242,7 @@ _ROWS = (
         process=CHECK,
         choose=list_compiled,
         group=group_by_library,
-        variant_s=0.35,
+        variant_s=0.2,
         after=(),
         calls=False,
     ),
@@ -249,7 +252,7 @@ _ROWS = (
         process=CHECK,
         choose=list_jitted,
         group=group_by_library,
-        variant_s=0.1,
+        variant_s=0.06,
         after=(),
         artifacts=(EXPORTED,),
         always=True,
@@ -260,7 +263,7 @@ _ROWS = (
         process="measured_memory",
         choose=list_resident,
         group=group_by_allocator,
-        variant_s=0.3,
+        variant_s=0.2,
         represented=True,
         everywhere_at=("full",),
         part_of="memory",
@@ -283,7 +286,7 @@ _ROWS = (
         process="caching",
         choose=list_cached,
         group=group_each,
-        variant_s=0.4,
+        variant_s=0.6,
         rounds=in_cold_rounds,
         cache_states=list_cache_states,
         represented=True,
@@ -294,7 +297,7 @@ _ROWS = (
         process="timing",
         choose=list_timed,
         group=group_peers_apart,
-        variant_s=0.25,
+        variant_s=0.11,
         side_by_side=True,
         keeps_samples=True,
         rounds=in_all_rounds,
@@ -305,7 +308,7 @@ _ROWS = (
         process="trace",
         choose=list_traced,
         group=group_by_library,
-        variant_s=0.25,
+        variant_s=0.35,
         after=("numerics", "timing"),
         artifacts=("trace",),
         represented=True,

@@ -18,15 +18,15 @@ MOST_ROUNDS = {"quick": 12, "default": 10, "full": 8}
 """Largest number of rounds over all cases, if there is time. Half-widths of 95 % intervals of ratios, 41 variants: 11 %
 with 3 processes, 6.7 % with 5, 5.3 % with 8; they shrink with the square root of the number of processes. On a machine
 that its hypervisor disturbs, ratios scatter 1.5× as much. There, the median half-width of 127 ratios, by the processes
-alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. The
-budget ends a quick run after 6 or 7 rounds. After ten rounds of a default run, wide intervals need the time more."""
+alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. The budget ends a quick run after 6 or 7 rounds. After ten
+rounds, a default run spends the remaining time on cases with wide intervals instead."""
 
 MOST_PROCESSES = {"default": 24, "full": 24}
 """Largest number of processes of a case that gets remaining time, by level. Chosen: by the t multiplier and the square
 root, an interval of 8 processes narrows by 24 % with 12, by 16 % more with 16 and by 21 % more with 24. A quick run
 ends after its rounds."""
 
-TARGET_HALF_WIDTH = 0.05
+TARGET_HALF_WIDTH = 0.03
 """Half-width that the shown intervals of ratios should reach. A case gets no more time if none of its intervals is
 wider by its processes: smaller differences are hardly above the minimum effect, 3 %. Wider intervals are marked next to
 the number."""
@@ -39,13 +39,15 @@ BLOCK_S = 0.002
 """Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8 processes each."""
 
 BLOCKS = {"quick": 40, "default": 80, "full": 80}
-"""Most blocks of each variant in a process; `share_passes` says how many pay there. The standard deviation of times
-between processes was 20 % with 10 blocks, 18 % with 40 and 17 % with 60: the rest is the difference of processes. The
-standard deviation of ratios was 2.9, 2.1 and 1.9 % with 40, 80 and 160 blocks (medians of 28 ratios). A quick run has
-time for few processes, and their t multiplier falls faster than the deviation of a process rises."""
+"""Largest number of blocks of each variant in a process; `share_passes` finds the best number. The standard deviation
+of times between processes was 20 % with 10 blocks, 18 % with 40 and 17 % with 60: the rest is the difference of
+processes. The standard deviation of ratios was 2.9, 2.1 and 1.9 % with 40, 80 and 160 blocks (medians of 28 ratios). A
+quick run has time for few processes. With fewer blocks, it has more processes: their t multiplier falls faster than the
+standard deviation of a process rises."""
 
 EXTRA_BLOCKS = 30
-"""Most blocks in a process beyond the rounds: it is for intervals that stay wide because processes differ."""
+"""Largest number of blocks of each variant in an extra process. Extra processes narrow intervals that stay wide because
+processes differ."""
 
 COLD_PROCESSES = {"quick": 1, "default": 3, "full": 5}
 """Rounds with fresh processes per variant and stage, or cache state. An interval, which a quick run does not have,
@@ -109,7 +111,7 @@ def make_settings(
       processes: Fixes their number, else it follows from the time given.
       fewest_rounds: Those that are not left out where time is short; all of a fixed number by default.
       fewest_kept: Those with which a case counts as measured; by default `fewest_rounds`.
-      blocks: Of each variant in a process, where no two environments take turns; by default those of the level.
+      blocks: Largest number for each variant in a process, unless two environments take turns; default: by level.
       cores: On how many each process runs; all by default.
       lock_step: The environment that takes turns with this one; blocks are longer then.
       lock_step_cores: On how many cores both run then; all where None.

@@ -19,14 +19,14 @@ calls of four benchmarks were within 10 % of their steady time after at most 42 
 a busy machine of two cores. The limit is seven times as long, and the passes warm up too."""
 
 WARM_CALL_S = 0.01
-"""Two calls of this length are warm-up blocks, since one was made before them. If they disagree, more follow. In a
-default run, warm-up took 258 s of 1800 s, most of it in such calls."""
+"""Shortest call whose first two timed calls are warm-up blocks, because the first call of the variant preceded them. If
+the two blocks disagree, more follow. In a default run, warm-up took 258 s of 1800 s, mostly for such calls."""
 
 WARM_UP_BLOCK_S = 0.005
 """Chosen, not measured: one slow sample does not change the median of about 25."""
 
 SLOW_CALL_S = WARM_UP_LIMIT_S
-"""Two calls of this length are all of the warm-up, and one is the only sample of time until return."""
+"""Shortest call whose warm-up has only two calls, and whose time until return has only one sample."""
 
 ONE_PASS_S = 10.0
 """A call of this length warms up by itself, and the first block shows whether it was steady; its time until return is
@@ -38,22 +38,24 @@ MOST_CALLS = 1_000_000
 SCATTER = 10.0
 SCATTER_BLOCK_S = 0.002
 SCATTER_EXPONENT = -0.25
-"""Standard deviation of a pass's ratio over that of processes beyond their passes, for blocks of SCATTER_BLOCK_S, and
-how it changes with their length. In a default run on two cores, the deviation of 46 ratios between processes fell from
-8.1 to 6.1 and 4.6 % with 10, 20 and 32 passes: a pass scatters by 26 %, and processes beyond that by at most 3 %.
-Single passes scattered by 20 % with blocks of 3 ms, 13 % with 20 ms, 10 % with 65 ms and 5 % with 200 ms
-(`python -m benchmarks.run_time`)."""
+"""Quotient of two standard deviations of a ratio: that of a single pass, divided by the additional standard deviation
+between processes. SCATTER is the quotient for blocks of SCATTER_BLOCK_S. For longer blocks, the quotient is
+proportional to the block length to the power SCATTER_EXPONENT. In a default run on two cores, the standard deviation of
+46 ratios between processes fell from 8.1 to 6.1 and 4.6 % with 10, 20 and 32 passes. So a single pass has 26 %, and
+processes have at most 3 % in addition. Single passes had 20 % with blocks of 3 ms, 13 % with 20 ms, 10 % with 65 ms and
+5 % with 200 ms (`python -m benchmarks.run_time`)."""
 
 AROUND_BLOCK_S = 0.0008
-"""What a block takes in addition to its samples: counters and calibration loop before and after it, and its part of the
-untimed calls on drawn cores. 63 timing processes of a quick run took 0.7 to 1.1 ms."""
+"""Time of a block in addition to its samples: counters and the calibration loop before and after the block, and a share
+of the untimed calls on drawn cores. 63 timing processes of a quick run took 0.7 to 1.1 ms."""
 
 OUTSIDE_S = 0.1
-"""What a process costs its run before its clock starts and after its last pass: fork, message, answer, record."""
+"""Time that a process costs its run before its clock starts and after its last pass: fork, message, answer, record."""
 
 LEAST_SAMPLED_S = 0.08
-"""If there are few passes because one variant is slow, the blocks of the others are longer, to have so much time in
-all: 44 to 220 ms were best by the variances of four benchmarks within and between processes."""
+"""Least total time of a variant's blocks, also with few passes. If a slow variant limits the number of passes, the
+blocks of the other variants are longer. By the variances of four benchmarks within and between processes, 44 to 220 ms
+were best."""
 
 SLOW_BLOCK_S = 0.003
 FEWEST_PASSES = 6
@@ -67,26 +69,27 @@ makes four."""
 
 RETURN_S = 0.02
 FEWEST_RETURNS, MOST_RETURNS = 3, 50
-"""Single calls for the time until return: as many as take RETURN_S, or one slow call."""
+"""Number of single calls for the time until return: as many as take RETURN_S, within these limits, or one slow call."""
 
 QUEUE, ISOLATED, RETURN = "queue", "isolated", "return"
 SIDE_PROCESSES = {QUEUE: 5, ISOLATED: 3, RETURN: 5}
-"""Processes that also take these side times. An interval needs at least three. With five, its half-width is 1.2
-standard deviations, which for the speedup by queueing is 6 %. Time alone serves a note. In all processes, side times
-took a quarter of the time of a quick run's timing."""
+"""Number of processes that also measure each side time. An interval needs at least three processes. With five, its
+half-width is 1.2 standard deviations: 6 % for the speedup by queueing. Only a note uses the time of a variant alone. In
+all processes, side times took a quarter of the time of a quick run's timing."""
 
 QUEUE_S = 0.1
 """Longest duration of a queue, except a queue of FEWEST_QUEUED calls. Chosen: waiting costs at most about 0.1 ms a
 call, which is 0.2 % of a call of 0.05 s; the queue has two of those. Calls of SLOW_CALL_S are not queued at all."""
 
 QUEUE_PASSES = 20
-"""Passes in which calls are queued, spread over all passes. For two programs on two busy cores, the speedup by queueing
-scattered by 5 % between processes with 36 and 70 passes."""
+"""Number of passes with queued calls, spread over all passes. For two programs on two busy cores, the standard
+deviation of the speedup by queueing between processes was 5 % with 36 and with 70 passes."""
 
 ISOLATED_BLOCKS = 5
 ISOLATED_S = 0.3
-"""Blocks of one variant alone, if all of them take no longer than ISOLATED_S. For a call of 0.06 s, refilling 32 MiB of
-caches at 10 GB/s is about 5 %. Chosen, not measured: as many blocks as a clean process needs, for a note."""
+"""Number of blocks of each variant alone, if all of these blocks take at most ISOLATED_S. For a call of 0.06 s, a
+refill of 32 MiB of caches at 10 GB/s is about 5 %. Chosen, not measured: as many quiet blocks as an uncontended process
+needs, because only a note uses this time."""
 
 TURN_S = 0.02
 """A block's length if two processes take turns: waking the other process takes 0.1 ms, which is 0.5 % of a block."""
@@ -123,11 +126,11 @@ def count_passes(blocks_s: Collection[float], settings: Settings) -> int:
 
 
 def share_passes(blocks_s: Collection[float], before_s: float) -> int:
-    """Return how many passes pay in a process, an even number: more would cost more than another process gains.
+    """Return the best number of passes of a process, an even number: more passes would help less than more processes.
 
     Args:
       blocks_s: As for `count_passes`.
-      before_s: What the process took before its first pass.
+      before_s: Seconds from the start of the process to its first pass.
     Source: Kalibera & Jones, Rigorous Benchmarking in Reasonable Time, 2013, section 6: the square root of the ratio of
       costs times the ratio of standard deviations.
     """

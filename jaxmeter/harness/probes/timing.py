@@ -151,7 +151,7 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
             draw_cores=on_drawn_cores if context.platform.is_host and has_several_cores() else None,
             queued=context.case.queued or 0,
             sides=[side for side, processes in SIDE_PROCESSES.items() if context.index < processes],
-            # Where the number of processes is fixed, time that passes leave buys nothing.
+            # With a fixed number of processes, the time of fewer passes would not go to more processes.
             begun_s=context.begun_s if context.settings.processes is None else None,
         )
         remote_s = sum_cpu_s(prepared.values()) - remote_s
@@ -215,10 +215,10 @@ def measure(
         whole process.
       queued: Number of calls in a queue, fewer if calls are slow; 0 without queues. Queues, and rows of as many calls
         that are each waited for, take turns with the blocks in some of the passes.
-      sides: Which side times are taken, of SIDE_PROCESSES: queues between the blocks, and after the passes each variant
-        alone, and its time until return.
-      begun_s: The clock when the process began: what it took until the passes decides how many of them pay. None where
-        only the settings decide.
+      sides: Side times to measure, of SIDE_PROCESSES: queues between the blocks; after the passes, each variant alone,
+        and its time until return.
+      begun_s: Clock at the start of the process: the time from there to the first pass determines the best number of
+        passes. If None, only the settings determine the number.
     Returns:
       Raw samples of each variant, seconds per call, in the given order.
     """

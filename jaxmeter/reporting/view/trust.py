@@ -28,7 +28,7 @@ def is_vague(interval: Interval | None) -> bool:
 def describe_trust(cases: Sequence[Case]) -> str:
     """Return the smallest detectable differences of one run's speedups, and how many of its times are contended.
 
-    Then what makes a run detect smaller ones, and how many speedups scatter far more than the others.
+    The text also says how to detect smaller differences, and how many speedups scatter far more than the others.
 
     Args:
       cases: Of one machine.
@@ -45,7 +45,7 @@ def describe_trust(cases: Sequence[Case]) -> str:
     wild = sum(bool(explain_scatter(variant)) for variant in variants)
     scattered = (
         f"{counted(wild, 'speedup')} {'scatters' if wild == 1 else 'scatter'} far more than the others; the notes of "
-        f"{'its variant' if wild == 1 else 'their variants'} say why."
+        f"{'its variant' if wild == 1 else 'their variants'} explain why."
     )
     parts = (
         f"{describe_smallest(smallest).replace(' %', f'{SPACE}%') or 'No speedup has an interval'}; {noisy}.",

@@ -190,4 +190,4 @@ def stop_before(count: int):
     return dies
 
 
-MORE = {"level": "default", "most_rounds": 3, "target_half_width": 0.1}
+MORE = {"level": "default", "most_rounds": 3, "target_half_width": 0.12}

@@ -98,7 +98,7 @@ def test_a_program_is_compiled_as_often_as_its_time_matters(changes, rests, leve
 
 @pytest.mark.parametrize(
     ("level", "processes", "cold", "timed"),
-    [("quick", None, 3, 3), ("default", None, 3, 3), ("full", None, 5, 3), ("default", 2, 2, 2), ("quick", 7, 7, 7)],
+    [("quick", None, 3, 8), ("default", None, 3, 8), ("full", None, 5, 8), ("default", 2, 2, 2), ("quick", 7, 7, 7)],
 )
 def test_where_compiling_is_what_is_measured_every_case_has_an_interval_of_it_and_few_timing_processes(
     level, processes, cold, timed

@@ -75,7 +75,7 @@ def test_a_call_that_compiles_is_timed_without_the_cache_that_an_earlier_process
     sampler = calibrated(compiling, jnp.ones(3))
 
     with watch_jax() as timed:
-        sampler.warm_up()
+        sampler.prepared.wait(sampler.prepared.call(*sampler.prepared.args))
 
     assert (read.hits, read.compiled) == (1, 0)
     assert timed.hits == 0
