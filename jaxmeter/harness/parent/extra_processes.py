@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy.special import stdtrit
 
@@ -123,8 +124,9 @@ def _enough(values: Sequence[Number]) -> bool:
     return len(values) >= FEWEST_PROCESSES
 
 
+@lru_cache
 def _multiplier(processes: int, looks: int = 1) -> float:
-    """Of the standard deviation, for half the interval of a mean."""
+    """Return the multiple of the standard deviation that half the interval of a mean is."""
     return float(stdtrit(processes - 1, 1 - (1 - SHOWN_CONFIDENCE) / looks / 2)) / math.sqrt(processes)
 
 
