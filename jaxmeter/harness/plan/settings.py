@@ -18,7 +18,7 @@ MOST_ROUNDS = {"quick": 12, "default": 10, "full": 8}
 """Largest number of rounds over all cases, if there is time. Half-widths of 95 % intervals of ratios, 41 variants: 11 %
 with 3 processes, 6.7 % with 5, 5.3 % with 8; they shrink with the square root of the number of processes. On a machine
 that its hypervisor disturbs, ratios scatter 1.5× as much. There, the median half-width of 127 ratios, by the processes
-alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. The budget ends a quick run after 6 or 7 rounds. After ten
+alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. The budget ends a quick run after 7 to 9 rounds. After ten
 rounds, a default run spends the remaining time on cases with wide intervals instead."""
 
 MOST_PROCESSES = {"default": 24, "full": 24}
