@@ -153,6 +153,8 @@ def _describe_slow_processes(side: Readable) -> str | None:
     Calls of microseconds that wake a second thread are the usual case: the hypervisor can delay each wake-up.
     """
     times_s = [time_s for time_s in _values_of(side, "execution_s") if time_s is not None and time_s > 0]
+    if not times_s:
+        return None
     usual_s = statistics.median(times_s)
     slow_s = [time_s for time_s in times_s if time_s > SLOW_PROCESS * usual_s]
     if not 0 < len(slow_s) <= FEW * len(times_s):

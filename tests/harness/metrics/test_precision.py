@@ -81,6 +81,19 @@ def test_a_few_slow_processes_are_named_and_a_second_thread_if_calls_are_short()
     assert "second thread" not in explain(short, parallelism=[1.0] * PROCESSES)
 
 
+def test_a_speedup_without_plausible_times_has_a_reason_all_the_same():
+    ratios = (0.0, 0.9, 0.1, 2.0, 0.2, 1.5, 0.3, 3.0)
+    run = run_of(EVEN)
+    damaged = samples.change_timings(
+        run,
+        lambda timing, name: samples.with_values(
+            timing, execution_s=(), **({"log_ratio": ratios} if "log_ratio" in timing.values else {})
+        ),
+    )
+
+    assert all(isinstance(explain_scatter(variant), str) for case in Run(damaged).cases for variant in case.variants)
+
+
 @pytest.mark.parametrize(
     ("mode", "words"),
     [
