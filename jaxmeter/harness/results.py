@@ -8,7 +8,13 @@ from typing import Any
 from jaxmeter.harness.metrics.across import find_timing
 from jaxmeter.harness.metrics.agreement import find_disagreement
 from jaxmeter.harness.metrics.metric import Lack, Reading
-from jaxmeter.harness.metrics.precision import describe_smallest, explain_scatter, list_smallest, suggest_more
+from jaxmeter.harness.metrics.precision import (
+    describe_smallest,
+    explain_scatter,
+    find_smallest,
+    list_smallest,
+    suggest_more,
+)
 from jaxmeter.harness.metrics.reading import Run, Variant, split_platforms
 from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.metrics.statistics import differs
@@ -17,7 +23,7 @@ from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record import RunRecord, Status
 from jaxmeter.harness.record.remarks import gist_of, join_remarks, list_own_faults
 from jaxmeter.harness.record.traps import describe_trap, find_traps
-from jaxmeter.harness.record.wording import counted
+from jaxmeter.harness.record.wording import choose_unit, counted
 
 MOST_LINES = 24
 """More numbers are for a page."""
@@ -28,14 +34,13 @@ MOST_SCATTERED = 5
 LONGEST_REPEATED = 60
 """Characters of a reason that is repeated for each variant. A longer one is there once, and the others refer to it."""
 
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-
 
 def list_results(run: RunRecord) -> list[dict[str, Any]]:
     """Return by planned variant its status, time, speedup over the case's baseline variant and throughput.
 
     Numbers have intervals, and times are seconds. A missing number is null. `disagreement` is null if time and speedup
-    agree, `no_speedup` if there is no objection to a speedup, and `scatter` if the speedup scatters as others do.
+    agree, and `no_speedup` if there is no objection to a speedup. `smallest_difference`, the smallest detectable one as
+    a share, is null without a speedup, and `scatter` if the speedup scatters as others do.
     """
     return [
         {
@@ -44,6 +49,7 @@ def list_results(run: RunRecord) -> list[dict[str, Any]]:
             "status": variant.status.value,
             "execution_s": _tell(variant.read("execution_s")),
             "speedup": _tell(variant.read("speedup")),
+            "smallest_difference": find_smallest(variant),
             "items_per_s": _tell(variant.read("items_per_s")),
             "no_speedup": find_objection(variant.outcomes) or None,
             "compiles_per_call": _count_compiles(variant),
@@ -146,7 +152,7 @@ def _describe(variant: Variant) -> str:
         probe, worst = variant.worst
         reason = worst.reason if probe or worst.status is not Status.LOST else None
         return f"{variant.status.value}{': ' if reason else ''}{reason or ''}"
-    size, unit = next((one for one in _UNITS if _rounded(time.interval.estimate / one[0]) >= 1), _UNITS[-1])
+    size, unit = choose_unit(time.interval.estimate)
     is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
     written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
     parts = (

@@ -51,11 +51,18 @@ class _Speeds:
 
 
 def list_smallest(variants: Iterable[Variant]) -> Iterator[float]:
-    """Yield the smallest detectable difference of each speedup: half its verdict interval, at least MINIMUM_EFFECT."""
-    for variant in variants:
-        speedup = variant.read("speedup")
-        if not variant.is_baseline and (half := _find_half(speedup, variant)) is not None:
-            yield max(MINIMUM_EFFECT, half)
+    """Yield the smallest detectable difference of each speedup, as a share."""
+    return (smallest for variant in variants if (smallest := find_smallest(variant)) is not None)
+
+
+def find_smallest(variant: Variant) -> float | None:
+    """Return the smallest detectable difference of a variant's speedup, as a share; None without a speedup.
+
+    It is half the verdict interval, and at least MINIMUM_EFFECT.
+    """
+    if variant.is_baseline or (half := _find_half(variant.read("speedup"), variant)) is None:
+        return None
+    return max(MINIMUM_EFFECT, half)
 
 
 def _find_half(speedup: Reading, variant: Variant) -> float | None:
@@ -99,14 +106,14 @@ def _write_difference(share: float) -> str:
     return f"{size:.2g} %" if size < 9.95 else f"{size:.0f} %" if share < 1 else f"a factor of {1 + share:.2g}"
 
 
-def is_wild(variance: float, usual: float | None) -> bool:
+def is_wild(variance: float, usual: float) -> bool:
     """Return whether a speedup scatters far more than is usual in its run.
 
     Args:
       variance: Variance of the logarithms of the speedup over its processes.
-      usual: Median variance of the run's speedups; None if unknown.
+      usual: Median variance of the run's speedups.
     """
-    return usual is not None and usual > 0 and variance >= WILD**2 * usual
+    return usual > 0 and variance >= WILD**2 * usual
 
 
 def explain_scatter(source: Readable) -> str:
@@ -121,7 +128,7 @@ def explain_scatter(source: Readable) -> str:
         return ""
     times = math.sqrt(variance / usual)
     why = _explain((source, baseline))
-    return f"the speedup scatters {times:.0f} times as much between processes as is usual in this run: {why}"
+    return f"the speedup scatters {times:.0f} times as much between processes as is usual in this run; {why}"
 
 
 def _explain(sides: Sequence[Readable]) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from jaxmeter.harness.metrics.reading import Variant, read_case
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import CaseRecord, Manifest
-
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+from jaxmeter.harness.record.wording import choose_unit
 
 
 def describe_estimate(manifest: Manifest, record: CaseRecord) -> str:
@@ -32,7 +31,7 @@ def _list_estimates(variants: list[Variant]) -> Iterator[str]:
             yield f"{variant.planned.name} {speedup.estimate:.3g}x{_write_half(speedup)}"
     for variant in variants:
         if (time := variant.read("execution_s").interval) is not None:
-            size, unit = next((pair for pair in _UNITS if time.estimate >= pair[0]), _UNITS[-1])
+            size, unit = choose_unit(time.estimate)
             yield f"{variant.planned.name} {time.estimate / size:.3g} {unit}{_write_half(time)}"
 
 

@@ -15,9 +15,11 @@ from jaxmeter.harness.metrics.precision import (
     explain_scatter,
     find_two_speeds,
     is_wild,
+    list_smallest,
     suggest_more,
 )
 from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.harness.results import list_results
 from tests import samples
 
 PROCESSES = 8
@@ -48,6 +50,15 @@ def explain(factors, *, mode="jit", **others):
     """What is said of a speedup whose variant's times have these factors, in a run of eleven usual ones."""
     first, *_ = Run(run_of(factors, mode=mode, **others)).cases
     return explain_scatter(first.variant(f"g:{mode}"))
+
+
+def test_json_has_the_smallest_detectable_difference_of_each_speedup():
+    run = run_of()
+    found = {row["variant"]: row["smallest_difference"] for row in list_results(run)}
+    expected = list(list_smallest(variant for case in Run(run).cases for variant in case.variants))
+
+    assert found == {"f:jit": None, "g:jit": expected[-1]}
+    assert all(0.03 <= smallest < 0.2 for smallest in expected)
 
 
 def test_a_speedup_that_scatters_as_the_others_needs_no_reason():
@@ -116,7 +127,7 @@ def test_a_peer_scatters_by_itself_and_is_compared_with_peers():
 @pytest.mark.parametrize(("times", "expected"), [(WILD * 0.99, False), (WILD * 1.01, True)])
 def test_wild_is_ten_times_the_usual_deviation(times, expected):
     assert is_wild((times * 0.04) ** 2, 0.04**2) is expected
-    assert not is_wild(1.0, None)
+    assert not is_wild(1.0, 0.0)
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(1e-9, 1e9)), max_size=12))
