@@ -112,7 +112,7 @@ def test_versions_flags_and_machine(read):
 
     reader.click("nav a", "Environment")
 
-    reader.sees("#environment details[open]", re.compile(r"jaxlib[\s\S]*0\.10"))
+    reader.sees("#environment details[open]", re.compile(r"jaxlib[\s\S]*0\.12"))
 
 
 def test_a_link_to_exactly_this_result(read):
