@@ -133,6 +133,18 @@ def describe(path: Path, wall_s: float | None) -> Iterator[str]:
     if logs:
         yield f"standard deviation between processes: {describe_widths([statistics.stdev(values) for values in logs])}"
     yield from describe_scatter(run, records)
+    yield from describe_machine(records)
+
+
+def describe_machine(records: Iterable[ProcessRecord]) -> Iterator[str]:
+    """Yield how much each calibration loop scatters within a process: the machine itself, without any program."""
+    deviations: dict[str, list[float]] = {}
+    for record in records:
+        for loop in record.calibrations:
+            if len(loop.samples_s) >= FEWEST_PASSES:
+                deviations.setdefault(loop.name, []).append(statistics.stdev(map(math.log, loop.samples_s)))
+    for name, values in sorted(deviations.items()):
+        yield f"standard deviation of the loop {name} in a process: {100 * statistics.median(values):.1f} % (median)"
 
 
 def _known(values: Iterable[float | None]) -> Iterator[float]:

@@ -20,9 +20,9 @@ BEYOND = 1.5
 LEAST_FOUND = 0.03
 """The smallest slowdown that processes are added for, however small the budget: a t of few processes needs more."""
 
-SHORTER = 1.15
+SHORTER = 1.3
 """How many times as much a process with CONFIRMING_BLOCKS scatters as one of a usual run, with up to 80: by SCATTER of
-harness/plan/timing_process.py, the root of (1 + 10² / 50) / (1 + 10² / 80)."""
+harness/plan/timing_process.py, the root of (1 + 10² / 36) / (1 + 10² / 80)."""
 
 
 def plan_processes(suspects: Sequence[tuple[Interval, float]], *, among: int) -> int:
