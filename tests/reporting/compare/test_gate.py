@@ -80,7 +80,7 @@ def test_a_suspect_whose_processes_scatter_is_confirmed_by_more():
     ]
 
     assert [len(one.suspects) for one in found] == [1] * 4
-    assert [one.processes for one in found] == [CONFIRMING_PROCESSES, 16, MOST_CONFIRMING, CONFIRMING_PROCESSES]
+    assert [one.processes for one in found] == [CONFIRMING_PROCESSES, 19, MOST_CONFIRMING, CONFIRMING_PROCESSES]
 
 
 def test_a_budget_decides_what_counts():
