@@ -27,29 +27,29 @@ from pathlib import Path
 
 import nox
 
-# Nox does not put the folder of its own file on the path, and launcher is not installed where nox is.
+# Nox does not put the folder of its own file on the path, and jaxmeter is not installed where nox is.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from launcher.backends import BACKENDS, BackendNeeds
-from launcher.command_line import read_backend
-from launcher.doctor import examination
-from launcher.environments import OLDEST_PYTHON
-from launcher.execution import say
-from launcher.locks import SMALLEST_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
-from launcher.options import UsageError
-from launcher.prefetch import build_asked_images, download_asked_wheels
-from launcher.runs import new_run_id, plan_run, plan_self_test
-from launcher.sessions.bisect import bisect_releases
-from launcher.sessions.everything import EVERYTHING, REQUIRED
-from launcher.sessions.gate import pass_gate
-from launcher.sessions.marked_tests import ANY_PROCESS, SIDE_BY_SIDE, select_tests
-from launcher.sessions.measuring import measure
-from launcher.sessions.newest import describe_new_locks, run_newest_tests
-from launcher.sessions.nightly import pass_night
-from launcher.sessions.schedule import look_here, write_asked_schedule
-from launcher.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_jaxmeter
-from launcher.sessions.traces import SERVER, copy_captures, read_trace_request
-from launcher.sessions.upgrade import compare_environments
+from jaxmeter.launch.backends import BACKENDS, BackendNeeds
+from jaxmeter.launch.command_line import read_backend
+from jaxmeter.launch.doctor import examination
+from jaxmeter.launch.environments import OLDEST_PYTHON
+from jaxmeter.launch.execution import say
+from jaxmeter.launch.locks import SMALLEST_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.prefetch import build_asked_images, download_asked_wheels
+from jaxmeter.launch.runs import new_run_id, plan_run, plan_self_test
+from jaxmeter.launch.sessions.bisect import bisect_releases
+from jaxmeter.launch.sessions.everything import EVERYTHING, REQUIRED
+from jaxmeter.launch.sessions.gate import pass_gate
+from jaxmeter.launch.sessions.marked_tests import ANY_PROCESS, SIDE_BY_SIDE, select_tests
+from jaxmeter.launch.sessions.measuring import measure
+from jaxmeter.launch.sessions.newest import describe_new_locks, run_newest_tests
+from jaxmeter.launch.sessions.nightly import pass_night
+from jaxmeter.launch.sessions.schedule import look_here, write_asked_schedule
+from jaxmeter.launch.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_jaxmeter
+from jaxmeter.launch.sessions.traces import SERVER, copy_captures, read_trace_request
+from jaxmeter.launch.sessions.upgrade import compare_environments
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
 # With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.
@@ -175,7 +175,7 @@ def schedule(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The specification: nox -s tests -- tests/launcher; in one process with -n 0."""
+    """The specification: nox -s tests -- tests/launch; in one process with -n 0."""
     NoxShell(session).install("dev")
     session.run("python", "-m", "pytest", *SIDE_BY_SIDE, *session.posargs)
 
@@ -312,7 +312,7 @@ def run_tests(session: nox.Session, *marks: str, options: Sequence[str] = ()) ->
 
 
 class NoxShell:
-    """A session's environment, as `launcher.sessions` asks for it."""
+    """A session's environment, as `jaxmeter.launch.sessions` asks for it."""
 
     def __init__(self, session: nox.Session) -> None:
         self.session = session

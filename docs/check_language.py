@@ -49,7 +49,7 @@ UNCHECKED_PAGES = (
     "docs/reference/command.md",  # made from the help texts, which are checked at their source
 )
 
-PROGRAMS = ("jaxmeter", "launcher")
+PROGRAMS = ("jaxmeter",)
 """Folders of programs whose messages are checked."""
 
 UNCHECKED_TEXT = re.compile(r'`[^`]*`|"[^"]*"|“[^”]*”')

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[1]
-PACKAGES = ("jaxmeter", "launcher")
+PACKAGES = ("jaxmeter",)
 
 
 def imports(root: Path, package: str) -> Iterator[tuple[str, str]]:
@@ -111,7 +111,7 @@ ARROWS: dict[str, Callable[[str], bool]] = {
     "jaxmeter/cli": lambda module: (
         without_jax(module) or (within(module, "jaxmeter") and not within(module, "jaxmeter.suites"))
     ),
-    "launcher": lambda module: within(module, "launcher", *sys.stdlib_module_names),
+    "jaxmeter/launch": lambda module: within(module, "jaxmeter.launch", *sys.stdlib_module_names),
 }
 
 
@@ -161,7 +161,7 @@ def test_every_folder_of_the_harness_has_its_arrows():
             "def late():\n    from jaxmeter.reporting import load",
             "imports jaxmeter.reporting.load",
         ),
-        ("jaxmeter/harness/request.py", "import launcher", "imports launcher"),
+        ("jaxmeter/harness/request.py", "import jaxmeter.launch.runs", "imports jaxmeter.launch.runs"),
         (
             "jaxmeter/harness/record/layout.py",
             "from jaxmeter.harness.plan import cases",
@@ -200,10 +200,10 @@ def test_every_folder_of_the_harness_has_its_arrows():
             "imports jaxmeter.harness.declare.workload",
         ),
         ("jaxmeter/reporting/load.py", "from jax import numpy", "imports jax"),
-        ("jaxmeter/reporting/load.py", "import launcher.runs", "imports launcher.runs"),
-        ("launcher/runs.py", "from pathlib import Path\nfrom launcher.options import read_options", None),
-        ("launcher/runs.py", "import numpy", "imports numpy"),
-        ("launcher/runs.py", "import jaxmeter", "imports jaxmeter"),
+        ("jaxmeter/reporting/load.py", "import jaxmeter.launch.runs", "imports jaxmeter.launch.runs"),
+        ("jaxmeter/launch/runs.py", "from pathlib import Path\nfrom jaxmeter.launch.options import read_options", None),
+        ("jaxmeter/launch/runs.py", "import numpy", "imports numpy"),
+        ("jaxmeter/launch/runs.py", "import jaxmeter", "imports jaxmeter"),
         ("jaxmeter/cli/run.py", "from jaxmeter.harness.parent import execution", None),
         ("jaxmeter/cli/run.py", "import jax", "imports jax"),
         ("jaxmeter/cli/list.py", "from jaxmeter.suites import selu", "imports jaxmeter.suites.selu"),

@@ -13,15 +13,15 @@ from markdown_it import MarkdownIt
 from typer import Exit
 
 from jaxmeter.cli.app import VERBS, load_verb
-from launcher.backends import BACKENDS
-from launcher.command_line import read_backend, read_request
-from launcher.doctor.examination import read_asked
-from launcher.sessions.bisect import read_bisect_request
-from launcher.sessions.gate import read_gate_request
-from launcher.sessions.nightly import read_night_request
-from launcher.sessions.schedule import read_schedule_request
-from launcher.sessions.traces import read_trace_request
-from launcher.sessions.upgrade import read_upgrade_request
+from jaxmeter.launch.backends import BACKENDS
+from jaxmeter.launch.command_line import read_backend, read_request
+from jaxmeter.launch.doctor.examination import read_asked
+from jaxmeter.launch.sessions.bisect import read_bisect_request
+from jaxmeter.launch.sessions.gate import read_gate_request
+from jaxmeter.launch.sessions.nightly import read_night_request
+from jaxmeter.launch.sessions.schedule import read_schedule_request
+from jaxmeter.launch.sessions.traces import read_trace_request
+from jaxmeter.launch.sessions.upgrade import read_upgrade_request
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [

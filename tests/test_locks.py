@@ -12,8 +12,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
-from launcher.locks import find_unlocked, list_exports
-from launcher.releases import PYTHONS
+from jaxmeter.launch.locks import find_unlocked, list_exports
+from jaxmeter.launch.releases import PYTHONS
 
 CHECKOUT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())

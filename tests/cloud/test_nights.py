@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from examples import a_week_of_nightlies as week
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.runtime import choose_engine
 from jaxmeter.reporting.nights.night import read_night
 from jaxmeter.reporting.store.push import list_local
 from jaxmeter.reporting.store.stores import StoreError, open_store
-from launcher.options import UsageError
-from launcher.runtime import choose_engine
 from tests import samples
 from tests.cloud.servers import find_port
 from tests.end_to_end.conftest import CHECKOUT

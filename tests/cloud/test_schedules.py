@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from jaxmeter.launch.cron import read_cron
+from jaxmeter.launch.sessions.schedule import Here, fill_schedule, read_schedule_request
 from jaxmeter.reporting.nights.verdicts import find_verdict
 from jaxmeter.reporting.render.markdown import MARKER
 from jaxmeter.reporting.store.stores import open_store
-from launcher.cron import read_cron
-from launcher.sessions.schedule import Here, fill_schedule, read_schedule_request
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
 from tests.end_to_end.conftest import CHECKOUT
 

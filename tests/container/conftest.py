@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from launcher.containers import Caller, Container, caller_here, run_arguments
-from launcher.engines import ENGINE_VARIABLE, Engine, find_engine
-from launcher.host import GB, free_bytes
-from launcher.images import CODE, DOCKERFILE, Image, image_id
-from launcher.jobs import build_images
-from launcher.locks import LOCKS, locate_lock
-from launcher.options import UsageError
-from launcher.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
+from jaxmeter.launch.containers import Caller, Container, caller_here, run_arguments
+from jaxmeter.launch.engines import ENGINE_VARIABLE, Engine, find_engine
+from jaxmeter.launch.host import GB, free_bytes
+from jaxmeter.launch.images import CODE, DOCKERFILE, Image, image_id
+from jaxmeter.launch.jobs import build_images
+from jaxmeter.launch.locks import LOCKS, locate_lock
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
 from tests.container.launch import CHECKOUT
 from tests.end_to_end.conftest import write_small_suite
 

@@ -6,13 +6,13 @@ import os
 import sys
 from pathlib import Path
 
-from launcher.command_line import read_request
-from launcher.containers import Caller, caller_here
-from launcher.engines import Engine
-from launcher.host import look_at_host
-from launcher.jobs import Job, measure_in_container
-from launcher.runs import new_run_id, plan_run
-from launcher.runtime import choose_engine
+from jaxmeter.launch.command_line import read_request
+from jaxmeter.launch.containers import Caller, caller_here
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.host import look_at_host
+from jaxmeter.launch.jobs import Job, measure_in_container
+from jaxmeter.launch.runs import new_run_id, plan_run
+from jaxmeter.launch.runtime import choose_engine
 
 CHECKOUT = Path(__file__).parents[2]
 

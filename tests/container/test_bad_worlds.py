@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from launcher.containers import Caller
-from launcher.engines import ENGINE_VARIABLE, Engine, find_engine
-from launcher.images import Image
-from launcher.index import CA_VARIABLES
-from launcher.jobs import build_images
-from launcher.locks import LOCKS
-from launcher.options import UsageError
-from launcher.runtime import choose_engine
+from jaxmeter.launch.containers import Caller
+from jaxmeter.launch.engines import ENGINE_VARIABLE, Engine, find_engine
+from jaxmeter.launch.images import Image
+from jaxmeter.launch.index import CA_VARIABLES
+from jaxmeter.launch.jobs import build_images
+from jaxmeter.launch.locks import LOCKS
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.runtime import choose_engine
 from tests.container.conftest import BASE, run_inside, write_lock
 from tests.container.launch import CHECKOUT
 from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
@@ -211,7 +211,8 @@ def as_nobody() -> Iterator[Callable[..., str]]:
     with tempfile.TemporaryDirectory(prefix="jaxmeter-test-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        shutil.copytree(CHECKOUT / "launcher", folder / "launcher", ignore=shutil.ignore_patterns("__pycache__"))
+        skipped = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(CHECKOUT / "jaxmeter" / "launch", folder / "jaxmeter" / "launch", ignore=skipped)
         (folder / "bin").mkdir()
 
         def run(engine: Engine, code: str) -> str:
@@ -234,7 +235,9 @@ def test_an_engine_that_the_caller_may_not_use(engine: Engine, as_nobody: Callab
     if engine.kind != "docker" or engine.rootless:
         pytest.skip(f"every user may use {engine}")
 
-    words = as_nobody(engine, "import os; from launcher.engines import *; print(find_engine(os.environ).why_none())")
+    words = as_nobody(
+        engine, "import os; from jaxmeter.launch.engines import *; print(find_engine(os.environ).why_none())"
+    )
 
     assert "permission denied" in words.lower()
     assert "join the group docker (sudo usermod -aG docker $USER, then log in again), or use podman" in words
@@ -242,8 +245,8 @@ def test_an_engine_that_the_caller_may_not_use(engine: Engine, as_nobody: Callab
 
 CANNOT_WRITE = """
 from pathlib import Path
-from launcher.mounts import Mount, make_writable_folders
-from launcher.options import UsageError
+from jaxmeter.launch.mounts import Mount, make_writable_folders
+from jaxmeter.launch.options import UsageError
 try:
     make_writable_folders([Mount(Path("results").absolute(), Path("results").absolute(), writable=True)])
 except UsageError as error:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from launcher.containers import Caller
-from launcher.engines import Engine
-from launcher.images import LOCK_LABEL, Image, image_size_bytes, lock_sha256, version_of
-from launcher.jobs import build_images
-from launcher.locks import LOCKS, locate_lock
+from jaxmeter.launch.containers import Caller
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.images import LOCK_LABEL, Image, image_size_bytes, lock_sha256, version_of
+from jaxmeter.launch.jobs import build_images
+from jaxmeter.launch.locks import LOCKS, locate_lock
 from tests.container.conftest import BASE, BuiltImage, configuration, run_inside
 from tests.container.launch import CHECKOUT
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import CaseRecord, RunRecord, read_json
-from launcher.engines import ENGINE_VARIABLE, Engine
+from jaxmeter.launch.engines import ENGINE_VARIABLE, Engine
 from tests.container.conftest import BuiltImage, containers
 from tests.container.launch import CHECKOUT
 

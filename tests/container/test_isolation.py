@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from launcher.command_line import read_request
-from launcher.containers import Caller, forwarded_variables
-from launcher.engines import Engine
-from launcher.host import look_at_host
-from launcher.nvidia import NVIDIA_GPUS
+from jaxmeter.launch.command_line import read_request
+from jaxmeter.launch.containers import Caller, forwarded_variables
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.host import look_at_host
+from jaxmeter.launch.nvidia import NVIDIA_GPUS
 from tests.container.conftest import BuiltImage, run_inside
 
 pytestmark = pytest.mark.container

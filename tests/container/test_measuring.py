@@ -12,11 +12,11 @@ import pytest
 
 from jaxmeter.harness.record import RunRecord, Status, VariantRecord, read_json, write_json
 from jaxmeter.harness.record.suspects import Suspect, Suspects
-from launcher.containers import Caller
-from launcher.engines import Engine
-from launcher.images import image_id, lock_sha256
-from launcher.jobs import measure_in_container
-from launcher.runs import plan_beside
+from jaxmeter.launch.containers import Caller
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.images import image_id, lock_sha256
+from jaxmeter.launch.jobs import measure_in_container
+from jaxmeter.launch.runs import plan_beside
 from tests.container.conftest import BuiltImage, containers, owners
 from tests.container.launch import CHECKOUT, cpu_job
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from launcher.containers import Caller
-from launcher.engines import Engine
-from launcher.images import Image
-from launcher.jobs import build_images, measure_in_container
-from launcher.locks import locate_lock
-from launcher.options import UsageError
-from launcher.prefetch import download_asked_wheels
+from jaxmeter.launch.containers import Caller
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.images import Image
+from jaxmeter.launch.jobs import build_images, measure_in_container
+from jaxmeter.launch.locks import locate_lock
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.prefetch import download_asked_wheels
 from tests.container.conftest import BASE, write_lock
 from tests.container.launch import CHECKOUT, cpu_job
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
-from launcher.containers import Caller
-from launcher.engines import Engine
-from launcher.images import image_id
-from launcher.jobs import NEEDED_MODULES, measure_in_container
-from launcher.options import UsageError
+from jaxmeter.launch.containers import Caller
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.images import image_id
+from jaxmeter.launch.jobs import NEEDED_MODULES, measure_in_container
+from jaxmeter.launch.options import UsageError
 from tests.container.conftest import BASE, BuiltImage
 from tests.container.launch import cpu_job
 

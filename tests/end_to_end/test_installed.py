@@ -56,7 +56,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A user's project with folders of any name: each breaks whoever imports it in place of ours."""
-    for name in ("harness", "suites", "reporting", "launcher", "jaxmeter", "cli", "rich", "msgspec"):
+    for name in ("harness", "suites", "reporting", "launch", "jaxmeter", "cli", "rich", "msgspec"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"raise RuntimeError('{name} of the project')\n")
     (tmp_path / "small.py").write_text(SUITE)

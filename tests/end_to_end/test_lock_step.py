@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
-from launcher.sessions import upgrade
+from jaxmeter.launch.sessions import upgrade
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
-from launcher.environments import list_needed, make_environment, read_wanted
-from launcher.runs import PROGRAMS
-from launcher.sessions.shell import ENVIRONMENTS
+from jaxmeter.launch.environments import list_needed, make_environment, read_wanted
+from jaxmeter.launch.runs import PROGRAMS
+from jaxmeter.launch.sessions.shell import ENVIRONMENTS
 from tests.end_to_end.conftest import CHECKOUT, Harness, run_program
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.releases]

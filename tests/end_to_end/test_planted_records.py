@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from launcher.environments import Wanted
-from launcher.options import UsageError
-from launcher.sessions import baseline, nightly
-from launcher.sessions.bisect import bisect_releases
-from launcher.sessions.gate import pass_gate
-from launcher.sessions.nightly import pass_night
-from launcher.sessions.traces import copy_captures, read_trace_request
-from launcher.sessions.upgrade import compare_environments
+from jaxmeter.launch.environments import Wanted
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.sessions import baseline, nightly
+from jaxmeter.launch.sessions.bisect import bisect_releases
+from jaxmeter.launch.sessions.gate import pass_gate
+from jaxmeter.launch.sessions.nightly import pass_night
+from jaxmeter.launch.sessions.traces import copy_captures, read_trace_request
+from jaxmeter.launch.sessions.upgrade import compare_environments
 from tests.end_to_end.conftest import CHECKOUT
 from tests.planted import plant, plant_lock_step
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
-from launcher.backends import OPTIONS
-from launcher.runs import WITH_CAPTURES
+from jaxmeter.launch.backends import OPTIONS
+from jaxmeter.launch.runs import WITH_CAPTURES
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = pytest.mark.end_to_end

@@ -27,7 +27,7 @@ from jaxmeter.harness.machine.environment import (
 )
 from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure
 from jaxmeter.harness.record import Status
-from launcher.host import cpu_quota as quota_as_the_launcher_reads_it
+from jaxmeter.launch.host import cpu_quota as quota_as_the_launcher_reads_it
 
 
 @pytest.fixture

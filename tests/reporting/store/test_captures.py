@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from jaxmeter.cli.app import app
 from jaxmeter.harness.probes import trace
 from jaxmeter.harness.record import Status
+from jaxmeter.launch.sessions.traces import CAPTURES
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.store.captures import NO_CAPTURES, Captures, count_captures, is_capture
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
 from jaxmeter.reporting.store.push import list_local, push
 from jaxmeter.reporting.store.stores import Store, open_store
-from launcher.sessions.traces import CAPTURES
 
 
 def split(run):

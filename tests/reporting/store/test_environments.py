@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
+from jaxmeter.launch import environments
 from jaxmeter.reporting.store.environments import MARK, NAMED, find_unused
-from launcher import environments
 
 NOW = datetime.now(UTC)
 

@@ -1,0 +1,178 @@
+"""jaxmeter's images: one lock and the code, named by a hash of what goes into them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jaxmeter.launch.engines import Answer, Engine, ask_client
+from jaxmeter.launch.index import Secrets
+from jaxmeter.launch.locks import locate_lock
+from jaxmeter.launch.options import UsageError
+
+DOCKERFILE = Path("docker/Dockerfile")
+WHEELS = Path("docker/wheels")
+CODE = "jaxmeter"
+TAG_DIGITS = 12
+OWN_IMAGES = "jaxmeter:"
+"""How the names of all images begin that are built here."""
+
+UNKNOWN = "unknown"
+LOCK_LABEL = "io.jaxmeter.lock-sha256"
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image as it would be built from a checkout.
+
+    Args:
+      lock: A key of `locks.LOCKS`.
+      base: The image that it is built on.
+      checkout: Where Dockerfile, locks and code are.
+    """
+
+    lock: str
+    base: str
+    checkout: Path
+
+    @property
+    def name(self) -> str:
+        """`jaxmeter:cpu-1f0c9a7b3d52`: another input, another name, so what has this name need not be built again."""
+        digest = hashlib.sha256(self.base.encode())
+        for path in _inputs(self.checkout, self.lock):
+            digest.update(f"\n{path.relative_to(self.checkout).as_posix()}\n".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        return f"{OWN_IMAGES}{self.lock}-{digest.hexdigest()[:TAG_DIGITS]}"
+
+    @property
+    def lock_sha256(self) -> str:
+        """Hash of the lock: equal hashes, equal packages."""
+        return lock_sha256(self.checkout, self.lock)
+
+
+def lock_sha256(checkout: Path, lock: str) -> str:
+    """SHA-256 of a lock's file, in hexadecimal."""
+    return hashlib.sha256((checkout / locate_lock(lock)).read_bytes()).hexdigest()
+
+
+def check_buildable(checkout: Path) -> None:
+    """Raises UsageError where this jaxmeter is not a checkout: an installed package has no Dockerfile."""
+    if not (checkout / DOCKERFILE).is_file():
+        raise UsageError(f"images are built from a checkout of jaxmeter, and {checkout} has no {DOCKERFILE}")
+
+
+@dataclass(frozen=True)
+class Build:
+    """How to build.
+
+    Args:
+      image: What.
+      secrets: pip's configuration and the certificates that it trusts.
+      offline: Without a network, from docker/wheels/ alone.
+      proxies: Names of proxy variables that are set; their values stay out of command lines and images.
+      on_host_network: Whether the index or proxy listens on this machine's own loopback address.
+    """
+
+    image: Image
+    secrets: Secrets = field(default_factory=Secrets)
+    offline: bool = False
+    proxies: tuple[str, ...] = ()
+    on_host_network: bool = False
+
+
+def build_arguments(engine: Engine, build: Build, *, revision: str, version: str) -> list[str]:
+    """The command line that builds an image."""
+    image = build.image
+    network = "none" if build.offline else "host" if build.on_host_network else None
+    values = {
+        "BASE_IMAGE": image.base,
+        "LOCK": image.lock,
+        "VERSION": version,
+        "REVISION": revision,
+        "LOCK_SHA256": image.lock_sha256,
+        **({"PIP_NO_INDEX": "1"} if build.offline else {}),
+    }
+    return [
+        *(engine.client, "build", "--file", str(image.checkout / DOCKERFILE), "--tag", image.name),
+        *(("--progress", "plain") if engine.kind != "podman" else ()),
+        *(("--network", network) if network else ()),
+        *(word for name, value in values.items() for word in ("--build-arg", f"{name}={value}")),
+        *(word for name in build.proxies for word in ("--build-arg", name)),
+        *(word for name, path in build.secrets.files.items() for word in ("--secret", f"id={name},src={path}")),
+        str(image.checkout),
+    ]
+
+
+def image_id(engine: Engine, name: str) -> str | None:
+    """The engine's id of an image that it has, `sha256:…`; None where it has none of that name."""
+    answer = _inspect(engine, name, "{{.Id}}")
+    if answer.code != 0 or not answer.stdout.strip():
+        return None
+    found = answer.stdout.strip().splitlines()[0]
+    return found if found.startswith("sha256:") else f"sha256:{found}"
+
+
+def image_variables(engine: Engine, name: str) -> dict[str, str]:
+    """Environment variables that an image sets."""
+    lines = _inspect(engine, name, "{{range .Config.Env}}{{println .}}{{end}}").stdout.splitlines()
+    return {name: value for name, mark, value in (line.partition("=") for line in lines) if mark}
+
+
+def has_image_of_lock(engine: Engine, sha256: str) -> bool:
+    """Whether an image of this lock is there, whose layers a build of newer code can use."""
+    wanted = f"label={LOCK_LABEL}={sha256}"
+    return bool(ask_client([engine.client, "images", "--quiet", "--filter", wanted]).stdout.strip())
+
+
+def image_size_bytes(engine: Engine, name: str) -> int | None:
+    """What an image takes, base included."""
+    said = _inspect(engine, name, "{{.Size}}").stdout.strip()
+    return int(said) if said.isdigit() else None
+
+
+def revision_of(folder: Path) -> str:
+    """The git revision of a folder, `-dirty` where tracked files differ from it; `unknown` outside a repository."""
+    said = ask_git(folder, "rev-parse", "HEAD")
+    if said is None or not re.fullmatch(r"[0-9a-f]{40,64}", said):
+        return UNKNOWN
+    return f"{said}-dirty" if ask_git(folder, "status", "--porcelain", "--untracked-files=no") else said
+
+
+def version_of(checkout: Path) -> str:
+    """The version of jaxmeter, as jaxmeter/version.py has it; the launcher does not import the harness."""
+    found = re.search(r'__version__ = "([^"]+)"', (checkout / "jaxmeter/version.py").read_text(encoding="utf8"))
+    return found[1] if found else UNKNOWN
+
+
+def proxies_in(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Proxy variables that are set. Engines know them as build arguments and keep them out of the image's history."""
+    names = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+    return tuple(name for name in names if variables.get(name))
+
+
+def _inputs(checkout: Path, lock: str) -> Iterator[Path]:
+    yield checkout / DOCKERFILE
+    yield checkout / ".dockerignore"
+    yield checkout / locate_lock(lock)
+    for path in sorted((checkout / CODE).rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield path
+
+
+def _inspect(engine: Engine, name: str, wanted: str) -> Answer:
+    return ask_client([engine.client, "image", "inspect", "--format", wanted, name])
+
+
+def ask_git(folder: Path, *words: str) -> str | None:
+    """Return what git prints about a folder; None where there is no git, or it fails."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,93 @@
+"""All tests, and which of them continuous integration leaves out: those that cost gigabytes and test a few files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from jaxmeter.launch.images import ask_git
+
+EVERYTHING = (
+    *("lint", "types", "docs"),
+    *("tests", "oldest", "page", "suites", "torch", "container", "slow", "releases", "cloud"),
+)
+"""The sessions that check jaxmeter, in an order that fails early."""
+
+REQUIRED = ("JAXMETER_REQUIRE_BROWSER", "JAXMETER_REQUIRE_ENGINE", "JAXMETER_REQUIRE_PODMAN")
+"""Variables that make a failure of what would be skipped: a skipped test proves nothing."""
+
+ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
+    "torch": (
+        "docker/locks/cpu-torch.txt",
+        "jaxmeter/suites/*_in_torch.py",
+        *(f"jaxmeter/suites/{name}.py" for name in ("attention", "cnn", "mlp", "peers")),
+        *(f"tests/suites/{name}.py" for name in ("checked", "test_cnn", "test_every_suite", "test_mlp")),
+    ),
+    "podman": (
+        *(".ci/run", ".dockerignore", "docker/Dockerfile", "docker/locks/*", "tests/container/*"),
+        *(f"jaxmeter/launch/{name}.py" for name in ("arm_containers", "containers", "devices", "diagnosis")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("engines", "execution", "images", "index", "jobs", "mounts")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("nvidia", "preflight", "runtime", "tpu")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("doctor/examination", "sessions/same_runtime")),
+    ),
+}
+"""By the mark of its tests: the files whose change calls for them, as fnmatch reads a path (`*` matches slashes)."""
+
+DAY_S = 24 * 60 * 60
+MAIN = "main"
+
+
+def select_changed(changed: Collection[str] | None) -> list[str]:
+    """Return the keys of ONLY_IF_CHANGED whose tests a change calls for.
+
+    Args:
+      changed: Paths from the root of the checkout; None if unknown, which calls for all.
+    """
+    return [
+        mark
+        for mark, patterns in ONLY_IF_CHANGED.items()
+        if changed is None or any(fnmatchcase(path, pattern) for path in changed for pattern in patterns)
+    ]
+
+
+def find_base(checkout: Path) -> str | None:
+    """Return the commit since which changes count; None if it is unknown, as in a shallow clone.
+
+    The commit where HEAD left main of the remote. Where HEAD has not left it, as on main itself, the newest ancestor
+    that is a day older than HEAD: nothing records which commit passed last, and a day is longer than one change takes.
+    """
+    head = ask_git(checkout, "rev-parse", "HEAD")
+    parting = ask_git(checkout, "merge-base", "HEAD", f"origin/{MAIN}")
+    if parting is None and ask_git(checkout, "branch", "--show-current") != MAIN:
+        return None
+    if parting not in (None, head):
+        return parting
+    if not (written_s := ask_git(checkout, "show", "--no-patch", "--format=%ct", "HEAD")):
+        return None
+    day_before = f"--min-age={int(written_s) - DAY_S}"
+    return ask_git(checkout, "rev-list", "-1", "--first-parent", day_before, "HEAD") or None
+
+
+def list_changed(checkout: Path, base: str) -> list[str] | None:
+    """Return the files that differ from a commit, those not committed yet among them; None if git cannot say."""
+    listed = ask_git(checkout, "diff", "--name-only", "--no-renames", base)
+    return None if listed is None else listed.splitlines()
+
+
+def choose(checkout: Path) -> tuple[list[str], str]:
+    """Return the keys of ONLY_IF_CHANGED whose tests are called for, and why, as a sentence."""
+    base = find_base(checkout)
+    changed = list_changed(checkout, base) if base else None
+    selected = select_changed(changed)
+    if changed is None:
+        return selected, "the history does not show what changed"
+    return selected, f"{len(changed)} files changed since {base}"
+
+
+if __name__ == "__main__":
+    marks, reason = choose(Path(__file__).parents[3])
+    left_out = [mark for mark in ONLY_IF_CHANGED if mark not in marks]
+    print(f"{reason}; left out: {', '.join(left_out) or 'nothing'}", file=sys.stderr)
+    print(*marks)

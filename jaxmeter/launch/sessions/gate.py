@@ -1,0 +1,157 @@
+"""A gate: a run interleaved with a baseline run, suspects confirmed by fresh processes, then a judgement."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from jaxmeter.launch.command_line import REASONS, check_measuring, read_backend, read_request
+from jaxmeter.launch.locks import SMALLEST_LOCK
+from jaxmeter.launch.mounts import CHECKOUT
+from jaxmeter.launch.options import UsageError, read_options
+from jaxmeter.launch.request import Request
+from jaxmeter.launch.runs import DEFAULT_OUT, EXACT, MANIFEST, Run, is_store, new_run_id, plan_beside
+from jaxmeter.launch.sessions.baseline import offer_baseline
+from jaxmeter.launch.sessions.measuring import run_harness
+from jaxmeter.launch.sessions.same_runtime import follow_baseline, is_chosen, is_other_runtime
+from jaxmeter.launch.sessions.shell import INTERRUPTED, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_jaxmeter
+
+JUDGING = ("--budgets", "--min-effect", "--markdown", "--verdict")
+"""Options of the judge; all others are of the measurement."""
+
+ARMS = ("--lock-step", CHECKOUT)
+"""Options of what takes turns with today's code."""
+
+REFUSED = {name: why for name, why in REASONS.items() if name not in ARMS} | {
+    "--against": "the baseline is named without an option: nox -s gate -- RUN"
+}
+
+
+@dataclass(frozen=True)
+class GateRequest:
+    """A gate.
+
+    Args:
+      baseline: Folder of the earlier run.
+      measuring: Arguments of the measurement, with those of the launcher.
+      judging: Arguments of the judge.
+    """
+
+    baseline: Path
+    measuring: tuple[str, ...]
+    judging: tuple[str, ...]
+    exact: bool
+
+
+def read_gate_request(arguments: Sequence[str]) -> GateRequest:
+    """Return what `RUN [--budgets FILE] [--min-effect PERCENT] [--markdown FILE] [--verdict FILE] [--exact] …` ask.
+
+    Raises:
+      UsageError: No baseline, or what a gate does not take.
+    """
+    if not arguments or arguments[0].startswith("-"):
+        raise UsageError("name the baseline run first: nox -s gate -- results/RUN")
+    name, given = Path(arguments[0]), read_options(arguments[1:], *JUDGING, "--out", flags=["--exact"], refused=REFUSED)
+    baseline = name if name.is_dir() else Path(given.get("--out") or DEFAULT_OUT) / name
+    if not (baseline / MANIFEST).is_file():
+        raise UsageError(f"{name}: no run; give a folder that a measurement has written, such as results/RUN")
+    exact = "--exact" in given
+    checkout = read_options(given.rest, CHECKOUT).get(CHECKOUT)
+    if checkout is not None and exact:
+        raise UsageError(f"{CHECKOUT} times calls in two checkouts, and --exact times no calls; leave out one of them")
+    if checkout is not None and not Path(checkout).expanduser().is_dir():
+        raise UsageError(f"{CHECKOUT} {checkout}: no such folder; make it: git worktree add {checkout} COMMIT")
+    measuring = (*given.rest, *given.list_words("--out"), *(EXACT if exact else ()))
+    return GateRequest(baseline, measuring, tuple(given.list_words("--exact", *JUDGING)), exact)
+
+
+def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
+    """Measure, confirm what is suspected, judge and report; the exit code of the judge, or of what went wrong before.
+
+    Raises:
+      UsageError: What was asked cannot be done.
+    """
+    asked = read_gate_request(_fetch_baseline(shell, arguments))
+    backend, measuring = read_backend(asked.measuring)
+    request = read_request(backend, measuring, shell.variables)
+    check_measuring(request.arguments, "a gate", ("--machine", *ARMS), REFUSED)
+    judging = read_options(asked.judging, "--budgets", "--min-effect")
+    limits = judging.list_words("--budgets", "--min-effect")
+    shell.install(SMALLEST_LOCK)
+    if code := run_jaxmeter(shell, "limits", *limits):  # before anything is measured
+        return code
+    chosen = is_chosen(request)
+    followed = follow_baseline(shell, backend, measuring, asked.baseline)
+    measuring = [*followed, *measuring]
+    with ExitStack() as stack:
+        other = None
+        if not asked.exact:
+            # Where the baseline's runtime is not here, no image is built only to say so.
+            here = measuring if chosen or followed else ["--runtime", "local", *measuring]
+            planned = _plan_beside(shell, backend, here, asked.baseline)
+            ask = partial(run_jaxmeter, shell)
+            is_other = is_other_runtime(shell, backend, planned, asked.baseline, ask, is_certain=chosen)
+            if is_other and not chosen:
+                return NO_ANSWER
+            request, run = _plan_beside(shell, backend, measuring, asked.baseline)
+            other = stack.enter_context(offer_baseline(shell, backend, request, run, asked.baseline))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        suspects = Path(folder) / "suspects.json"
+        run, code = _measure_beside(shell, backend, measuring, asked.baseline, other=other)
+        if not run.has_measured(code):
+            return code if code in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
+        shell.install(SMALLEST_LOCK)
+        confirmed: tuple[str, ...] = ()
+        if not asked.exact:
+            runs = (str(asked.baseline), str(run.folder))
+            run_jaxmeter(shell, "compare", *runs, "--suspects", str(suspects), *limits)
+            if suspects.is_file():
+                again, code = _measure_beside(shell, backend, measuring, asked.baseline, suspects, other)
+                if again.has_measured(code):
+                    confirmed = ("--confirmed-by", str(again.folder))
+                shell.install(SMALLEST_LOCK)
+        judged = (str(asked.baseline), str(run.folder), *confirmed)
+        code = run_jaxmeter(shell, "gate", *judged, *asked.judging)
+        run_jaxmeter(shell, "report", *judged, *judging.list_words("--min-effect"))
+    return code
+
+
+def _fetch_baseline(shell: Shell, arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a gate, with the folder in the cache in place of the URL of a baseline run."""
+    if not arguments or not is_store(arguments[0]):
+        return list(arguments)
+    folder = shell.ask(str(prepare_stores(shell)), "-m", "jaxmeter", "fetch", arguments[0])
+    return [folder.strip(), *arguments[1:]]
+
+
+def _measure_beside(
+    shell: Shell,
+    backend: str,
+    arguments: Sequence[str],
+    baseline: Path,
+    suspects: Path | None = None,
+    other: Path | None = None,
+) -> tuple[Run, int]:
+    """Make a run that is interleaved with an earlier one; return it and the harness's exit code.
+
+    Args:
+      other: The earlier run's environment, if its calls take turns with today's: its python, or a socket.
+    """
+    request, run = _plan_beside(shell, backend, arguments, baseline, suspects, other)
+    return run, run_harness(shell, backend, request, run)
+
+
+def _plan_beside(
+    shell: Shell,
+    backend: str,
+    arguments: Sequence[str],
+    baseline: Path,
+    suspects: Path | None = None,
+    other: Path | None = None,
+) -> tuple[Request, Run]:
+    request = read_request(backend, arguments, shell.variables)
+    return request, plan_beside(baseline, request.arguments, new_run_id(backend), suspects, other)

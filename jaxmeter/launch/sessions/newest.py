@@ -1,0 +1,154 @@
+"""Versions that the tests have not run with: `nox -s newest` runs some tests with them, `nox -s lock` lists them."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jaxmeter.launch.execution import say
+from jaxmeter.launch.images import ask_git
+from jaxmeter.launch.lock_versions import Change, Locked, choose_version, list_changes, read_locked
+from jaxmeter.launch.locks import INSTALLERS, canonical, list_exports, locate_lock
+from jaxmeter.launch.options import read_options
+from jaxmeter.launch.pip_messages import order_version
+from jaxmeter.launch.sessions.marked_tests import ANY_PROCESS, BREAK_FIRST, choose_paths
+from jaxmeter.launch.sessions.shell import FINE, Shell
+
+DEVELOPMENT_LOCK = "dev"
+"""The lock that the tests run with."""
+
+INTERNALS = Path("jaxmeter/harness/machine/jax_internals.py")
+"""Names the newest release of jax that all tests have passed with, as NEWEST_TESTED; nothing here imports it."""
+
+FAILED = 1
+
+MOST_NAMED = 20
+"""Failed tests in the last message; a changed name of JAX fails hundreds."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def run_newest_tests(shell: Shell, requirements: Sequence[str], arguments: Sequence[str]) -> int:
+    """Install the newest packages, run the tests that break first, and say what failed with which versions.
+
+    Args:
+      requirements: Of the project and its tests, as pyproject.toml has them.
+      arguments: `--pre` for pre-releases; all others are pytest's.
+    Returns:
+      FINE or FAILED.
+    """
+    given = read_options(arguments, flags=("--pre",))
+    shell.install_newest(requirements, pre="--pre" in given)
+    python = shell.ask("python", "-c", "import platform; print(platform.python_version())").strip()
+    installed = read_installed(shell.ask("python", "-m", "pip", "list", "--format=json"))
+    locked = read_locked((shell.checkout / locate_lock(DEVELOPMENT_LOCK)).read_text(encoding="utf8"))
+    named = [canonical(match[0]) for match in map(_NAME.match, requirements) if match]
+    for line in tabulate(installed, locked, python, named):
+        say(line)
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder, "results.xml")
+        # By test: pytest-xdist never ends if files are kept together and a new jaxlib aborts a process.
+        options = (*ANY_PROCESS, f"--junitxml={results}", "-o", "junit_family=xunit1")
+        code = shell.run("python", "-m", "pytest", *options, *choose_paths(BREAK_FIRST, given.rest, shell.checkout))
+        count, failed = read_results(results)
+    tested = read_newest_tested((shell.checkout / INTERNALS).read_text(encoding="utf8"))
+    versions = describe_versions(installed, locked, python)
+    if code == FINE:
+        say(f"{count} tests passed with {versions}")
+    else:
+        say(f"error: {len(failed)} of {count} tests failed (pytest ended with {code}) with {versions}")
+        for name in failed[:MOST_NAMED]:
+            say(f"  {name}")
+        if len(failed) > MOST_NAMED:
+            say(f"  and {len(failed) - MOST_NAMED} others")
+        say("what to do: docs/operations.md, When JAX releases")
+    for line in describe_untested(installed.get("jax", ""), tested):
+        say(line)
+    return FINE if code == FINE else FAILED
+
+
+def read_installed(packages: str) -> dict[str, str]:
+    """Return versions by canonical name.
+
+    Args:
+      packages: What `pip list --format=json` prints.
+    """
+    versions = {canonical(package["name"]): package["version"] for package in json.loads(packages)}
+    return {name: version for name, version in versions.items() if name not in INSTALLERS}
+
+
+def read_results(path: Path) -> tuple[int, list[str]]:
+    """Return the number of tests in pytest's file of results, and those that failed; nothing where there is no file."""
+    if not path.is_file():
+        return 0, []
+    cases = list(ElementTree.parse(path).iter("testcase"))
+    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    names = ("::".join(filter(None, (case.get("file"), case.get("name")))) for case in failed)
+    return len(cases), list(dict.fromkeys(names))
+
+
+def read_newest_tested(source: str) -> str:
+    """Return the version that NEWEST_TESTED names in the text of INTERNALS; empty without one."""
+    match = re.search(r'^NEWEST_TESTED\b.*?= *"([^"]+)"', source, re.MULTILINE)
+    return match[1] if match else ""
+
+
+def tabulate(installed: dict[str, str], locked: Locked, python: str, named: Sequence[str]) -> Iterator[str]:
+    """Yield a table of the packages that pyproject.toml names, and of all others that differ from the lock."""
+    rows = [("package", "newest", "locked")]
+    for name, version in installed.items():
+        before = choose_version(locked, name, python)
+        if name in named or version != before:
+            rows.append((name, version, "the same" if version == before else before or "not"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield f"the newest packages for Python {python}; {len(installed) - len(rows) + 1} others have their locked versions"
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def describe_versions(installed: dict[str, str], locked: Locked, python: str) -> str:
+    """Return `Python 3.13.0, jax 0.13.0 (locked: 0.12.0.1) and the locked versions of all others`."""
+    words = [f"Python {python}"]
+    for name, version in sorted(installed.items(), key=lambda item: not item[0].startswith("jax")):
+        before = choose_version(locked, name, python)
+        if version != before:
+            words.append(f"{name} {version} (locked: {before or 'none'})")
+        elif name == "jax":
+            words.append(f"jax {version}")
+    return f"{', '.join(words)} and the locked versions of all others"
+
+
+def describe_untested(jax: str, tested: str) -> Iterator[str]:
+    """Yield a line if a release of jax is newer than the newest that all tests have passed with."""
+    if order_version(jax) > order_version(tested):
+        yield (
+            f"jax {jax} is newer than {tested}, the newest that all tests have passed with; once `nox` passes with it, "
+            f"write it into {INTERNALS}, NEWEST_TESTED"
+        )
+
+
+def describe_new_locks(checkout: Path) -> Iterator[str]:
+    """Yield what differs between the locks and those of the last commit, which the tests have run with."""
+    changed: dict[Change, list[str]] = {}
+    newest_jax, is_compared = "", False
+    for name, _ in list_exports():
+        new = read_locked((checkout / locate_lock(name)).read_text(encoding="utf8"))
+        newest_jax = max(newest_jax, *(version for version, _ in new.get("jax", ())), key=order_version)
+        old = ask_git(checkout, "show", f"HEAD:{locate_lock(name)}")
+        if old is None:
+            yield f"{locate_lock(name)}: git has none of the last commit to compare with"
+            continue
+        is_compared = True
+        for change in list_changes(read_locked(old), new):
+            changed.setdefault(change, []).append(name)
+    for change, names in sorted(changed.items(), key=lambda item: item[0].name):
+        yield f"{change}{'' if DEVELOPMENT_LOCK in names else '; only in ' + ', '.join(names)}"
+    if unseen := {(change.name, change.new) for change in changed if change.new}:
+        yield f"the tests have not run with these {len(unseen)} new versions; run them: nox -s tests newest"
+    elif is_compared:
+        yield "no version is new since the last commit"
+    yield from describe_untested(newest_jax, read_newest_tested((checkout / INTERNALS).read_text(encoding="utf8")))

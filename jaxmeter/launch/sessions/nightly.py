@@ -1,0 +1,189 @@
+"""A nightly run: the steps that the reporter writes are measured here, in order, and each only once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from jaxmeter.launch.command_line import REASONS, check_measuring, read_backend, read_request
+from jaxmeter.launch.execution import say
+from jaxmeter.launch.options import UsageError, read_options
+from jaxmeter.launch.request import Request
+from jaxmeter.launch.runs import DEFAULT_OUT, MANIFEST, WITH_CAPTURES, Run, is_store, new_run_id, plan_run
+from jaxmeter.launch.sessions.baseline import offer_baseline
+from jaxmeter.launch.sessions.measuring import name_machine, run_harness
+from jaxmeter.launch.sessions.same_runtime import follow_baseline, is_other_runtime
+from jaxmeter.launch.sessions.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
+
+FINISH = "the same nightly run, started again within 12 hours"
+"""The command that finishes an interrupted nightly run: it finds the remaining steps itself."""
+
+FOLDER = ".night"
+LOCK = ".night.lock"
+MEASURE = "measure"
+CONFIRM = "confirm-*"
+"""Files of arguments, as `jaxmeter.reporting.nights.night` calls them; a test holds that they are the same."""
+
+BEGINNING = ("--baseline", "--budgets", "--min-effect")
+BEGINNING_FLAGS = (WITH_CAPTURES,)
+ENDING = ("--markdown", "--verdict", "--page")
+"""Options of the first and of the last step; the flags have no value."""
+
+REFUSED = REASONS | {
+    "--against": "a nightly run is compared with the last good one and with --baseline RUN",
+    "--resume": "an interrupted nightly run continues when it is started again",
+}
+
+
+@dataclass(frozen=True)
+class NightRequest:
+    """A nightly run.
+
+    Args:
+      store: URL of the store.
+      machine: Name of this machine; None if the harness must find it.
+      out: Folder of its runs on this machine.
+      beginning, ending: Options of the first and of the last step.
+      measuring: Arguments of the measurement, with those of the launcher.
+    """
+
+    store: str
+    machine: str | None
+    out: Path
+    beginning: tuple[str, ...]
+    ending: tuple[str, ...]
+    measuring: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the steps of the nightly run in progress."""
+        return self.out / FOLDER
+
+
+def read_night_request(arguments: Sequence[str]) -> NightRequest:
+    """Return what `--store URL [--machine NAME] [--baseline RUN] [--budgets FILE] [--with-captures] …` asks for.
+
+    Raises:
+      UsageError: No store, or an option that a nightly run does not have.
+    """
+    valued = ("--store", "--machine", "--out", *BEGINNING, *ENDING)
+    given = read_options(arguments, *valued, flags=BEGINNING_FLAGS, refused=REFUSED)
+    store, machine, out = map(given.get, ("--store", "--machine", "--out"))
+    if store is None or not is_store(store):
+        name = f" (--store {store})" if store else ""
+        raise UsageError(f"name a store{name}: nox -s nightly -- --store s3://bucket/folder, or file:///folder")
+    if machine is not None and not machine.strip():
+        raise UsageError("--machine is empty; name this machine, or leave it out")
+    if out is not None and is_store(out):
+        raise UsageError(f"--out {out}: a folder of this machine; --store names the store")
+    beginning, ending = (tuple(given.list_words(*names)) for names in ((*BEGINNING, *BEGINNING_FLAGS), ENDING))
+    return NightRequest(store, machine, Path(out or DEFAULT_OUT), beginning, ending, tuple(given.rest))
+
+
+@contextmanager
+def hold(request: NightRequest) -> Iterator[None]:
+    """Lock the folder of this nightly run against other nightly runs.
+
+    Raises:
+      UsageError: Another nightly run uses it, or the folder cannot be written.
+    """
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+        file = (request.out / LOCK).open("w")
+    except OSError as error:
+        raise UsageError(f"{request.out}: cannot be written: {error.strerror}; give --out DIR") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another nightly run is in progress in {request.out}; wait for its end, or give this one --out DIR of "
+                "its own"
+            ) from None
+        yield
+
+
+def read_step(path: Path) -> list[str]:
+    """Return the arguments in a file, one per line."""
+    return os.fsdecode(path.read_bytes()).removesuffix("\n").split("\n")
+
+
+def pass_night(shell: Shell, arguments: Sequence[str]) -> int:
+    """Measure, push, confirm, judge and report; return the verdict's exit code, or that of the step that failed.
+
+    Raises:
+      UsageError: An option is invalid.
+    """
+    asked = read_night_request(arguments)
+    with hold(asked):
+        return _pass_held(shell, asked)
+
+
+def _pass_held(shell: Shell, asked: NightRequest) -> int:
+    backend, measuring = read_backend(asked.measuring)
+    request = read_request(backend, measuring, shell.variables)
+    check_measuring(request.arguments, "a nightly run", reasons=REFUSED)
+    python, where = prepare_stores(shell), ("--out", str(asked.out))
+
+    def report(step: str, *words: str) -> int:
+        return run_elsewhere(shell, python, "night", step, *words)
+
+    machine = asked.machine or name_machine(shell, backend, request)
+    beginning = (asked.store, *where, "--backend", backend, "--machine", machine, *asked.beginning)
+    if code := report("begin", *beginning, "--", *request.arguments):
+        return code
+    step = asked.folder / MEASURE
+    goes_on = step.exists() and "--resume" in read_step(step)
+    code = _take_step(shell, backend, request, step)
+    if goes_on and code == USAGE_ERROR:
+        say("the interrupted nightly run cannot continue here; a new one starts, and the old run stays where it is")
+        if code := report("begin", *beginning, "--restart", "--", *request.arguments):
+            return code
+        code = _take_step(shell, backend, request, step)
+    if code not in (FINE, NO_ANSWER):
+        return code
+    if code := report("suspects", *where):
+        return code
+    for step in sorted(asked.folder.glob(CONFIRM)):
+        code = _take_step(shell, backend, request, step)
+        if code not in (FINE, NO_ANSWER):
+            return code
+    return report("conclude", *where, *asked.ending)
+
+
+def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
+    """Measure a step of a nightly run, if it is not finished; return the harness's exit code."""
+    if not step.exists():
+        return FINE
+    _, words = read_backend(read_step(step))
+    against = read_options(words, "--against").get("--against")
+    followed = _follow_earlier(shell, backend, (*request.words, *words), against)
+    name = new_run_id(backend)
+
+    def plan(*more: str) -> tuple[Request, Run]:
+        asked = read_request(backend, (*request.words, *followed, *words, *more), shell.variables)
+        return asked, replace(plan_run(asked.arguments, name), is_reported=False, finish=FINISH)
+
+    with ExitStack() as stack:
+        beside: tuple[str, ...] = ()
+        if against is not None:
+            shell.install(request.lock)
+            # Printed before the measurement; the verdict repeats it. Later nightly runs are compared with this one.
+            ask_reporter = partial(run_elsewhere, shell, prepare_stores(shell))
+            is_other_runtime(shell, backend, plan(), Path(against), ask_reporter, is_certain=True)
+            other = stack.enter_context(offer_baseline(shell, backend, *plan(), Path(against)))
+            beside = () if other is None else ("--lock-step", str(other))
+        return run_harness(shell, backend, *plan(*beside))
+
+
+def _follow_earlier(shell: Shell, backend: str, arguments: Sequence[str], against: str | None) -> tuple[str, ...]:
+    """Return the options that measure in the runtime of the run that this one is compared with, or continues."""
+    earlier = against or read_options(arguments, "--resume").get("--resume")
+    if earlier is None or not Path(earlier, MANIFEST).is_file():
+        return ()
+    return follow_baseline(shell, backend, arguments, Path(earlier))

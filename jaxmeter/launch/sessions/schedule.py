@@ -1,0 +1,278 @@
+"""A schedule: the templates of a scheduler, filled with the options of a nightly run."""
+
+from __future__ import annotations
+
+import difflib
+import getpass
+import re
+import shlex
+import sys
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jaxmeter.launch.backends import BACKENDS, OPTIONS
+from jaxmeter.launch.command_line import SHARED, check_measuring, read_request
+from jaxmeter.launch.cron import read_cron
+from jaxmeter.launch.execution import say
+from jaxmeter.launch.options import Parser, UsageError, read_options
+from jaxmeter.launch.quoting import check_printable, quote_list, quote_unit, quote_yaml
+from jaxmeter.launch.schedulers import EXPRESSION, SCHEDULERS, Scheduler
+from jaxmeter.launch.sessions.nightly import BEGINNING, BEGINNING_FLAGS, ENDING, REFUSED, read_night_request
+
+STORES = ("s3://", "gs://", "file:///")
+
+RESULTS = "/work/results"
+BUDGETS = "/work/budgets/"
+"""Where images have the folder of runs, and pods the budgets of a cluster."""
+
+LONGEST_NAME = 39
+"""A CronJob's may have 52 characters; a JobSet adds to it for its jobs and pods, which may have 63."""
+
+OWN = {
+    "--store-image": {"store_image"},
+    "--node": {"nodes"},
+    "--devices": {"devices", "gres"},
+    "--service-account": {"service_account"},
+    "--privileged": {"security"},
+}
+"""Options of the engines whose templates have one of these blanks."""
+
+PRIVILEGED = "{privileged: true, runAsNonRoot: false, runAsUser: 0}"
+
+
+@dataclass(frozen=True)
+class Here:
+    """Where a schedule is written.
+
+    Args:
+      python: The one that runs nox.
+      checkout: Folder of the noxfile.
+      user: Who asks.
+    """
+
+    python: str
+    checkout: Path
+    user: str
+
+
+def look_here(checkout: Path) -> Here:
+    """Return this process and who runs it; nobody where the system has no name for them."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = ""
+    return Here(sys.executable, checkout.resolve(), user)
+
+
+def write_asked_schedule(arguments: Sequence[str], here: Here) -> None:
+    """Write a schedule to stdout, or to the file that is asked for.
+
+    Raises:
+      UsageError: It cannot be written as asked.
+    """
+    asked = read_schedule_request(arguments)
+    for warning in find_warnings(asked):
+        say(f"warning: {warning}")
+    files = fill_schedule(asked, here)
+    if asked.to is None:
+        print("\n".join(files.values()), end="")
+        return
+    for name, text in files.items():
+        path = asked.to.with_suffix(Path(name).suffix) if len(files) > 1 else asked.to
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf8")
+        except OSError as error:
+            raise UsageError(f"--to {path}: {error.strerror}; name a file that can be written") from None
+        say(f"wrote {path}")
+
+
+def read_schedule_request(arguments: Sequence[str]) -> Namespace:
+    """Return the options of `ENGINE --store URL --machine NAME …`, with `scheduler`, and the nightly run's as `rest`.
+
+    Raises:
+      UsageError: Something is missing, unknown, or not for this engine.
+    """
+    scheduler = _choose_scheduler(arguments)
+    for word in arguments[1:]:
+        check_printable("an option", word)
+        if scheduler.evaluates and EXPRESSION in word:
+            raise UsageError(f"{word!r}: {scheduler.name} would evaluate {EXPRESSION!r} anywhere; leave it out")
+    asked, rest = make_parser(scheduler).parse_known_args(arguments[1:])
+    asked.scheduler, asked.rest = scheduler, rest
+    needs = BACKENDS[asked.backend]
+    if asked.devices is not None and not needs.cluster_device:
+        raise UsageError(f"--devices: {needs.devices.name} has none to count; leave it out")
+    if asked.privileged and all(option.name != "--privileged" for option in needs.options):
+        raise UsageError(f"--privileged: {needs.devices.name} need none; leave it out")
+    night = read_options(rest, flags=BEGINNING_FLAGS).rest
+    measuring = night if scheduler.in_images else read_request(asked.backend, night, {}).arguments
+    taken = (*BEGINNING, *ENDING) if scheduler.has_places else BEGINNING
+    check_measuring(measuring, f"a nightly run by {scheduler.name}", taken, list_refused(scheduler))
+    budgets = read_options(rest, "--budgets").get("--budgets")
+    if scheduler.in_images and budgets is not None and not budgets.startswith(BUDGETS):
+        raise UsageError(
+            f"--budgets {budgets!r}: a container does not see this machine's files; give {BUDGETS}FILE, and the "
+            "cluster a ConfigMap: kubectl create configmap jaxmeter-budgets --from-file=FILE"
+        )
+    return asked
+
+
+def list_refused(scheduler: Scheduler) -> dict[str, str]:
+    """Return why a nightly run by this engine does not take an option, by name."""
+    owners = {name: [row.name for row in SCHEDULERS.values() if blanks & row.blanks] for name, blanks in OWN.items()}
+    refused = {name: f"only for {', '.join(names)}" for name, names in owners.items() if scheduler.name not in names}
+    if scheduler.in_images:
+        in_checkouts = "steps run in images as they are; it is an option of a checkout: slurm, github, systemd"
+        gone = "a file in a container is gone with it; nox -s report makes the page, from what is in the store"
+        fixed = dict.fromkeys((*SHARED, "--open", *OPTIONS), in_checkouts) | dict.fromkeys(("--out", *ENDING), gone)
+        refused = fixed | refused
+    elif not scheduler.has_places:
+        refused |= dict.fromkeys(
+            ("--out", *ENDING), f"{scheduler.name} has folders of its own for what a nightly run writes"
+        )
+    return REFUSED | refused
+
+
+def make_parser(scheduler: Scheduler) -> Parser:
+    """Return the parser of a schedule's own options: those of all engines, and those that its templates ask for."""
+    parser = Parser(
+        f"nox -s schedule -- {scheduler.name}", "All other options are those of a nightly run, and of its measurement."
+    )
+    add, has = parser.add_argument, {name for name, blanks in OWN.items() if blanks & scheduler.blanks}
+    add("--store", required=True, metavar="URL", type=_read_store(scheduler), help="where runs are pushed to")
+    add("--machine", required=True, metavar="NAME", type=_read_machine, help="what the machine is called in every run")
+    add("--backend", choices=scheduler.backends, default=scheduler.backends[0], help="(default: %(default)s)")
+    add("--at", metavar="CRON", type=read_cron, default="0 3 * * *", help="five fields, UTC (default: %(default)s)")
+    add("--to", metavar="FILE", type=_read_to(scheduler), help="where to write it (default: stdout)")
+    parser.set_defaults(image="", store_image="", node=[], devices=None, service_account="default", privileged=False)
+    image = _match(r"[\w/][\w./:@#+-]*", "the name of an image")
+    if "--store-image" in has:
+        add("--image", required=True, type=image, help="the image that measures, by digest: registry/name@sha256:…")
+        add("--store-image", required=True, type=image, metavar="IMAGE", help="the image of the lock 'stores'")
+    if "--node" in has:
+        label = _match(r"[\w./-]+=[\w.-]*", "LABEL=VALUE, a label of the nodes")
+        add("--node", required=True, action="append", metavar="LABEL=VALUE", type=label, help="of nodes of one kind")
+    if "--devices" in has:
+        add("--devices", metavar="N", type=_match(r"[1-9]\d{0,2}", "a count"), help="how many of a node (default: 1)")
+    if "--service-account" in has:
+        account = _match(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "the name of an account of the cluster")
+        add("--service-account", metavar="NAME", type=account, help="an account whose role reaches the store")
+    if "--privileged" in has:
+        add("--privileged", action="store_true", help="for device files that are root's")
+    return parser
+
+
+def find_warnings(asked: Namespace) -> list[str]:
+    """Return what will work, and should be otherwise, or does not work yet."""
+    budgets = read_options(asked.rest, "--budgets").get("--budgets")
+    is_missing = budgets is not None and not asked.scheduler.in_images and not Path(budgets).is_file()
+    missing = [f"--budgets {budgets}: no such file yet; without it every nightly run ends with 2"] if is_missing else []
+    return missing + [
+        f"{name} {image} is no digest: a tag may name another image tomorrow; name it by @sha256:…"
+        for name, image in (("--image", asked.image), ("--store-image", asked.store_image))
+        if image and "@sha256:" not in image and not image.startswith("/")
+    ]
+
+
+def fill_schedule(asked: Namespace, here: Here) -> dict[str, str]:
+    """Return the text of every file of a schedule, by the name of its template.
+
+    Raises:
+      UsageError: A value cannot be written in the format of this engine.
+    """
+    needs, count = BACKENDS[asked.backend], asked.devices or "1"
+    measuring = ["--machine", asked.machine, "--backend", asked.backend, *asked.rest]
+    night = ["--store", asked.store, *measuring]
+    nox = [here.python, "-m", "nox", "--noxfile", str(here.checkout / "noxfile.py"), "--session", "nightly", "--"]
+    request = read_night_request(["--store", asked.store, *asked.rest])
+    where = ("--machine", asked.machine, "--backend", asked.backend, "--out", RESULTS)
+    begin = [asked.store, *where, *request.beginning, "--", *request.measuring]
+    values = {
+        # Names and numbers, in which no format reads anything more.
+        "name": name_objects(asked.machine),
+        "at": asked.at.text,
+        "image": asked.image,
+        "store_image": asked.store_image,
+        "service_account": asked.service_account,
+        "device": needs.cluster_device,
+        "devices": count,
+        "gres": f"#SBATCH --gres=gpu:{count}" if needs.cluster_device else "",
+        "shared_memory": needs.shared_memory.replace("g", "Gi"),
+        "security": PRIVILEGED if asked.privileged else "*confined",
+        # YAML
+        "machine": quote_yaml(asked.machine),
+        "nodes": quote_yaml(dict(label.split("=") for label in asked.node)),
+        "begin_list": quote_list(begin),
+        # Shells
+        "begin": shlex.join(begin),
+        "night": shlex.join(night),
+        "gate": shlex.join(read_options(measuring, "--baseline", flags=BEGINNING_FLAGS).rest),
+        "command": shlex.join([*nox, *night]),
+        # systemd
+        "exec_start": quote_unit([*nox, *night]),
+        "user": here.user,
+    }
+    if "calendar" in asked.scheduler.blanks:
+        values["calendar"] = asked.at.to_calendar()
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", here.user, re.ASCII):
+            raise UsageError(f"systemd cannot run it as {here.user!r}; write the schedule as another user")
+    return {name: template.safe_substitute(values) for name, template in asked.scheduler.templates.items()}
+
+
+def name_objects(machine: str) -> str:
+    """Return what a schedule of a machine is called in a cluster: lower-case letters, digits and hyphens."""
+    slug = re.sub(r"[^a-z0-9]+", "-", f"jaxmeter-{machine.lower()}", flags=re.ASCII)
+    return slug[:LONGEST_NAME].strip("-")
+
+
+def _choose_scheduler(arguments: Sequence[str]) -> Scheduler:
+    known = ", ".join(SCHEDULERS)
+    if not arguments or arguments[0].startswith("-"):
+        raise UsageError(f"name an engine first, one of {known}: nox -s schedule -- systemd --store URL --machine NAME")
+    name = arguments[0]
+    if name not in SCHEDULERS:
+        (nearest,) = difflib.get_close_matches(name, SCHEDULERS, n=1, cutoff=0)
+        raise UsageError(f"there is no engine {name!r}; nearest: {nearest!r}; engines: {known}")
+    return SCHEDULERS[name]
+
+
+def _read_store(scheduler: Scheduler) -> Callable[[str], str]:
+    allowed = STORES[:-1] if scheduler.in_images else STORES
+
+    def read(text: str) -> str:
+        if not text.startswith(allowed):
+            why = "; a folder in a container is gone with it" if text.startswith(STORES) else ""
+            raise ArgumentTypeError(f"{text!r}: give {', '.join(f'{scheme}…' for scheme in allowed)}{why}")
+        return text
+
+    return read
+
+
+def _read_machine(text: str) -> str:
+    check_printable("--machine", text)
+    if text.startswith("-"):
+        raise ArgumentTypeError(f"{text!r} would be taken for an option; give another name")
+    return text
+
+
+def _read_to(scheduler: Scheduler) -> Callable[[str], Path]:
+    first, *others = (Path(name).suffix for name in scheduler.files)
+
+    def read(text: str) -> Path:
+        if others and Path(text).suffix != first:
+            raise ArgumentTypeError(f"{text!r}: give a name that ends in {first}; next to it comes {' '.join(others)}")
+        return Path(text)
+
+    return read
+
+
+def _match(pattern: str, what: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ArgumentTypeError(f"{text!r} is not {what}")
+        return text
+
+    return read

@@ -1,0 +1,381 @@
+import csv
+import os
+import resource
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxmeter.harness.machine import environment
+from jaxmeter.launch import containers
+from jaxmeter.launch.backends import BACKENDS
+from jaxmeter.launch.command_line import read_request
+from jaxmeter.launch.containers import (
+    Caller,
+    Container,
+    caller_here,
+    forwarded_variables,
+    mount_value,
+    own_image_mounts,
+    quote_command,
+    run_arguments,
+    user_arguments,
+)
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.host import Host
+from jaxmeter.launch.mounts import Mount
+from jaxmeter.launch.nvidia import NVIDIA_GPUS
+
+CALLER = Caller(
+    uid=1000,
+    gid=100,
+    name="ana",
+    home=Path("/home/ana"),
+    folder=Path("/home/ana/work"),
+    host="0a1b2c3d",
+    limits={"nofile": 20000, "nproc": 30000},
+)
+HOST = Host(
+    driver="580.65.06",
+    gpus=2,
+    cdi_gpu=True,
+    tpu_chips=2,
+    tpu_nodes=("/dev/vfio/0", "/dev/vfio/1", "/dev/vfio/vfio"),
+    tpu_groups=(27, 101),
+)
+ENGINES = [
+    Engine(f"/usr/bin/{kind}", kind, "1", rootless=rootless, nvidia_runtime=kind == "docker")
+    for kind in ("docker", "podman", "nerdctl")
+    for rootless in (False, True)
+]
+OPTIONS = [
+    ("cpu", []),
+    ("cpu", ["--image", "mine:1"]),
+    ("gpu", []),
+    ("gpu", ["--cuda", "12"]),
+    ("gpu", ["--profile-privileged"]),
+    ("tpu", []),
+    ("tpu", ["--privileged"]),
+]
+MOUNTS = (
+    Mount(Path("/home/ana/suites"), Path("/home/ana/suites")),
+    Mount(Path("/home/ana/work/results"), Path("/home/ana/work/results"), writable=True),
+)
+
+
+def container_of(engine, backend, options, host=HOST, **changes):
+    """The container of a measurement, as jaxmeter/launch/jobs.py puts it together."""
+    request, needs = read_request(backend, options, {}), BACKENDS[backend]
+    traits = {
+        "name": "jaxmeter-1",
+        "image": "jaxmeter:cpu-1",
+        "arguments": ("-m", "jaxmeter", "run"),
+        "mounts": MOUNTS,
+        "devices": needs.devices.container_arguments(engine, request, host),
+        "network": needs.network,
+        "shared_memory": needs.shared_memory,
+        "as_root": request.privileged or request.profile_privileged,
+        "privileged": request.privileged,
+    }
+    return Container(**{**traits, **changes})
+
+
+def arguments_of(engine=ENGINES[0], backend="cpu", options=(), caller=CALLER, host=HOST, **changes):
+    return run_arguments(engine, container_of(engine, backend, options, host, **changes), caller)
+
+
+def values(arguments, option):
+    """What follows an option, each time that it is given to the engine."""
+    engines_own = arguments[: arguments.index("--entrypoint")]
+    return [after for word, after in pairwise(engines_own) if word == option]
+
+
+every_engine = pytest.mark.parametrize("engine", ENGINES, ids=str)
+every_backend = pytest.mark.parametrize(("backend", "options"), OPTIONS, ids=str)
+
+
+@every_engine
+@every_backend
+def test_whatever_the_engine_the_backend_and_the_options_these_hold(engine, backend, options):
+    arguments = arguments_of(engine, backend, options)
+
+    assert arguments[:2] == [engine.client, "run"]
+    assert {"--rm", "--init", "--read-only"} <= set(arguments)
+    assert values(arguments, "--name") == ["jaxmeter-1"]
+    assert values(arguments, "--hostname") == ["jaxmeter"]
+    assert values(arguments, "--workdir") == ["/home/ana/work"]
+    assert values(arguments, "--tmpfs") == [
+        "/tmp:rw,exec,nosuid,nodev,mode=1777",
+        "/home/ana:rw,exec,nosuid,nodev,mode=1777",
+    ]
+    assert arguments[-6:] == ["--entrypoint", "python3", "jaxmeter:cpu-1", "-m", "jaxmeter", "run"]
+    # No quota of processor time, and read-only mounts unless results go there.
+    assert not any(word.startswith(("--cpus", "--cpu-quota", "--cpu-period", "--memory")) for word in arguments)
+    assert values(arguments, "--mount") == [
+        "type=bind,source=/home/ana/suites,target=/home/ana/suites,readonly",
+        "type=bind,source=/home/ana/work/results,target=/home/ana/work/results",
+    ]
+    # Only a TPU's container has a network.
+    assert values(arguments, "--network") == ["host" if backend == "tpu" else "none"]
+    assert values(arguments, "--shm-size") == ["100g" if backend == "tpu" else "1g"]
+    # Every protection is on unless the user gives the container everything.
+    protected = (values(arguments, "--cap-drop"), "no-new-privileges" in values(arguments, "--security-opt"))
+    assert ("--privileged" in arguments) == ("--privileged" in options)
+    assert protected == (([], False) if "--privileged" in options else (["ALL"], True))
+
+
+@pytest.mark.parametrize(
+    ("options", "added"),
+    [
+        (("cpu", []), []),
+        (("gpu", []), []),
+        (("gpu", ["--profile-privileged"]), ["DAC_OVERRIDE", "CHOWN", "SYS_ADMIN"]),
+        (("tpu", []), []),
+        (("tpu", ["--privileged"]), ["DAC_OVERRIDE", "CHOWN"]),
+    ],
+    ids=str,
+)
+@every_engine
+def test_capabilities_are_added_one_by_one_where_an_option_or_a_device_needs_them(engine, options, added):
+    assert values(arguments_of(engine, *options), "--cap-add") == added
+
+
+@pytest.mark.parametrize(
+    ("engine", "as_caller", "as_root"),
+    [
+        (Engine("", "docker", "28"), ["--user", "1000:100"], []),
+        (Engine("", "docker", "28", rootless=True), ["--user", "0:0"], []),
+        (Engine("", "docker", "28", remapped=True), ["--userns", "host", "--user", "1000:100"], ["--userns", "host"]),
+        (Engine("", "podman", "5"), ["--user", "1000:100"], []),
+        (Engine("", "podman", "5", rootless=True), ["--userns", "keep-id", "--user", "1000:100"], []),
+        (Engine("", "nerdctl", "2"), ["--user", "1000:100"], []),
+        (Engine("", "nerdctl", "2", rootless=True), ["--user", "0:0"], []),
+    ],
+    ids=["docker", "rootless docker", "remapped docker", "podman", "rootless podman", "nerdctl", "rootless nerdctl"],
+)
+def test_results_belong_to_the_caller_in_each_engines_own_way(engine, as_caller, as_root):
+    rights = ["--cap-add", "DAC_OVERRIDE", "--cap-add", "CHOWN"]
+
+    assert list(user_arguments(engine, CALLER, as_root=False)) == as_caller
+    assert list(user_arguments(engine, CALLER, as_root=True)) == [*as_root, "--user", "0:0", *rights]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rootless", "limits"),
+    [
+        ("podman", False, ["nofile=20000:20000", "nproc=30000:30000"]),
+        ("podman", True, []),
+        ("docker", False, []),
+        ("nerdctl", False, []),
+    ],
+)
+def test_podman_as_root_keeps_to_the_callers_limits(kind, rootless, limits):
+    assert values(arguments_of(Engine(kind, kind, "1", rootless=rootless)), "--ulimit") == limits
+
+
+@pytest.mark.parametrize(("selinux", "options"), [(True, ["label=disable"]), (False, [])])
+@pytest.mark.parametrize("kind", ["docker", "podman"])
+def test_where_mounts_would_be_refused_by_their_label_it_is_left_out_and_files_keep_theirs(kind, selinux, options):
+    arguments = arguments_of(Engine(kind, kind, "1", selinux=selinux))
+
+    assert values(arguments, "--security-opt") == ["no-new-privileges", *options]
+    assert not any(word.endswith((":z", ":Z")) for word in arguments)
+
+
+@pytest.mark.parametrize(("has_terminal", "count"), [(True, 1), (False, 0)])
+def test_a_terminal_is_handed_on_where_there_is_one(has_terminal, count):
+    arguments = arguments_of(has_terminal=has_terminal)
+
+    assert (arguments.count("--interactive"), arguments.count("--tty")) == (count, count)
+
+
+def test_a_home_that_is_all_of_the_file_system_is_not_covered():
+    caller = Caller(uid=65534, gid=65534, name="nobody", home=Path("/"), folder=Path("/work"), host="0a1b2c3d")
+
+    assert values(arguments_of(caller=caller), "--tmpfs") == ["/tmp:rw,exec,nosuid,nodev,mode=1777"]
+
+
+def test_a_folder_that_is_mounted_is_not_covered_too():
+    """One engine refuses two things in one place."""
+    mounts = (Mount(Path("/tmp"), Path("/tmp"), writable=True),)
+
+    assert values(arguments_of(mounts=mounts), "--tmpfs") == ["/home/ana:rw,exec,nosuid,nodev,mode=1777"]
+
+
+def test_a_container_knows_its_caller_and_takes_what_else_it_is_told():
+    arguments = arguments_of(variables={"XLA_FLAGS": "--xla_a=1 --xla_b=2", "HOME": "/elsewhere"})
+
+    assert values(arguments, "--env") == [
+        "HOME=/elsewhere",
+        "USER=ana",
+        "LOGNAME=ana",
+        "JAXMETER_HOST=0a1b2c3d",
+        "XLA_FLAGS=--xla_a=1 --xla_b=2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "nvidia_runtime", "toolkit", "expected"),
+    [
+        ("docker", True, False, ("--gpus", "all")),
+        ("docker", False, True, ("--gpus", "all")),
+        ("docker", False, False, ("--device", "nvidia.com/gpu=all")),
+        ("nerdctl", False, True, ("--gpus", "all")),
+        ("podman", False, False, ("--device", "nvidia.com/gpu=all")),
+        ("podman", False, True, ("--device", "nvidia.com/gpu=all")),
+    ],
+)
+def test_gpus_are_asked_for_by_nvidias_runtime_or_by_their_cdi_name(kind, nvidia_runtime, toolkit, expected):
+    engine = Engine(kind, kind, "1", nvidia_runtime=nvidia_runtime)
+
+    assert NVIDIA_GPUS.container_arguments(engine, read_request("gpu", [], {}), Host(toolkit=toolkit)) == expected
+
+
+@every_engine
+def test_a_tpus_device_files_are_handed_over_one_by_one_since_a_folder_would_be_ignored(engine):
+    arguments = arguments_of(engine, "tpu")
+
+    assert values(arguments, "--device") == ["/dev/vfio/0", "/dev/vfio/1", "/dev/vfio/vfio"]
+    assert "memlock=68719476736" in values(arguments, "--ulimit")
+    # The container's user is in the groups that may use a TPU.
+    own = ["keep-groups"] if engine.kind == "podman" else []
+    assert values(arguments, "--group-add") == (own if engine.rootless else ["27", "101"])
+    # One that is given everything is handed no single device, and a processor needs none.
+    assert values(arguments_of(engine, "tpu", ["--privileged"]), "--device") == []
+    assert BACKENDS["cpu"].devices.container_arguments(engine, read_request("cpu", [], {}), HOST) == ()
+
+
+def test_what_steers_jax_is_handed_on():
+    variables = {
+        "JAX_ENABLE_X64": "1",
+        "XLA_FLAGS": "--xla_dump_to=x",
+        "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5",
+        "TPU_VISIBLE_DEVICES": "0",
+        "CUDA_VISIBLE_DEVICES": "1",
+        "LIBTPU_INIT_ARGS": "--a",
+        "OMP_NUM_THREADS": "2",
+        "NO_COLOR": "1",
+    }
+
+    assert forwarded_variables(variables) == variables
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "JAX_COMPILATION_CACHE_DIR",  # a warm cache would make compile times wrong
+        "JAX_PLATFORMS",  # the backend decides
+        "AWS_SECRET_ACCESS_KEY",
+        "HF_TOKEN",
+        "GITHUB_TOKEN",
+        "PIP_INDEX_URL",
+        "HTTPS_PROXY",
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "PYTHONPATH",
+        "PATH",
+        "HOME",
+        "JAXMETER_HOST",
+        "MY_JAX_FLAG",
+        "jax_enable_x64",
+    ],
+)
+def test_nothing_else_of_the_callers_environment_is_handed_on(name):
+    assert forwarded_variables({name: "x"}) == {}
+
+
+def test_variables_are_handed_on_in_one_order():
+    assert list(forwarded_variables({"XLA_FLAGS": "", "JAX_B": "", "JAX_A": ""})) == ["JAX_A", "JAX_B", "XLA_FLAGS"]
+
+
+NOT_IN_A_CONTAINER = {"LD_PRELOAD"}
+"""Recorded, and not forwarded: it names a file of this machine."""
+
+TOLD_BY_THE_LAUNCHER = "JAXMETER_"
+"""One of them is recorded, and is made of `--data` inside."""
+
+NOT_RECORDED = {"NO_COLOR"}
+"""Forwarded, and not recorded: it steers what is shown."""
+
+MORE_OF_TPUS = "TPU_"
+"""Forwarded all, and recorded by name: some hold the names of machines."""
+
+
+def test_what_a_container_is_given_is_what_the_harness_records():
+    given = environment._VARIABLES - NOT_IN_A_CONTAINER
+    recorded = {name for name in given if not name.startswith(TOLD_BY_THE_LAUNCHER)}
+    recorded_prefixes = set(environment._VARIABLE_PREFIXES)
+
+    assert {name for name in recorded if not name.startswith(MORE_OF_TPUS)} == containers.FORWARDED - NOT_RECORDED
+    assert recorded_prefixes == set(containers.FORWARDED_PREFIXES) - {MORE_OF_TPUS}
+    assert forwarded_variables(dict.fromkeys(recorded, "x")).keys() == recorded
+
+
+def test_what_the_harness_decides_is_something_that_would_be_handed_on():
+    assert all(name.startswith(containers.FORWARDED_PREFIXES) for name in containers.NOT_FORWARDED)
+
+
+paths = st.text(
+    st.one_of(
+        st.sampled_from(",\"' =\\;:éß漢🙂"), st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/")
+    ),
+    min_size=1,
+).map(lambda name: Path("/data") / name)
+
+
+@given(source=paths, target=paths, writable=...)
+def test_a_mount_of_any_path_is_read_back_as_it_was(source: Path, target: Path, writable: bool):
+    (fields,) = csv.reader([mount_value(Mount(source, target, writable))])
+
+    assert fields == ["type=bind", f"source={source}", f"target={target}", *([] if writable else ["readonly"])]
+
+
+def test_an_image_of_ones_own_is_given_the_package_to_read():
+    assert own_image_mounts(Path("/src")) == (Mount(Path("/src/jaxmeter"), Path("/opt/jaxmeter/jaxmeter")),)
+
+
+def test_a_command_is_shown_so_that_it_can_be_typed():
+    command = ["docker", "run", "--env", "XLA_FLAGS=--a=1 --b='2'", "x;y"]
+
+    assert shlex.split(quote_command(command)) == command
+
+
+def test_the_caller_is_the_user_of_this_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/ana")
+
+    caller = caller_here({"USER": "ana", "LOGNAME": "else"})
+
+    assert (caller.uid, caller.gid, caller.name) == (os.getuid(), os.getgid(), "ana")
+    assert (caller.home, caller.folder) == (Path("/home/ana"), tmp_path)
+    assert set(caller.limits) == {"nofile", "nproc"}
+
+
+@pytest.mark.parametrize(
+    ("processes", "ids", "expected"),
+    [(9000, "4000", 4000), (3000, "4000", 3000), (resource.RLIM_INFINITY, "4000", 4000), (9000, "", 9000)],
+)
+def test_a_containers_processes_are_never_more_than_there_are_process_ids(monkeypatch, processes, ids, expected):
+    hard_limits = {resource.RLIMIT_NPROC: processes, resource.RLIMIT_NOFILE: 700}
+    monkeypatch.setattr("resource.getrlimit", lambda kind: (1, hard_limits[kind]))
+    monkeypatch.setattr("jaxmeter.launch.containers.read_text", lambda path: ids)
+
+    assert caller_here({}).limits == {"nofile": 700, "nproc": expected}
+
+
+@pytest.mark.parametrize(
+    ("variables", "name"), [({"LOGNAME": "ana"}, "ana"), ({"USER": "", "LOGNAME": ""}, "jaxmeter"), ({}, "jaxmeter")]
+)
+def test_a_caller_without_a_name_is_given_one(variables, name):
+    assert caller_here(variables).name == name
+
+
+def test_a_machine_is_known_by_a_hash_and_the_same_one_in_a_container_and_outside(monkeypatch):
+    monkeypatch.setattr("platform.node", lambda: "host.example.com")
+
+    host = caller_here({}).host
+
+    assert host == "b0732f01"

@@ -1,0 +1,366 @@
+import json
+import os
+import re
+import socket
+import threading
+from dataclasses import replace
+
+import pytest
+
+from jaxmeter.launch.doctor.examination import Surroundings, conclude, examine, look, read_asked
+from jaxmeter.launch.engines import Answer
+from jaxmeter.launch.findings import State
+from jaxmeter.launch.options import UsageError
+from tests.golden_texts import check_golden_scenes
+
+GB = 10**9
+DOCKER_INFO = json.dumps({"ServerVersion": "28.0", "DockerRootDir": "/store", "Runtimes": {"nvidia": {}}})
+QUIET = {
+    "proc/cpuinfo": "flags\t: fpu\n",
+    "proc/loadavg": "0.00 0.00 0.00 1/100 4242",
+    "proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 12000000 kB\n",
+    "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance",
+}
+GPU = {
+    "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27\n",
+    "proc/driver/nvidia/gpus/0000:01:00.0/information": "Model: H200\n",
+}
+BASE = "python:3.13-slim-trixie"
+
+
+def docker(command):
+    """A docker that works, and an nvidia-smi that reports a GPU at rest."""
+    if command[0] == "nvidia-smi":
+        return Answer(0, "0, 0, 4\n")
+    return Answer(0, DOCKER_INFO if "info" in command else "28.0")
+
+
+def unreachable(url, index, proxy):
+    raise socket.gaierror(-2, "Name or service not known")
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A quiet machine with a docker that has every image, an index that answers, and room on its disks."""
+    return Place(tmp_path)
+
+
+class Place:
+    def __init__(self, folder):
+        self.root, self.checkout, self.bin = folder / "root", folder / "checkout", folder / "bin"
+        self.write(self.root, QUIET)
+        self.write(self.checkout, {"docker/Dockerfile": "", ".dockerignore": ""})
+        self.write(self.checkout, {f"docker/locks/{lock}.txt": lock for lock in ("cpu", "gpu", "gpu-cuda12", "tpu")})
+        self.write(self.bin, {"docker": ""})
+        (self.bin / "docker").chmod(0o755)
+        self.variables = {"PATH": str(self.bin), "PIP_CONFIG_FILE": os.devnull}
+        self.surroundings = Surroundings(
+            root=self.root,
+            home=folder,
+            folder=folder,
+            cores=2,
+            allowed_cores=2,
+            is_root=False,
+            ask=docker,
+            fetch=lambda url, index, proxy: 200,
+            image_id=lambda engine, name: "sha256:1",
+            free_bytes=lambda folder: 100 * GB,
+        )
+
+    def write(self, folder, files):
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content)
+        return self
+
+    def having(self, *images):
+        """Images whose name begins so are there, others are not."""
+        return self.change(image_id=lambda engine, name: "sha256:1" if name.startswith(images) else None)
+
+    def change(self, **surroundings):
+        self.surroundings = replace(self.surroundings, **surroundings)
+        return self
+
+    def without(self, file):
+        file.unlink()
+        return self
+
+    def with_gpu(self, **more):
+        return self.write(self.root, {**GPU, **more})
+
+    def with_wheels(self):
+        return self.write(self.checkout, {"docker/wheels/jax-1-py3-none-any.whl": ""})
+
+    def look(self, *arguments):
+        """({name: row}, [what follows for each measurement], whether all can be made)."""
+        asked = read_asked(arguments, self.variables)
+        found = look(asked, self.variables, self.checkout, self.surroundings)
+        rows = (*found.engine, *(row for own in found.own.values() for row in own), *found.supplies, *found.results)
+        sentences = [conclude(found, each) for each in asked]
+        return {row.name: row for row in (*rows, *found.interferences)}, sentences, not any(map(found.missing, asked))
+
+    def describe(self, *arguments):
+        """What is found, of what, with its remedy, and what follows."""
+        rows, sentences, _ = self.look(*arguments)
+        lines = [
+            f"{row.state.name.lower()}: {name}: {row.found}" + (f"; remedy: {row.remedy}" if row.remedy else "")
+            for name, row in rows.items()
+        ]
+        folder = str(self.root.parent)
+        return [re.sub("-[0-9a-f]{12}", "-HASH", line.replace(folder, "PLACE")) for line in (*lines, *sentences)]
+
+
+def broken(*_):
+    raise RuntimeError("unheard of")
+
+
+def registry_out_of_reach(url, *way):
+    return unreachable(url, *way) if "docker.io" in url else 200
+
+
+def refused(words):
+    return lambda command: Answer(0, json.dumps({"ServerErrors": [words]}))
+
+
+RESTRICTED = {"proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"}
+NOISE = {"proc/loadavg": "2.00 0 0 1/1 1", "sys/fs/cgroup/cpu.max": "50000 100000"}
+OLD_GPU = {name: text.replace("580", "535") for name, text in GPU.items()}
+
+SCENES = {
+    "everything": (Place.with_gpu, ["cpu", "gpu"], True),
+    "no engine": (lambda place: place.without(place.bin / "docker"), [], True),
+    "no engine, and a container": (
+        lambda place: place.without(place.bin / "docker"),
+        ["--runtime", "container"],
+        False,
+    ),
+    "an engine that was passed over": (lambda place: place.change(ask=refused("permission denied")), [], True),
+    "an image that is not built yet": (lambda place: place.having(BASE), [], True),
+    "an index out of reach, with one of two images built": (
+        lambda place: place.with_gpu().having(BASE, "jaxmeter:cpu").change(fetch=unreachable),
+        ["cpu", "gpu"],
+        False,
+    ),
+    "an index out of reach while nothing has to be made": (lambda place: place.change(fetch=unreachable), [], True),
+    "wheels at hand": (lambda place: place.having(BASE).change(fetch=unreachable).with_wheels(), [], False),
+    "wheels at hand, and a local environment": (
+        lambda place: place.change(fetch=unreachable).with_wheels(),
+        ["--runtime", "local"],
+        False,
+    ),
+    "a base image that is not here, whose registry answers": (lambda place: place.having("none"), [], True),
+    "a base image out of reach": (lambda place: place.having("none").change(fetch=registry_out_of_reach), [], False),
+    "where the engine keeps images is out of sight": (
+        lambda place: place.having(BASE).change(free_bytes=lambda folder: None if folder == "/store" else 100 * GB),
+        [],
+        True,
+    ),
+    "little room for images that are built": (lambda place: place.change(free_bytes=lambda folder: GB), [], True),
+    "no room for results": (
+        lambda place: place.change(
+            free_bytes=lambda folder: 90 * 10**6 if folder == str(place.surroundings.folder) else 12_340_000_000
+        ),
+        [],
+        False,
+    ),
+    "no checkout": (lambda place: place.without(place.checkout / "docker/Dockerfile"), [], False),
+    "no devices": (lambda place: place, ["cpu", "gpu", "tpu"], False),
+    "an older driver": (lambda place: place.write(place.root, OLD_GPU), ["gpu"], False),
+    "an older driver and CUDA": (lambda place: place.write(place.root, OLD_GPU), ["gpu", "--cuda", "12"], True),
+    "counters that the driver keeps to itself": (lambda place: place.with_gpu(**RESTRICTED), ["gpu"], True),
+    "what spoils times": (lambda place: place.write(place.root, NOISE), [], True),
+    "an engine that could not be checked": (lambda place: place.change(ask=broken), [], True),
+}
+"""A machine, what is asked of it, and whether all of that can be measured."""
+
+
+def test_what_a_machine_lacks_reads_as_its_golden_text(tmp_path):
+    scenes = {
+        rule: arrange(Place(tmp_path / str(number))).describe(*arguments)
+        for number, (rule, (arrange, arguments, _)) in enumerate(SCENES.items())
+    }
+    usual = {line for line in scenes["everything"] if line.startswith("ok: ")}
+
+    others = {rule: [line for line in lines if line not in usual] for rule, lines in scenes.items()}
+    check_golden_scenes("doctor", {**others, "everything": scenes["everything"]})
+
+
+@pytest.mark.parametrize(("arrange", "arguments", "can"), SCENES.values(), ids=SCENES)
+def test_whether_a_machine_can_measure_is_told(place, arrange, arguments, can):
+    assert arrange(place).look(*arguments)[2] is can
+
+
+def test_the_cpu_is_asked_about_where_nothing_is_named_and_each_backend_once():
+    assert [asked.backend for asked in read_asked([], {})] == ["cpu"]
+    assert [asked.backend for asked in read_asked(["tpu", "cpu", "tpu"], {})] == ["tpu", "cpu"]
+
+
+def test_options_of_the_measurement_are_part_of_the_command_that_is_judged():
+    cpu, gpu = read_asked(["cpu", "gpu", "--cuda=12", "--base-image", "mine:1"], {})
+
+    assert cpu.command == "nox -s cpu -- --base-image mine:1"
+    assert gpu.command == "nox -s gpu -- --base-image mine:1 --cuda 12"
+    assert (gpu.request.lock, cpu.request.base_image) == ("gpu-cuda12", "mine:1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gpus"], "backend 'gpus' is unknown to nox -s doctor; backends: cpu, gpu, tpu; options: --runtime"),
+        (["--quick"], "option '--quick' is unknown to nox -s doctor"),
+        (["--cuda", "12"], "--cuda belongs to the gpu backend: nox -s doctor -- gpu --cuda 12"),
+        (["gpu", "--cuda", "11"], "--cuda '11' is unknown; allowed: 13, 12"),
+    ],
+)
+def test_what_there_is_not_is_a_usage_error_that_tells_what_there_is(arguments, message):
+    with pytest.raises(UsageError, match=message):
+        read_asked(arguments, {})
+
+
+def test_an_engine_is_asked_each_question_once(place):
+    asked = []
+    place.change(ask=lambda command: asked.append(command) or docker(command))
+
+    place.look()
+
+    assert len(asked) == len(set(map(tuple, asked)))
+
+
+def test_the_network_is_asked_while_the_engine_is(place):
+    begun = threading.Event()
+    place.change(fetch=lambda url, index, proxy: begun.set() or 200)
+    place.change(ask=lambda command: docker(command) if begun.wait(10) else broken())
+
+    rows, _, _ = place.look()
+
+    assert rows["container engine"].state is State.OK
+
+
+def test_a_local_environment_needs_the_index_only_until_it_is_made(place):
+    place.change(fetch=unreachable)
+
+    before, _, can_before = place.look("--runtime", "local")
+    place.write(place.checkout, {".nox/cpu/lib/python3.13/site-packages/jax/__init__.py": ""})
+    after, _, can_after = place.look("--runtime", "local")
+
+    assert (before["cpu environment"].state, can_before) == (State.MISSING, False)
+    assert (after["cpu environment"].state, can_after) == (State.OK, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "words"),
+    [
+        (200, State.OK, "answers"),
+        (401, State.OK, "answers"),  # pip may have credentials
+        (403, State.OK, "answers"),
+        (399, State.OK, "answers"),
+        (400, State.MISSING, "HTTP 400"),
+        (404, State.MISSING, "HTTP 404"),
+        (503, State.MISSING, "HTTP 503"),
+    ],
+)
+def test_an_index_has_to_answer_with_a_page(place, status, state, words):
+    place.having(BASE)
+    place.change(fetch=lambda url, index, proxy: status)
+
+    row = place.look()[0]["package index"]
+
+    assert row.state is state
+    assert words in row.found
+    assert bool(row.remedy) == (state is State.MISSING)
+
+
+def test_credentials_of_index_and_proxy_are_never_shown(place, capsys):
+    place.change(fetch=unreachable)
+    place.variables |= {"PIP_INDEX_URL": "https://me:s3cret@host/simple", "HTTPS_PROXY": "http://me:s3cret@proxy:3128"}
+    examine([], place.variables, place.checkout, place.surroundings)
+
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "https://host/simple (through the proxy http://proxy:3128): no answer" in printed
+    assert "s3cret" not in printed
+
+
+def test_a_base_image_is_not_asked_for_while_the_images_are_built(place):
+    asked = []
+    place.having("jaxmeter")
+    place.change(fetch=lambda url, index, proxy: asked.append(url) or 200)
+
+    rows, _, can = place.look()
+
+    assert rows["base image"].state is State.NOTE
+    assert asked == ["https://pypi.org/simple/pip/"]
+    assert can
+
+
+@pytest.mark.parametrize(("free", "can_expected"), [(14 * GB, False), (15 * GB, True)])
+def test_an_image_needs_room_to_be_built(place, free, can_expected):
+    place.write(place.root, GPU)
+    place.having(BASE)
+    place.change(free_bytes=lambda folder: free)
+
+    rows, (words,), can = place.look("gpu")
+
+    assert can == can_expected
+    assert (rows["gpu image"].state is State.NOTE) == can_expected
+    assert ("takes up to 15 GB, 14.0 GB are free in /store" in words) == (not can_expected)
+
+
+@pytest.mark.parametrize(
+    ("is_root", "runtime", "is_told"),
+    [(False, "local", True), (True, "local", False), (False, "container", True), (True, "container", True)],
+)
+def test_root_may_read_the_counters_itself_but_its_container_may_not(place, is_root, runtime, is_told):
+    place.write(place.root, {**GPU, "proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"})
+    place.change(is_root=is_root)
+
+    rows, _, _ = place.look("gpu", "--runtime", runtime)
+
+    assert ("GPU traces" in rows) == is_told
+
+
+def test_whether_gpus_rest_is_asked_only_where_they_can_be_used(place):
+    place.write(place.root, GPU)
+
+    resting, _, _ = place.look("gpu")
+    not_asked, _, _ = place.look("cpu")
+
+    assert resting["GPUs idle"].state is State.OK
+    assert "GPUs idle" not in not_asked
+
+
+@pytest.mark.parametrize(
+    ("part", "row"),
+    [
+        ("ask", "container engine"),
+        ("fetch", "package index"),
+        ("image_id", "cpu image"),
+        ("image_id", "base image"),
+        ("free_bytes", "disk of results"),
+        ("free_bytes", "disk of images"),
+    ],
+)
+def test_whatever_breaks_is_a_row_and_the_rest_is_examined(place, part, row):
+    place.change(**{part: broken})
+
+    rows, _, can = place.look()
+
+    assert rows[row].state is State.UNKNOWN
+    assert rows[row].found == "could not be checked (RuntimeError: unheard of)"
+    assert rows["CPU governor"].state is State.OK
+    assert can
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["cpu", "tpu"], 2)])
+def test_the_exit_code_tells_whether_everything_asked_can_be_measured(place, capsys, arguments, code):
+    assert examine(arguments, place.variables, place.checkout, place.surroundings) == code
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "What a measurement needs"
+    assert any(line.startswith("nox -s cpu can measure here.") for line in lines)
+
+
+def test_words_of_an_engine_cannot_steer_the_terminal(place, capsys):
+    place.change(ask=refused("\x1b[2Jgone"))
+    examine([], place.variables, place.checkout, place.surroundings)
+
+    assert "?[2Jgone" in capsys.readouterr().out

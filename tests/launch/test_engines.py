@@ -1,0 +1,373 @@
+"""Clients are empty executables on a PATH of the test's own; what they would say is in a table."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from jaxmeter.launch.engines import Answer, Engine, Rejected, Search, ask_client, find_engine
+from jaxmeter.launch.options import UsageError
+from tests.golden_texts import check_golden_scenes
+
+NEVER = Answer(None, stderr="no answer within 20 s")
+BUILDX = Answer(0, "github.com/docker/buildx v0.24.0 d0e5e86")
+UNKNOWN_COMMAND = Answer(1, stderr="docker: 'buildx' is not a docker command.\nSee 'docker --help'")
+DAEMON_DOWN = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
+NO_PERMISSION = (
+    "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: "
+    'Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.24/info": dial unix /var/run/docker.sock: connect: permission denied'
+)
+NO_SOCKET = (
+    "failed to connect to the docker API at unix:///var/run/docker.sock; check if the path is correct and if the "
+    "daemon is running: dial unix /var/run/docker.sock: connect: no such file or directory"
+)
+TRAITS = ("rootless", "remapped", "selinux", "nvidia_runtime", "cdi")
+PODMAN = {
+    "host": {"security": {"rootless": False, "selinuxEnabled": False, "seccompEnabled": True}},
+    "store": {"graphRoot": "/var/lib/containers/storage"},
+    "version": {"APIVersion": "4.3.1", "Version": "4.3.1"},
+}
+
+
+def docker_info(**changes):
+    return {
+        "ServerVersion": "28.2.2",
+        "DockerRootDir": "/var/lib/docker",
+        "Runtimes": {"io.containerd.runc.v2": {"path": "runc"}, "runc": {"path": "runc"}},
+        "SecurityOptions": ["name=seccomp,profile=builtin", "name=cgroupns"],
+        "ClientInfo": {"Debug": False, "Context": "default", "Plugins": [], "Warnings": None},
+        **changes,
+    }
+
+
+def docker(info=None, *, version="28.2.2", buildx=BUILDX):
+    """What a docker client says, by the beginning of what it is asked."""
+    return {
+        "--version": Answer(0, f"Docker version {version}, build e6534b4\n"),
+        "info": info if isinstance(info, Answer) else Answer(0, json.dumps(info or docker_info())),
+        "version": Answer(0, f"{version}\n"),
+        "buildx": buildx,
+    }
+
+
+def podman(info=PODMAN):
+    return {
+        "--version": Answer(0, "podman version 4.3.1\n"),
+        "info": info if isinstance(info, Answer) else Answer(0, json.dumps(info)),
+    }
+
+
+def nerdctl(**changes):
+    info = {"ServerVersion": "2.1.2", "SecurityOptions": ["name=seccomp,profile=builtin"], **changes}
+    return {"--version": Answer(0, "nerdctl version 2.1.2\n"), "info": Answer(0, json.dumps(info))}
+
+
+def silent(*errors):
+    """What a docker 20 prints, and ends with 0, where its daemon gives errors."""
+    return Answer(0, json.dumps({"ServerErrors": errors, "ClientInfo": {"Context": "default"}}))
+
+
+def emptied(words):
+    """What a docker 28 prints, every field empty, and complains of on stderr."""
+    return Answer(1, json.dumps(docker_info(ServerVersion="", DockerRootDir="", Runtimes=None)), words)
+
+
+REJECTED = {
+    "docker 20 without its daemon": docker(silent(DAEMON_DOWN)),
+    "docker 28 without its daemon": docker(emptied(DAEMON_DOWN)),
+    "docker 29 without its daemon": docker(emptied(NO_SOCKET)),
+    "docker without its daemon or any description": docker(Answer(1, "", DAEMON_DOWN)),
+    "docker 20 without permission": docker(silent(NO_PERMISSION)),
+    "docker 28 without permission": docker(emptied(NO_PERMISSION)),
+    **{f"docker that describes itself as {words!r}": docker(Answer(0, words)) for words in ("not JSON", "[]", "")},
+    "docker that does not answer": dict.fromkeys(("--version", "info", "version", "buildx"), NEVER),
+    "docker without buildx": docker(buildx=UNKNOWN_COMMAND),
+    "podman that fails": podman(Answer(125, "", f"Cannot connect to Podman.\nError: unable to connect: {NO_SOCKET}\n")),
+    "podman that ends with an error whatever it prints": podman(Answer(125, json.dumps(PODMAN))),
+    "nerdctl without buildkit": nerdctl(),
+    "nerdctl without containerd": {
+        **nerdctl(),
+        "info": Answer(1, json.dumps({"ServerVersion": ""}), 'level=fatal msg="cannot access containerd socket"'),
+    },
+}
+"""What clients say that cannot be used."""
+
+
+@dataclass
+class Machine:
+    """A PATH of folders, and what the clients in them say."""
+
+    path: list[str] = field(default_factory=list)
+    clients: dict[str, dict[str, Answer]] = field(default_factory=dict)
+    asked: list[list[str]] = field(default_factory=list)
+
+    def ask(self, command):
+        self.asked.append(command)
+        answers = self.clients.get(command[0], {})
+        return answers.get(command[1], Answer(None, stderr="it cannot be started: No such file or directory"))
+
+    def find(self, **variables):
+        return find_engine({"PATH": os.pathsep.join(self.path), **variables}, self.ask)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine([str(tmp_path / "first"), str(tmp_path / "second")])
+
+
+@pytest.fixture
+def install(machine, tmp_path):
+    def put(name, answers, folder="first"):
+        client = tmp_path / folder / name
+        client.parent.mkdir(exist_ok=True)
+        client.write_text("")
+        client.chmod(0o755)
+        machine.clients[str(client)] = answers
+        return str(client)
+
+    return put
+
+
+def test_clients_that_cannot_be_used_are_rejected_with_reason_and_remedy_by_their_golden_text(install, machine):
+    said = {}
+    for number, (name, answers) in enumerate(REJECTED.items()):
+        kind = name.partition(" ")[0]
+        machine.path = [str(Path(install(kind, answers, folder=str(number))).parent)]
+        machine.clients["buildctl"] = {"debug": Answer(1 if name == "nerdctl without buildkit" else 0)}
+        search = machine.find()
+        assert search.engine is None
+        (rejected,) = search.rejected
+        assert Path(rejected.client) == Path(machine.path[0], kind)
+        said[name] = (rejected.reason, rejected.remedy)
+
+    check_golden_scenes("engines", said)
+
+
+def test_a_docker_that_answers_and_builds_is_described_by_its_own_words(machine, install):
+    client = install("docker", docker(docker_info(CDISpecDirs=["/etc/cdi", "/var/run/cdi"])))
+
+    assert machine.find() == Search(
+        Engine(client=client, kind="docker", version="28.2.2", cdi=True, storage="/var/lib/docker"), ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "attribute"),
+    [
+        ({"SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"]}, "rootless"),
+        ({"SecurityOptions": ["name=seccomp,profile=builtin", "name=userns"]}, "remapped"),
+        ({"SecurityOptions": ["name=selinux"]}, "selinux"),
+        ({"Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": "nvidia-container-runtime"}}}, "nvidia_runtime"),
+        ({"CDISpecDirs": ["/etc/cdi"]}, "cdi"),
+    ],
+)
+def test_docker_tells_how_it_runs_containers(machine, install, changes, attribute):
+    install("docker", docker(docker_info(**changes)))
+
+    engine = machine.find().engine
+
+    assert [name for name in TRAITS if getattr(engine, name)] == [attribute]
+
+
+def test_missing_lists_in_what_docker_says_are_empty_lists(machine, install):
+    install("docker", docker(docker_info(Runtimes=None, SecurityOptions=None, CDISpecDirs=None)))
+
+    engine = machine.find().engine
+
+    assert [name for name in TRAITS if getattr(engine, name)] == []
+
+
+def test_a_client_that_does_not_answer_is_rejected_and_the_next_one_is_used(machine, install):
+    stuck = install("docker", {})
+    machine.clients[stuck] = dict.fromkeys(("--version", "info", "version", "buildx"), NEVER)
+    used = install("podman", podman())
+
+    search = machine.find()
+
+    assert search.engine.client == used
+    assert search.rejected == (Rejected(stuck, "no answer within 20 s", "see whether `docker info` works"),)
+
+
+@pytest.mark.parametrize(
+    ("version", "has_buildx", "can_build"),
+    [
+        ("20.10.24+dfsg1", False, True),
+        ("22.0.0", False, True),
+        ("23.0.0", False, False),
+        ("23.0.0", True, True),
+        ("28.2.2", False, False),
+        ("28.2.2", True, True),
+        ("", False, False),
+    ],
+)
+def test_docker_builds_by_itself_before_version_23_and_with_buildx_since(
+    machine, install, version, has_buildx, can_build
+):
+    install("docker", docker(version=version, buildx=Answer(0) if has_buildx else UNKNOWN_COMMAND))
+
+    assert (machine.find().engine is not None) == can_build
+
+
+def test_a_second_docker_on_path_is_used_where_the_first_cannot_build(machine, install):
+    first = install("docker", docker(buildx=UNKNOWN_COMMAND), folder="first")
+    second = install("docker", docker(version="20.10.24", buildx=UNKNOWN_COMMAND), folder="second")
+
+    search = machine.find()
+
+    assert search.engine.client == second
+    assert [rejected.client for rejected in search.rejected] == [first]
+
+
+def test_one_docker_on_path_twice_is_asked_once(machine, install, tmp_path):
+    install("docker", docker(buildx=UNKNOWN_COMMAND))
+    (tmp_path / "second").symlink_to(tmp_path / "first")
+
+    assert len(machine.find().rejected) == 1
+
+
+def test_podman_is_described_by_its_own_words(machine, install):
+    client = install("podman", podman())
+
+    assert machine.find().engine == Engine(
+        client=client, kind="podman", version="4.3.1", cdi=True, storage="/var/lib/containers/storage"
+    )
+
+
+@pytest.mark.parametrize(("said", "attribute"), [("rootless", "rootless"), ("selinuxEnabled", "selinux")])
+def test_podman_tells_how_it_runs_containers(machine, install, said, attribute):
+    install("podman", podman({**PODMAN, "host": {"security": {said: True}}}))
+
+    engine = machine.find().engine
+
+    assert (engine.rootless, engine.selinux) == (attribute == "rootless", attribute == "selinux")
+
+
+def test_podman_under_the_name_of_docker_is_a_podman(machine, install):
+    client = install("docker", podman())
+
+    engine = machine.find().engine
+
+    assert (engine.kind, engine.client) == ("podman", client)
+
+
+def test_a_nerdctl_with_buildkit_is_described_by_its_own_words(machine, install):
+    client = install("nerdctl", nerdctl(SecurityOptions=["name=rootless"], CDISpecDirs=["/etc/cdi"]))
+    machine.clients["buildctl"] = {"debug": Answer(0)}
+
+    assert machine.find().engine == Engine(client=client, kind="nerdctl", version="2.1.2", rootless=True, cdi=True)
+
+
+def test_docker_is_tried_before_podman_and_podman_before_nerdctl(machine, install):
+    for name in ("nerdctl", "podman", "docker"):
+        install(name, {})
+
+    search = machine.find()
+
+    assert [Path(rejected.client).name for rejected in search.rejected] == ["docker", "podman", "nerdctl"]
+
+
+def test_an_engine_that_can_be_used_ends_the_search(machine, install):
+    docker_client = install("docker", docker())
+    install("podman", podman())
+
+    machine.find()
+
+    assert {command[0] for command in machine.asked} == {docker_client}
+
+
+@pytest.mark.parametrize(
+    ("named", "used"),
+    [("podman", "podman"), ("docker-28", "docker-28"), ("", "docker"), ("by its path", "elsewhere")],
+)
+def test_the_engine_that_the_user_names_is_used_alone(machine, install, named, used):
+    clients = {name: install(name, docker()) for name in ("docker", "docker-28")}
+    clients |= {"podman": install("podman", podman()), "elsewhere": install("podman", podman(), folder="elsewhere")}
+
+    engine = machine.find(JAXMETER_ENGINE=clients["elsewhere"] if named == "by its path" else named).engine
+
+    assert (engine.client, engine.kind) == (clients[used], "docker" if "docker" in used else "podman")
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("nerdctl", r"nerdctl is not there or not executable.*--runtime local"),
+        ("lxc", "lxc is of no known kind; known are docker, podman, nerdctl"),
+        ("docker", "docker: Cannot connect .*; start the daemon"),
+    ],
+)
+def test_an_engine_that_was_named_and_cannot_be_used_is_an_error_and_no_other_one_takes_its_place(
+    machine, install, named, message
+):
+    for name, answers in {"docker": docker(Answer(1, "", DAEMON_DOWN)), "podman": podman(), "lxc": {}}.items():
+        install(name, answers)
+
+    with pytest.raises(UsageError, match=f"^JAXMETER_ENGINE={message}"):
+        machine.find(JAXMETER_ENGINE=named)
+
+
+def test_without_any_client_the_search_says_what_it_looked_for(machine):
+    search = machine.find()
+
+    assert search == Search(None, ())
+    assert search.why_none() == "no container engine is installed (looked for docker, podman, nerdctl on PATH)"
+
+
+def test_without_an_engine_every_client_has_a_line_with_reason_and_remedy():
+    search = Search(None, (Rejected("/a/docker", "is down", "start it"), Rejected("/b/podman", "is broken", "mend it")))
+
+    assert search.why_none() == (
+        "no container engine can be used:\n  /a/docker: is down; start it\n  /b/podman: is broken; mend it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        (Engine("/usr/bin/docker", "docker", "28.2.2"), "docker 28.2.2"),
+        (Engine("/usr/bin/podman", "podman", "4.3.1", rootless=True), "podman 4.3.1 (rootless)"),
+    ],
+)
+def test_an_engine_is_shown_with_its_version_and_whether_it_is_rootless(engine, words):
+    assert str(engine) == words
+
+
+def test_a_clients_answer_has_its_exit_code_and_both_of_its_streams():
+    code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+
+    assert ask_client([sys.executable, "-c", code]) == Answer(3, "out\n", "err\n")
+
+
+def test_a_client_that_cannot_be_started_answers_with_the_reason(tmp_path):
+    answer = ask_client([str(tmp_path / "docker")])
+
+    assert answer == Answer(None, stderr="it cannot be started: No such file or directory")
+
+
+def test_a_client_that_never_answers_is_given_up():
+    answer = ask_client([sys.executable, "-c", "import time; time.sleep(30)"], timeout_s=0.05)
+
+    assert answer == Answer(None, stderr="no answer within 0.05 s")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer(1, "out", "first\nlast\n"), "last"),
+        (Answer(1, "only\nout\n", ""), "out"),
+        (Answer(7), "it ended with exit code 7"),
+    ],
+)
+def test_a_clients_complaint_is_the_last_line_that_it_printed(answer, words):
+    assert answer.complaint == words
+
+
+def test_real_clients_on_path_are_found_and_asked(tmp_path):
+    client = tmp_path / "podman"
+    client.write_text(f"#!/bin/sh\necho '{json.dumps(PODMAN)}'\n")
+    client.chmod(0o755)
+
+    assert find_engine({"PATH": str(tmp_path)}).engine.client == str(client)

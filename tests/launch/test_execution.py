@@ -1,0 +1,104 @@
+"""Starting and stopping containers, with a client that only remembers what it was told."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.execution import build_image, keep_container, run_container
+from jaxmeter.launch.images import Build, Image
+from jaxmeter.launch.locks import LOCKS
+from jaxmeter.launch.options import UsageError
+from tests.launch.engine_stand_in import Docker
+
+CHECKOUT = Path(__file__).parents[2]
+
+RUN = """
+import sys
+from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.execution import run_container
+client = sys.argv[1]
+sys.exit(run_container(Engine(client, "docker", "20.10"), [client, "run", "--name", "one"], "one"))
+"""
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path.name} never came"
+        time.sleep(0.05)
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_handed_to_the_container_once_and_its_exit_code_comes_back(tmp_path, number):
+    docker = Docker(tmp_path / "engine", waits=True)
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", RUN, docker.client], cwd=CHECKOUT, start_new_session=True, stderr=subprocess.PIPE
+    )
+    wait_for(docker.folder / "running")
+
+    os.killpg(launcher.pid, number)  # as Ctrl-C in a terminal does: the whole group gets it
+    launcher.communicate(timeout=30)
+
+    assert launcher.returncode == 130
+    assert docker.calls("kill") == [["kill", "--signal", "INT", "one"]]
+    assert docker.calls("rm") == [["rm", "--force", "one"]]
+    assert not (docker.folder / "interrupted directly").exists()
+
+
+def test_a_programs_exit_code_is_handed_on(tmp_path):
+    docker = Docker(tmp_path / "engine", **{"harness code": 3})
+    engine = Engine(str(docker.client), "docker", "20.10")
+
+    assert run_container(engine, [engine.client, "run", "jaxmeter"], "one") == 3
+
+
+def keep(docker, is_ready):
+    engine = Engine(str(docker.client), "docker", "20.10")
+    return keep_container(engine, [str(docker.client), "run", "--name", "one"], "one", is_ready=is_ready)
+
+
+def test_a_container_is_kept_beside_a_block_and_none_is_left(tmp_path):
+    docker = Docker(tmp_path / "engine", waits=True)
+
+    with keep(docker, (docker.folder / "running").exists):
+        assert len(docker.calls("run")) == 1
+        assert docker.calls("rm") == []
+
+    assert docker.calls("rm") == [["rm", "--force", "one"]]
+
+
+def test_a_kept_container_that_ends_at_once_says_why(tmp_path, capsys):
+    docker = Docker(tmp_path / "engine", **{"other says": "no space left on device", "other code": 125})
+
+    with pytest.raises(UsageError, match="could not run the container"), keep(docker, lambda: False):
+        pass
+
+    assert "no space left on device" in capsys.readouterr().err
+    assert docker.calls("rm") == [["rm", "--force", "one"]]
+
+
+def test_a_disk_that_is_too_full_is_refused_before_the_build(tmp_path, monkeypatch):
+    docker = Docker(tmp_path / "engine")
+    monkeypatch.setattr("jaxmeter.launch.execution.free_bytes", lambda folder: LOCKS["gpu"].disk_bytes - 1)
+    engine = Engine(str(docker.client), "docker", "20.10", storage="/var/lib/docker")
+
+    with pytest.raises(
+        UsageError, match=r"/var/lib/docker has 15\.0 GB free, and building the gpu image takes up to 15 GB"
+    ):
+        build_image(engine, Build(Image("gpu", "base", CHECKOUT)))
+
+    assert docker.calls("build") == []
+
+
+def test_room_that_cannot_be_known_does_not_stop_a_build(tmp_path):
+    docker = Docker(tmp_path / "engine")
+    engine = Engine(str(docker.client), "docker", "20.10", storage=None)
+
+    assert build_image(engine, Build(Image("gpu", "base", CHECKOUT))) == f"sha256:{'1f0c9a7b' * 8}"

@@ -1,0 +1,195 @@
+"""Tests with the newest packages, and the versions of new locks that the tests have not run with."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from jaxmeter.harness.machine.jax_internals import NEWEST_TESTED
+from jaxmeter.launch.locks import list_exports, locate_lock
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.sessions.newest import INTERNALS, describe_new_locks, read_newest_tested, run_newest_tests
+
+CHECKOUT = Path(__file__).parents[2]
+LOCK = """
+jax==0.10.2 ; python_full_version < '3.12'
+jax==0.12.0.1 ; python_full_version >= '3.12'
+flax==1
+numpy==2
+"""
+REQUIREMENTS = ("jax>=0.10", "flax")
+RESULTS = """<testsuites><testsuite>
+<testcase file="tests/test_a.py" name="test_passed" />
+<testcase file="tests/test_a.py" name="test_failed[1]"><failure /></testcase>
+<testcase classname="" name="tests.test_b"><error /></testcase>
+</testsuite></testsuites>"""
+
+
+def write_checkout(folder, lock=LOCK):
+    for name, _ in list_exports():
+        path = folder / locate_lock(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(lock, encoding="utf8")
+    internals = folder / INTERNALS
+    internals.parent.mkdir(parents=True, exist_ok=True)
+    internals.write_text('NEWEST_TESTED = "0.12.0.1"\n', encoding="utf8")
+
+
+class NewestShell:
+    """An environment of Python 3.13.0 with some versions, in which pytest leaves results and ends with a code."""
+
+    def __init__(self, folder, versions, code, results):
+        write_checkout(folder)
+        self.checkout, self.versions, self.code, self.results = folder, versions, code, results
+        self.asked, self.tested = [], []
+
+    def install_newest(self, requirements, *, pre):
+        self.asked.append((requirements, pre))
+
+    def ask(self, *command):
+        if "pip" not in command:
+            return "3.13.0\n"
+        return json.dumps([{"name": name, "version": version} for name, version in self.versions.items()])
+
+    def run(self, *command):
+        self.tested = list(command)
+        (results,) = (word.removeprefix("--junitxml=") for word in command if word.startswith("--junitxml="))
+        if self.results:
+            Path(results).write_text(self.results, encoding="utf8")
+        return self.code
+
+
+@pytest.fixture
+def newest(tmp_path, capsys):
+    """Runs a session; its exit code, its shell and the lines that it said."""
+
+    def run(versions, arguments=(), code=0, results=RESULTS):
+        shell = NewestShell(tmp_path, versions, code, results)
+        ended = run_newest_tests(shell, REQUIREMENTS, arguments)
+        return ended, shell, capsys.readouterr().err.splitlines()
+
+    return run
+
+
+SAME = {"jax": "0.12.0.1", "flax": "1", "pip": "26.3"}
+
+
+@pytest.mark.parametrize(("arguments", "pre"), [([], False), (["--pre"], True)])
+def test_what_the_project_asks_for_is_installed_and_pre_releases_by_an_option(newest, arguments, pre):
+    _, shell, _ = newest(SAME, arguments)
+
+    assert shell.asked == [(REQUIREMENTS, pre)]
+    assert "--pre" not in shell.tested
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paths"),
+    [(["-k", "scan"], ["-k", "scan", "tests/harness/programs"]), (["docker", "-x"], ["docker", "-x"])],
+)
+def test_other_arguments_go_to_pytest_and_paths_replace_ours(newest, arguments, paths):
+    _, shell, _ = newest(SAME, ["--pre", *arguments])
+
+    begin = shell.tested.index(arguments[0])
+    assert shell.tested[begin : begin + len(paths)] == paths
+    assert ("tests/harness/programs" in shell.tested) == (arguments[0] == "-k")
+
+
+def test_versions_are_shown_next_to_the_locked_ones_of_this_python(newest):
+    _, _, said = newest({"jax": "0.12.0.1", "flax": "2", "new_one": "3", "pip": "26.3"})
+
+    assert [line.split() for line in said[1:5]] == [
+        ["package", "newest", "locked"],
+        ["jax", "0.12.0.1", "the", "same"],
+        ["flax", "2", "1"],
+        ["new-one", "3", "not"],
+    ]
+
+
+def test_locked_versions_of_packages_that_nobody_named_are_only_counted(newest):
+    _, _, said = newest({"jax": "0.12.0.1", "numpy": "2"})
+
+    assert said[0] == "the newest packages for Python 3.13.0; 1 others have their locked versions"
+    assert [line.split()[0] for line in said[1:3]] == ["package", "jax"]
+
+
+@pytest.mark.parametrize("code", [1, 2, 3, 4, 5])
+def test_whatever_pytest_ends_with_but_success_is_a_failure_that_names_tests_and_versions(newest, code):
+    ended, _, said = newest({"jax": "0.13.0", "flax": "1"}, code=code)
+
+    assert ended == 1
+    versions = "Python 3.13.0, jax 0.13.0 (locked: 0.12.0.1) and the locked versions of all others"
+    begin = next(at for at, line in enumerate(said) if line.startswith("error:"))
+    assert said[begin : begin + 3] == [
+        f"error: 2 of 3 tests failed (pytest ended with {code}) with {versions}",
+        "  tests/test_a.py::test_failed[1]",
+        "  tests.test_b",
+    ]
+
+
+def test_pytest_that_could_not_begin_is_a_failure(newest):
+    ended, _, said = newest(SAME, code=4, results="")
+
+    assert ended == 1
+    assert any(line.startswith("error: 0 of 0 tests failed (pytest ended with 4)") for line in said)
+
+
+@pytest.mark.parametrize(
+    ("jax", "is_named"), [("0.12.0.1", False), ("0.12.0", False), ("0.12.1", True), ("0.13.0rc1", True)]
+)
+def test_a_jax_newer_than_the_newest_tested_is_named_at_the_end(newest, jax, is_named):
+    ended, _, said = newest({"jax": jax, "flax": "1"})
+
+    assert ended == 0
+    assert said[-1].startswith(f"jax {jax} is newer than 0.12.0.1") == is_named
+
+
+def test_an_option_with_a_value_that_it_does_not_take_is_wrong_usage(newest):
+    with pytest.raises(UsageError, match="--pre takes no value"):
+        newest(SAME, ["--pre=jax"])
+
+
+def test_the_launcher_reads_the_constant_that_the_harness_has():
+    assert read_newest_tested((CHECKOUT / INTERNALS).read_text(encoding="utf8")) == NEWEST_TESTED
+
+
+@pytest.fixture
+def committed(tmp_path):
+    """A checkout whose locks are committed."""
+
+    def git(*words):
+        subprocess.run(["git", "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True)
+
+    write_checkout(tmp_path)
+    git("init", "--quiet")
+    git("add", "docker")
+    git("commit", "--quiet", "--message", "locks")
+    return tmp_path
+
+
+def test_new_locks_are_compared_with_those_of_the_last_commit(committed):
+    new = LOCK.replace("0.12.0.1", "0.13.0")
+    write_checkout(committed, new)
+    (committed / locate_lock("gpu")).write_text(f"{new}cuda==13\n", encoding="utf8")
+
+    said = list(describe_new_locks(committed))
+
+    assert said[:3] == [
+        "cuda new → 13; only in gpu",
+        "jax 0.12.0.1 → 0.13.0 (Python ≥ 3.12)",
+        "the tests have not run with these 2 new versions; run them: nox -s tests newest",
+    ]
+    assert said[3].startswith("jax 0.13.0 is newer than 0.12.0.1")
+
+
+def test_locks_that_stayed_have_nothing_new(committed):
+    assert list(describe_new_locks(committed)) == ["no version is new since the last commit"]
+
+
+def test_without_a_commit_the_locks_are_compared_with_nothing(tmp_path):
+    write_checkout(tmp_path)
+
+    said = list(describe_new_locks(tmp_path))
+
+    assert len(said) == len(list(list_exports()))
+    assert all("git has none of the last commit to compare with" in line for line in said)

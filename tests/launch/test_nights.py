@@ -1,0 +1,118 @@
+from pathlib import Path
+
+import pytest
+
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.sessions.nightly import CONFIRM, FOLDER, MEASURE, hold, read_night_request, read_step
+from jaxmeter.reporting.nights import night
+
+STORE = "s3://bucket/team"
+
+
+def test_what_begins_and_ends_a_night_is_told_from_what_measures():
+    asked = read_night_request(
+        [
+            *("--store", STORE, "--machine", "gpu box", "--budgets", "b.toml", "--baseline=RUN", "--quick"),
+            *("--min-effect", "2%", "--markdown", "m.md", "--verdict", "v.json", "--runtime", "local", "--out", "here"),
+        ]
+    )
+
+    assert (asked.store, asked.machine, asked.out, asked.folder) == (
+        STORE,
+        "gpu box",
+        Path("here"),
+        Path("here/.night"),
+    )
+    assert asked.beginning == ("--baseline", "RUN", "--budgets", "b.toml", "--min-effect", "2%")
+    assert asked.ending == ("--markdown", "m.md", "--verdict", "v.json")
+    assert asked.measuring == ("--quick", "--runtime", "local")
+
+
+def test_captures_are_pushed_where_the_first_step_is_asked_for_them():
+    asked = read_night_request(["--store", STORE, "--with-captures", "--quick", "--budgets", "b.toml"])
+
+    assert asked.beginning == ("--budgets", "b.toml", "--with-captures")
+    assert asked.measuring == ("--quick",)
+
+
+def test_the_harness_names_the_machine_and_results_are_kept_as_ever_unless_the_user_says():
+    asked = read_night_request(["--store", STORE])
+
+    assert (asked.machine, asked.out, asked.measuring) == (None, Path("results"), ())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "name a store: nox -s nightly -- --store s3://bucket/folder"),
+        (["--store", "results"], "name a store (--store results)"),
+        (["--store", STORE, "--out", STORE], "a folder of this machine"),
+        (["--store", STORE, "--against", "x"], "with the last good one and with --baseline"),
+        (["--store", STORE, "--resume=x"], "continues when it is started again"),
+        (["--store", STORE, "--dry-run"], "measures nothing"),
+        (["--store", STORE, "--machine"], "--machine needs a value"),
+        (["--store", STORE, "--machine", ""], "--machine is empty"),
+        (["--store", STORE, "--with-captures=1"], "--with-captures takes no value"),
+    ],
+)
+def test_what_a_night_does_not_take_is_said(arguments, words):
+    with pytest.raises(UsageError) as raised:
+        read_night_request(arguments)
+
+    assert words in str(raised.value)
+
+
+def test_the_steps_are_where_the_reporter_writes_them(tmp_path):
+    asked = night.Night(
+        store=STORE,
+        run="a-run",
+        backend="cpu",
+        machine="a machine, 2 cores",
+        begun="2026-03-01T02:00:00+00:00",
+        measuring=("--select", "selu*"),
+        min_effect="3%",
+    )
+    beside = night.Beside(role="last", run="before", source="before", folder="/cache/before", again="again")
+
+    night.write_night(tmp_path, asked)
+    night.write_steps(tmp_path, asked)
+    night.write_confirmation(tmp_path, asked, beside, b"{}")
+
+    folder = tmp_path / FOLDER
+    common = ["--backend", "cpu", "--machine", "a machine, 2 cores", "--select", "selu*"]
+    assert read_step(folder / MEASURE) == [*common, "--out", str(tmp_path), "--run-id", "a-run"]
+    (step,) = folder.glob(CONFIRM)
+    assert read_step(step) == [
+        *(*common, "--against", "/cache/before", "--suspects", str(folder / "suspects-last.json")),
+        *("--out", str(tmp_path), "--run-id", "again"),
+    ]
+
+
+def test_two_nights_do_not_share_a_folder(tmp_path):
+    asked = read_night_request(["--store", STORE, "--out", str(tmp_path / "results")])
+    other = read_night_request(["--store", STORE, "--out", str(tmp_path / "others")])
+
+    with hold(asked):
+        with pytest.raises(UsageError, match=r"another nightly run is in progress in .*results; wait"), hold(asked):
+            pass
+        with hold(other):
+            pass
+    with hold(asked):
+        pass
+
+
+def test_a_fault_of_a_night_is_not_taken_for_one_of_its_folder(tmp_path):
+    asked = read_night_request(["--store", STORE, "--out", str(tmp_path)])
+
+    with pytest.raises(FileNotFoundError), hold(asked):
+        raise FileNotFoundError
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path):
+    (tmp_path / "file").touch()
+
+    with (
+        pytest.raises(UsageError, match="cannot be written"),
+        hold(read_night_request(["--store", STORE, "--out", str(tmp_path / "file")])),
+    ):
+        pass

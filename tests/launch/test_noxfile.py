@@ -1,0 +1,348 @@
+"""The nox sessions, run by nox itself with stand-ins for the harness and the report."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from noxfile import NoxShell
+
+CHECKOUT = Path(__file__).parents[2]
+
+# Leaves a run where it is told to, and ends with the exit code that STAND_IN_CODE names.
+HARNESS = """
+import os, pathlib, sys
+arguments = sys.argv[1:]
+pathlib.Path("harness-arguments").write_text(" ".join(arguments))
+run = pathlib.Path("results", arguments[arguments.index("--run-id") + 1])
+if "--dry-run" not in arguments:
+    run.mkdir(parents=True)
+    (run / "manifest.json").touch()
+sys.exit(int(os.environ.get("STAND_IN_CODE", "0")))
+"""
+
+ECHO = """
+import os, pathlib, sys
+pathlib.Path("harness-arguments").write_text(" ".join(sys.argv[1:]))
+sys.exit(int(os.environ["STAND_IN_CODE"]))
+"""
+
+INTERRUPTED_HARNESS = """
+import pathlib, sys, time
+try:
+    pathlib.Path("measuring").touch()
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(1)  # longer than the grace that nox gives by default
+    pathlib.Path("kept").touch()
+    sys.exit(130)
+"""
+
+REPORTING = """
+import os, pathlib, sys
+pathlib.Path("report-arguments").write_text(" ".join(sys.argv[1:]))
+page = pathlib.Path("reports", f"report-{pathlib.Path(sys.argv[2]).name}.html")
+page.parent.mkdir(exist_ok=True)
+page.touch()
+sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
+"""
+
+SERVER = """
+import pathlib, sys
+served = pathlib.Path(sys.argv[1])
+(served / "written-next-to-captures").touch()
+names = [str(path.relative_to(served)) for path in served.rglob("*.xplane.pb")]
+pathlib.Path("server-arguments").write_text(" ".join([*sys.argv[1:], *names]))
+sys.exit(2)
+"""
+
+NEW_AND_OLD = """
+import warnings
+
+def test_new():
+    pass
+
+def test_old():
+    warnings.warn("gone soon", DeprecationWarning)
+"""
+
+PROGRAM = """
+import runpy, sys
+part = "harness" if sys.argv[1] in ("run", "self-test") else "reporting"
+runpy.run_module(f"jaxmeter.{part}", run_name="__main__")
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    shutil.copy(CHECKOUT / "noxfile.py", tmp_path)
+    shutil.copytree(CHECKOUT / "jaxmeter" / "launch", tmp_path / "jaxmeter" / "launch")
+    (tmp_path / "jaxmeter" / "__init__.py").touch()
+    for lock in ("cpu", "gpu"):
+        (tmp_path / "docker" / "locks").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docker" / "locks" / f"{lock}.txt").touch()
+    (tmp_path / "jaxmeter" / "__main__.py").write_text(PROGRAM)
+    (tmp_path / "jaxmeter" / "harness.py").write_text(HARNESS)
+    (tmp_path / "jaxmeter" / "reporting.py").write_text(REPORTING)
+    return tmp_path
+
+
+def start_nox(checkout, *arguments, **environment):
+    # No environment of nox' own: the stand-ins need none, and python must be the one that runs this test.
+    # Nothing else is on the path: an engine of this machine would run the harness in a container.
+    path = str(Path(sys.executable).parent)
+    return subprocess.Popen(
+        [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", *arguments],
+        cwd=checkout,
+        env={**os.environ, "PATH": path, **environment},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run_nox(checkout, *arguments, **environment):
+    nox = start_nox(checkout, *arguments, **environment)
+    output, _ = nox.communicate(timeout=60)
+    return nox.returncode, output
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path.name} never came"
+        time.sleep(0.05)
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    ("harness", "report", "code"),
+    [*((code, 0, code) for code in (0, 1, 2, 3, 130)), (3, 2, 3), (0, 2, 2)],
+)
+def test_nox_ends_with_the_exit_code_of_the_harness_or_of_a_report_that_failed(checkout, harness, report, code):
+    returned, output = run_nox(checkout, "cpu", STAND_IN_CODE=str(harness), STAND_IN_REPORT_CODE=str(report))
+
+    assert returned == code, output
+    assert (checkout / "report-arguments").exists() == (harness in (0, 3))
+
+
+@pytest.mark.end_to_end
+def test_the_run_that_the_harness_wrote_is_the_one_reported(checkout):
+    returned, output = run_nox(checkout, "cpu", "--", "--runtime", "local", "--select", "selu*")
+
+    assert returned == 0, output
+    (run,) = (checkout / "results").iterdir()
+    assert (checkout / "harness-arguments").read_text() == f"run --backend cpu --select selu* --run-id {run.name}"
+    assert (checkout / "report-arguments").read_text() == f"report results/{run.name}"
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    ("options", "environment", "opened"),
+    [
+        (["--open"], {"CI": ""}, True),
+        ([], {"CI": ""}, False),
+        (["--open"], {"CI": "true"}, False),
+        (["--open"], {"CI": "", "STAND_IN_REPORT_CODE": "2"}, False),
+    ],
+    ids=["asked for", "not asked for", "in CI", "no page"],
+)
+def test_the_page_is_opened_in_a_browser_on_request(checkout, options, environment, opened):
+    browser = checkout / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {checkout}/opened\n')
+    browser.chmod(0o755)
+
+    run_nox(
+        checkout, "cpu", "--", "--runtime", "local", "--run-id", "mine", *options, BROWSER=str(browser), **environment
+    )
+
+    if opened:
+        wait_for(checkout / "opened")
+        assert (checkout / "opened").read_text().strip() == (checkout / "reports/report-mine.html").as_uri()
+    else:
+        assert not (checkout / "opened").exists()
+
+
+@pytest.mark.end_to_end
+def test_a_self_test_hands_the_machines_name_on_and_ends_with_the_code_of_the_harness(checkout):
+    (checkout / "jaxmeter" / "harness.py").write_text(ECHO)
+
+    returned, output = run_nox(
+        checkout, "self-test", "--", "--runtime", "local", "--machine", "lab 3", STAND_IN_CODE="3"
+    )
+
+    assert returned == 3, output
+    assert (checkout / "harness-arguments").read_text() == "self-test --backend cpu --machine lab 3"
+    assert not (checkout / "report-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_a_dry_run_reports_nothing(checkout):
+    returned, output = run_nox(checkout, "cpu", "--", "--dry-run")
+
+    assert returned == 0, output
+    assert not (checkout / "report-arguments").exists()
+
+
+NO_ENGINE = "no container engine is installed"
+NO_TPU = "no TPU (looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*)"
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("cpu",), 0, (NO_ENGINE, "measuring in a local virtual environment instead (--runtime local)")),
+        (("cpu", "--", "--runtime", "container"), 2, (f"error: {NO_ENGINE}", "or measure without: --runtime local")),
+        (("tpu", "--", "--runtime", "local"), 2, ("nothing was downloaded or built", NO_TPU)),
+    ],
+    ids=["without an engine", "without the engine that is asked for", "without the device"],
+)
+def test_a_machine_that_lacks_something_says_so_before_anything_is_measured(checkout, arguments, code, said):
+    returned, output = run_nox(checkout, *arguments)
+
+    assert returned == code
+    assert [words for words in said if words not in output] == []
+    assert (checkout / "harness-arguments").exists() is (code == 0)
+
+
+@pytest.mark.end_to_end
+def test_the_lock_that_an_environment_was_made_from_goes_with_the_run(checkout):
+    (checkout / "docker" / "locks" / "cpu.txt").write_text("jax==0\n")
+    (checkout / "jaxmeter" / "harness.py").write_text("import os; print('lock', os.environ['JAXMETER_LOCK_SHA256'])")
+
+    _, output = run_nox(checkout, "cpu")
+
+    assert "lock 7d8472e64031b961609796ac7714df627bcc59160f8bf0ee95374daa72b16a59" in output
+
+
+@pytest.mark.end_to_end
+def test_the_report_session_hands_its_arguments_on_and_ends_with_the_code_of_the_report(checkout):
+    returned, output = run_nox(checkout, "report", "--", "results/earlier", STAND_IN_REPORT_CODE="2")
+
+    assert returned == 2, output
+    assert (checkout / "report-arguments").read_text() == "report results/earlier"
+
+
+@pytest.mark.end_to_end
+def test_captures_are_served_to_this_machine_only_by_the_jaxmeter_of_the_environment(checkout):
+    server = checkout / "jaxmeter" / "harness" / "traces" / "serve.py"
+    (checkout / "jaxmeter" / "harness.py").unlink()
+    server.parent.mkdir(parents=True)
+    server.write_text(SERVER)
+    capture = checkout / "results" / "it" / "cases" / "selu" / "trace" / "f-jit" / "host.xplane.pb"
+    capture.parent.mkdir(parents=True)
+    capture.touch()
+    (checkout / "results" / "it" / "manifest.json").touch()
+
+    returned, output = run_nox(checkout, "traces", "--", "results/it", "--port", "8123")
+
+    assert returned == 2, output
+    assert "1 captures at http://127.0.0.1:8123" in output
+    folder, *options = (checkout / "server-arguments").read_text().split()
+    assert options == ["--port", "8123", "selu/f-jit/host.xplane.pb"]
+    assert not Path(folder).exists()
+    assert [path for path in (checkout / "results").rglob("*") if path.is_file()] == [
+        checkout / "results" / "it" / "manifest.json",
+        capture,
+    ]
+
+
+@pytest.mark.end_to_end
+def test_tests_that_fail_with_the_newest_packages_are_named_with_their_versions(checkout):
+    for path in ("pyproject.toml", "docker/locks/dev.txt", "jaxmeter/harness/machine/jax_internals.py"):
+        (checkout / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CHECKOUT / path, checkout / path)
+    (checkout / "test_it.py").write_text(NEW_AND_OLD)
+
+    returned, output = run_nox(checkout, "newest", "--", "--pre", "test_it.py")
+
+    assert returned == 1, output
+    (at,) = (at for at, line in enumerate(output.splitlines()) if line.startswith("error: 1 of 2 tests failed"))
+    assert output.splitlines()[at + 1] == "  test_it.py::test_old"
+
+
+@pytest.mark.end_to_end
+def test_a_schedule_is_printed_alone_and_installs_nothing(checkout):
+    shutil.copytree(CHECKOUT / "docker" / "schedules", checkout / "docker" / "schedules")
+
+    def schedule(*words):
+        command = [sys.executable, "-m", "nox", "--session", "schedule", "--", *words]
+        return subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=60, check=False)
+
+    printed = schedule("slurm", "--store", "s3://team-bucket/nightly", "--machine", "lab")
+    refused = schedule("slurm", "--store", "s3://team-bucket/nightly")
+
+    assert printed.returncode == 0, printed.stderr
+    assert printed.stdout.startswith("#!/usr/bin/env bash\n")
+    assert f"--noxfile {checkout}/noxfile.py --session nightly -- --store s3://team-bucket/nightly" in printed.stdout
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "error: the following arguments are required: --machine" in refused.stderr
+    assert not (checkout / ".nox" / "schedule").exists()
+
+
+@pytest.mark.end_to_end
+def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout):
+    (checkout / "jaxmeter" / "harness.py").write_text(INTERRUPTED_HARNESS)
+    nox = start_nox(checkout, "cpu")
+    wait_for(checkout / "measuring")
+
+    os.killpg(nox.pid, signal.SIGINT)  # what Ctrl-C in a terminal does: everyone in the group gets it
+    output, _ = nox.communicate(timeout=60)
+
+    assert nox.returncode == 130, output
+    assert (checkout / "kept").exists()
+    assert not (checkout / "report-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_every_backend_has_a_session_that_measures_on_it(checkout):
+    command = [sys.executable, "-m", "nox", "--list"]
+    listed = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
+
+    assert {
+        "- cpu -> Measure on the CPU, then report: nox -s cpu -- --quick.",
+        "- gpu -> Measure on NVIDIA GPUs, then report: nox -s gpu -- --quick.",
+        "- tpu -> Measure on TPUs, then report: nox -s tpu -- --quick.",
+    } <= set(listed.stdout.splitlines())
+
+
+class AskedSession:
+    """A session that only notes what it should install; an install in `failing` fails."""
+
+    def __init__(self, failing=()):
+        self.asked = []
+        self.failing = list(failing)
+        self.virtualenv = SimpleNamespace(is_sandboxed=False)
+
+    def install(self, *words):
+        self.asked.append(Path(words[-1]).stem)
+        if self.failing and self.failing.pop(0):
+            raise ConnectionError
+
+
+@pytest.mark.parametrize(
+    ("names", "failing", "asked"),
+    [
+        (("cpu", "cpu", "gpu", "gpu", "cpu"), (), ["cpu", "gpu", "cpu"]),
+        (("cpu", "gpu", "cpu"), (False, True, False), ["cpu", "gpu", "cpu"]),
+    ],
+    ids=["something else", "what pip left half way"],
+)
+def test_pip_is_asked_only_where_the_environment_should_hold_something_else(names, failing, asked):
+    session = AskedSession(failing)
+    shell = NoxShell(session)
+
+    for name in names:
+        with suppress(ConnectionError):
+            shell.install(name)
+
+    assert session.asked == asked
