@@ -35,21 +35,20 @@ from jaxmeter.launch.command_line import read_backend
 from jaxmeter.launch.doctor import examination
 from jaxmeter.launch.environments import OLDEST_PYTHON
 from jaxmeter.launch.execution import say
-from jaxmeter.launch.locks import SMALLEST_LOCK, choose_lock, find_unlocked, list_exports, locate_lock
+from jaxmeter.launch.locks import SMALLEST_LOCK, choose_lock, find_unlocked, locate_lock
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.prefetch import build_asked_images, download_asked_wheels
 from jaxmeter.launch.runs import new_run_id, plan_run, plan_self_test
 from jaxmeter.launch.sessions.bisect import bisect_releases
-from jaxmeter.launch.sessions.everything import EVERYTHING, REQUIRED
 from jaxmeter.launch.sessions.gate import pass_gate
-from jaxmeter.launch.sessions.marked_tests import ANY_PROCESS, SIDE_BY_SIDE, select_tests
 from jaxmeter.launch.sessions.measuring import measure
-from jaxmeter.launch.sessions.newest import describe_new_locks, run_newest_tests
 from jaxmeter.launch.sessions.nightly import pass_night
 from jaxmeter.launch.sessions.schedule import look_here, write_asked_schedule
 from jaxmeter.launch.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR, ProgramError, Shell, run_jaxmeter
 from jaxmeter.launch.sessions.traces import SERVER, copy_captures, read_trace_request
 from jaxmeter.launch.sessions.upgrade import compare_environments
+from tests.tools.everything import EVERYTHING, REQUIRED
+from tests.tools.marked_tests import ANY_PROCESS, SIDE_BY_SIDE, select_tests
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
 # With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.
@@ -185,7 +184,9 @@ def newest(session: nox.Session) -> None:
     """Run the tests that a new JAX breaks first, with the newest packages, unlocked: nox -s newest -- --pre."""
     project = nox.project.load_toml(CHECKOUT / "pyproject.toml")
     needed = (*project["project"]["dependencies"], *nox.project.dependency_groups(project, "test"))
-    answer(lambda: run_newest_tests(NoxShell(session), needed, session.posargs))
+    pre = [word for word in session.posargs if word == "--pre"]
+    session.install("--upgrade", "--upgrade-strategy", "eager", "--only-binary=:all:", *pre, *needed)
+    session.run("python", "-m", "tests.tools.newest", *(word for word in session.posargs if word != "--pre"))
 
 
 @nox.session(python=OLDEST_PYTHON)
@@ -300,10 +301,7 @@ def lock(session: nox.Session) -> None:
     """Write uv.lock and docker/locks/ again, and say what is new; versions stay where they can: -- --upgrade."""
     NoxShell(session).install("dev")
     session.run("uv", "lock", *session.posargs)
-    for _, command in list_exports():
-        session.run(*command)
-    for line in describe_new_locks(CHECKOUT):
-        say(line)
+    session.run("python", "-m", "tests.tools.newest", "locks")
 
 
 def run_tests(session: nox.Session, *marks: str, options: Sequence[str] = ()) -> None:
@@ -332,12 +330,6 @@ class NoxShell:
             if unlocked := find_unlocked(locks, self.ask("python", "-m", "pip", "list", "--format=freeze")):
                 session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", *unlocked, silent=True)
         self.installed = lock_names
-
-    def install_newest(self, requirements: Sequence[str], *, pre: bool) -> None:
-        """Install the newest versions that pip finds, in wheels as those of the locks."""
-        options = ("--upgrade", "--upgrade-strategy", "eager", "--only-binary=:all:", *(("--pre",) if pre else ()))
-        self.session.install(*options, *requirements)
-        self.installed = None
 
     def set_variable(self, name: str, value: str) -> None:
         """Set a variable of the programs that follow."""

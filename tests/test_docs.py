@@ -98,7 +98,9 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     folders = "benchmarks|docker|docs|jaxmeter|launch|tests"
     named = re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text(encoding="utf8"))
 
-    assert [name for name in named if not any((root / name).exists() for root in (CHECKOUT, CHECKOUT / "jaxmeter"))] == []
+    assert [
+        name for name in named if not any((root / name).exists() for root in (CHECKOUT, CHECKOUT / "jaxmeter"))
+    ] == []
 
 
 def test_the_reference_pages_are_those_of_the_code(tmp_path: Path) -> None:

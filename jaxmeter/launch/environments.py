@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.pip_messages import explain, find_complaint, order_version
+from jaxmeter.launch.pip_messages import explain, find_complaint
+from jaxmeter.launch.versions import order_version
 
 PIP = ("-m", "pip", "--disable-pip-version-check")
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from jaxmeter.launch.host import GB, MB
 
 LOCK_FOLDER = Path("docker/locks")
@@ -77,13 +79,8 @@ def find_unlocked(lock: str, installed: str) -> list[str]:
       installed: What `pip list --format=freeze` prints.
     """
     names = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
-    locked = {canonical(name) for name in names.findall(lock)}
-    return [name for name in names.findall(installed) if canonical(name) not in locked | INSTALLERS]
-
-
-def canonical(name: str) -> str:
-    """Return a package's name as PEP 503 compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    locked = {canonicalize_name(name) for name in names.findall(lock)}
+    return [name for name in names.findall(installed) if canonicalize_name(name) not in locked | INSTALLERS]
 
 
 def list_exports() -> Iterator[tuple[str, list[str]]]:

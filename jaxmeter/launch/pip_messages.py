@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_VERSION = re.compile(r"([\d.]*\d|)([^\d]*)(.*)")
+from jaxmeter.launch.versions import order_version
+
 _BOUND = re.compile(r"[=<>~!]=?\s*(\d[\w.]*)")
 _CONFLICT = re.compile(r"^The conflict is caused by:\n((?: +\S.*\n?)+)", re.MULTILINE)
 """Pip's list of requirements that exclude one another; each line says which package asks for which versions."""
@@ -58,20 +59,3 @@ def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | Non
     known = sorted((one for one in versions if order_version(one) != missing), key=order_version)
     older = [one for one in known if order_version(one) < missing]
     return older[-1] if older else next(iter(known), None)
-
-
-def order_version(version: str) -> tuple[list[int], int, list[int]]:
-    """Return a sort key of versions: a candidate comes before its release, and that before its repairs."""
-    release, phase, rest = _VERSION.match(version).groups()  # type: ignore[union-attr]  # it matches any text
-    return _strip(_numbers(release)), 0 if not phase else 1 if "post" in phase else -1, _numbers(rest)
-
-
-def _strip(release: list[int]) -> list[int]:
-    """Without zeros at the end: 0.10 is 0.10.0."""
-    while release and release[-1] == 0:
-        release = release[:-1]
-    return release
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version)]

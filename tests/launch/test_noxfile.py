@@ -85,6 +85,7 @@ def checkout(tmp_path):
     shutil.copy(CHECKOUT / "noxfile.py", tmp_path)
     shutil.copytree(CHECKOUT / "jaxmeter" / "launch", tmp_path / "jaxmeter" / "launch")
     (tmp_path / "jaxmeter" / "__init__.py").touch()
+    shutil.copytree(CHECKOUT / "tests" / "tools", tmp_path / "tests" / "tools")
     for lock in ("cpu", "gpu"):
         (tmp_path / "docker" / "locks").mkdir(parents=True, exist_ok=True)
         (tmp_path / "docker" / "locks" / f"{lock}.txt").touch()

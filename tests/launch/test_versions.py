@@ -1,11 +1,10 @@
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
-from packaging.version import InvalidVersion, Version
 
-from jaxmeter.launch.versions import LONGEST, normalise_version
+from jaxmeter.launch.versions import LONGEST, normalise_version, order_version
 
 PIECES = (*"017.-_+!vVarb", "10", "007", "rc", "RC", "alpha", "post", "rev", "dev", "b7")
 SEPARATED = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
@@ -52,15 +51,13 @@ def test_paths_addresses_options_and_ranges_are_no_versions(text):
     assert normalise_version(text) is None
 
 
-@given(st.one_of(st.text(max_size=20), SEPARATED))
-@example("1.0-a-")
-def test_the_rule_is_that_of_packaging(text):
-    try:
-        expected = str(Version(text)) if text == text.strip() and text.isascii() else None
-    except InvalidVersion:
-        expected = None
+@pytest.mark.parametrize("text", ["", "none", "3.x", "main"])
+def test_a_text_that_is_no_version_is_older_than_all(text):
+    assert order_version(text) < order_version("0.0.1.dev1")
 
-    assert normalise_version(text) == expected
+
+def test_a_python_with_changes_of_its_own_is_ordered_by_its_number():
+    assert order_version("3.9.2") < order_version("3.13.0+") == order_version("3.13")
 
 
 @given(SEPARATED)

@@ -55,9 +55,6 @@ class Shell(Protocol):
     def install(self, *lock_names: str) -> None:
         """Makes the environment hold exactly what the locks name."""
 
-    def install_newest(self, requirements: Sequence[str], *, pre: bool) -> None:
-        """Adds the newest versions that pip finds, unlocked; with pre-releases where `pre` is true."""
-
     def set_variable(self, name: str, value: str) -> None:
         """Sets a variable of the programs that follow."""
 

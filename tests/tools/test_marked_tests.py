@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.sessions.marked_tests import BREAK_FIRST, FOLDERS, select_tests
+from tests.tools.marked_tests import BREAK_FIRST, FOLDERS, select_tests
 
 CHECKOUT = Path(__file__).parents[2]
 MARK = re.compile(r"\bmark\.(\w+)")

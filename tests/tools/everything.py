@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from jaxmeter.launch.images import ask_git
+from tests.tools.git import ask_git
 
 EVERYTHING = (
     *("lint", "types", "docs"),
@@ -87,7 +87,7 @@ def choose(checkout: Path) -> tuple[list[str], str]:
 
 
 if __name__ == "__main__":
-    marks, reason = choose(Path(__file__).parents[3])
+    marks, reason = choose(Path(__file__).parents[2])
     left_out = [mark for mark in ONLY_IF_CHANGED if mark not in marks]
     print(f"{reason}; left out: {', '.join(left_out) or 'nothing'}", file=sys.stderr)
     print(*marks)

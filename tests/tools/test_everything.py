@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from jaxmeter.launch.sessions.everything import EVERYTHING, ONLY_IF_CHANGED, choose, find_base, select_changed
 from tests.container.conftest import pytest_itemcollected
+from tests.tools.everything import EVERYTHING, ONLY_IF_CHANGED, choose, find_base, select_changed
 
 CHECKOUT = Path(__file__).parents[2]
 NOON = 1_800_000_000

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from packaging.utils import canonicalize_name
+
 from jaxmeter.launch.environments import OLDEST_PYTHON
-from jaxmeter.launch.locks import canonical
-from jaxmeter.launch.pip_messages import order_version
+from jaxmeter.launch.versions import order_version
 
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)(?: ; ([^\\\n]*))?", re.MULTILINE)
 _PYTHON = re.compile(r"python_full_version (<|>=|==) '(\d+)\.(\d+)((?:\.\d+)*)(?:\.\*)?'")
@@ -42,7 +43,7 @@ def read_locked(lock: str) -> Locked:
     """Return what the text of a lock names."""
     locked: dict[str, list[tuple[str, str]]] = {}
     for name, version, marker in _LOCKED.findall(lock):
-        locked.setdefault(canonical(name), []).append((version, marker))
+        locked.setdefault(canonicalize_name(name), []).append((version, marker))
     return locked
 
 

@@ -1,15 +1,21 @@
 """Tests with the newest packages, and the versions of new locks that the tests have not run with."""
 
-import json
 import subprocess
 from pathlib import Path
 
+import jax
 import pytest
 
 from jaxmeter.harness.machine.jax_internals import NEWEST_TESTED
 from jaxmeter.launch.locks import list_exports, locate_lock
-from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.sessions.newest import INTERNALS, describe_new_locks, read_newest_tested, run_newest_tests
+from tests.tools.newest import (
+    INTERNALS,
+    describe_new_locks,
+    list_installed,
+    list_requirements,
+    read_newest_tested,
+    run_newest_tests,
+)
 
 CHECKOUT = Path(__file__).parents[2]
 LOCK = """
@@ -36,51 +42,41 @@ def write_checkout(folder, lock=LOCK):
     internals.write_text('NEWEST_TESTED = "0.12.0.1"\n', encoding="utf8")
 
 
-class NewestShell:
-    """An environment of Python 3.13.0 with some versions, in which pytest leaves results and ends with a code."""
-
-    def __init__(self, folder, versions, code, results):
-        write_checkout(folder)
-        self.checkout, self.versions, self.code, self.results = folder, versions, code, results
-        self.asked, self.tested = [], []
-
-    def install_newest(self, requirements, *, pre):
-        self.asked.append((requirements, pre))
-
-    def ask(self, *command):
-        if "pip" not in command:
-            return "3.13.0\n"
-        return json.dumps([{"name": name, "version": version} for name, version in self.versions.items()])
-
-    def run(self, *command):
-        self.tested = list(command)
-        (results,) = (word.removeprefix("--junitxml=") for word in command if word.startswith("--junitxml="))
-        if self.results:
-            Path(results).write_text(self.results, encoding="utf8")
-        return self.code
-
-
 @pytest.fixture
 def newest(tmp_path, capsys):
-    """Runs a session; its exit code, its shell and the lines that it said."""
+    """Runs the tests of some versions under Python 3.13.0; the exit code, pytest's arguments and the lines it said."""
+    write_checkout(tmp_path)
 
     def run(versions, arguments=(), code=0, results=RESULTS):
-        shell = NewestShell(tmp_path, versions, code, results)
-        ended = run_newest_tests(shell, REQUIREMENTS, arguments)
-        return ended, shell, capsys.readouterr().err.splitlines()
+        tested = []
+
+        def run_pytest(words):
+            tested.extend(words)
+            (path,) = (word.removeprefix("--junitxml=") for word in words if word.startswith("--junitxml="))
+            if results:
+                Path(path).write_text(results, encoding="utf8")
+            return code
+
+        ended = run_newest_tests(tmp_path, REQUIREMENTS, arguments, versions, "3.13.0", run_pytest)
+        return ended, tested, capsys.readouterr().err.splitlines()
 
     return run
 
 
-SAME = {"jax": "0.12.0.1", "flax": "1", "pip": "26.3"}
+SAME = {"jax": "0.12.0.1", "flax": "1"}
 
 
-@pytest.mark.parametrize(("arguments", "pre"), [([], False), (["--pre"], True)])
-def test_what_the_project_asks_for_is_installed_and_pre_releases_by_an_option(newest, arguments, pre):
-    _, shell, _ = newest(SAME, arguments)
+def test_what_is_asked_for_is_what_the_project_and_its_tests_need():
+    names = {requirement.partition(">")[0] for requirement in list_requirements(CHECKOUT)}
 
-    assert shell.asked == [(REQUIREMENTS, pre)]
-    assert "--pre" not in shell.tested
+    assert {"jax", "pytest", "hypothesis", "nox"} <= names
+
+
+def test_what_is_installed_is_listed_by_its_canonical_name_without_installers():
+    installed = list_installed()
+
+    assert installed["jax"] == jax.__version__
+    assert "pip" not in installed
 
 
 @pytest.mark.parametrize(
@@ -88,15 +84,15 @@ def test_what_the_project_asks_for_is_installed_and_pre_releases_by_an_option(ne
     [(["-k", "scan"], ["-k", "scan", "tests/harness/programs"]), (["docker", "-x"], ["docker", "-x"])],
 )
 def test_other_arguments_go_to_pytest_and_paths_replace_ours(newest, arguments, paths):
-    _, shell, _ = newest(SAME, ["--pre", *arguments])
+    _, tested, _ = newest(SAME, arguments)
 
-    begin = shell.tested.index(arguments[0])
-    assert shell.tested[begin : begin + len(paths)] == paths
-    assert ("tests/harness/programs" in shell.tested) == (arguments[0] == "-k")
+    begin = tested.index(arguments[0])
+    assert tested[begin : begin + len(paths)] == paths
+    assert ("tests/harness/programs" in tested) == (arguments[0] == "-k")
 
 
 def test_versions_are_shown_next_to_the_locked_ones_of_this_python(newest):
-    _, _, said = newest({"jax": "0.12.0.1", "flax": "2", "new_one": "3", "pip": "26.3"})
+    _, _, said = newest({"jax": "0.12.0.1", "flax": "2", "new-one": "3"})
 
     assert [line.split() for line in said[1:5]] == [
         ["package", "newest", "locked"],
@@ -144,12 +140,7 @@ def test_a_jax_newer_than_the_newest_tested_is_named_at_the_end(newest, jax, is_
     assert said[-1].startswith(f"jax {jax} is newer than 0.12.0.1") == is_named
 
 
-def test_an_option_with_a_value_that_it_does_not_take_is_wrong_usage(newest):
-    with pytest.raises(UsageError, match="--pre takes no value"):
-        newest(SAME, ["--pre=jax"])
-
-
-def test_the_launcher_reads_the_constant_that_the_harness_has():
+def test_the_constant_that_is_read_is_that_of_the_harness():
     assert read_newest_tested((CHECKOUT / INTERNALS).read_text(encoding="utf8")) == NEWEST_TESTED
 
 

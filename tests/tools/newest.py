@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import importlib.metadata
+import platform
 import re
+import subprocess
+import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jaxmeter.launch.execution import say
-from jaxmeter.launch.images import ask_git
-from jaxmeter.launch.lock_versions import Change, Locked, choose_version, list_changes, read_locked
-from jaxmeter.launch.locks import INSTALLERS, canonical, list_exports, locate_lock
-from jaxmeter.launch.options import read_options
-from jaxmeter.launch.pip_messages import order_version
-from jaxmeter.launch.sessions.marked_tests import ANY_PROCESS, BREAK_FIRST, choose_paths
-from jaxmeter.launch.sessions.shell import FINE, Shell
+import nox
+from packaging.utils import canonicalize_name
+
+from jaxmeter.launch.locks import INSTALLERS, list_exports, locate_lock
+from jaxmeter.launch.versions import order_version
+from tests.tools.git import ask_git
+from tests.tools.lock_versions import Change, Locked, choose_version, list_changes, read_locked
+from tests.tools.marked_tests import ANY_PROCESS, BREAK_FIRST, choose_paths
 
 DEVELOPMENT_LOCK = "dev"
 """The lock that the tests run with."""
@@ -24,7 +27,7 @@ DEVELOPMENT_LOCK = "dev"
 INTERNALS = Path("jaxmeter/harness/machine/jax_internals.py")
 """Names the newest release of jax that all tests have passed with, as NEWEST_TESTED; nothing here imports it."""
 
-FAILED = 1
+FINE, FAILED = 0, 1
 
 MOST_NAMED = 20
 """Failed tests in the last message; a changed name of JAX fails hundreds."""
@@ -32,30 +35,36 @@ MOST_NAMED = 20
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def run_newest_tests(shell: Shell, requirements: Sequence[str], arguments: Sequence[str]) -> int:
-    """Install the newest packages, run the tests that break first, and say what failed with which versions.
+def run_newest_tests(
+    checkout: Path,
+    requirements: Sequence[str],
+    arguments: Sequence[str],
+    installed: Mapping[str, str],
+    python: str,
+    run: Callable[[Sequence[str]], int],
+) -> int:
+    """Run the tests that break first in an environment of the newest packages; say what failed with which versions.
 
     Args:
       requirements: Of the project and its tests, as pyproject.toml has them.
-      arguments: `--pre` for pre-releases; all others are pytest's.
+      arguments: Of pytest.
+      installed: Versions by canonical name.
+      python: The version of Python, such as `3.13.0`.
+      run: Arguments of `python -m pytest` -> its exit code.
     Returns:
       FINE or FAILED.
     """
-    given = read_options(arguments, flags=("--pre",))
-    shell.install_newest(requirements, pre="--pre" in given)
-    python = shell.ask("python", "-c", "import platform; print(platform.python_version())").strip()
-    installed = read_installed(shell.ask("python", "-m", "pip", "list", "--format=json"))
-    locked = read_locked((shell.checkout / locate_lock(DEVELOPMENT_LOCK)).read_text(encoding="utf8"))
-    named = [canonical(match[0]) for match in map(_NAME.match, requirements) if match]
+    locked = read_locked((checkout / locate_lock(DEVELOPMENT_LOCK)).read_text(encoding="utf8"))
+    named = [canonicalize_name(match[0]) for match in map(_NAME.match, requirements) if match]
     for line in tabulate(installed, locked, python, named):
         say(line)
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder, "results.xml")
         # By test: pytest-xdist never ends if files are kept together and a new jaxlib aborts a process.
         options = (*ANY_PROCESS, f"--junitxml={results}", "-o", "junit_family=xunit1")
-        code = shell.run("python", "-m", "pytest", *options, *choose_paths(BREAK_FIRST, given.rest, shell.checkout))
+        code = run((*options, *choose_paths(BREAK_FIRST, arguments, checkout)))
         count, failed = read_results(results)
-    tested = read_newest_tested((shell.checkout / INTERNALS).read_text(encoding="utf8"))
+    tested = read_newest_tested((checkout / INTERNALS).read_text(encoding="utf8"))
     versions = describe_versions(installed, locked, python)
     if code == FINE:
         say(f"{count} tests passed with {versions}")
@@ -71,14 +80,21 @@ def run_newest_tests(shell: Shell, requirements: Sequence[str], arguments: Seque
     return FINE if code == FINE else FAILED
 
 
-def read_installed(packages: str) -> dict[str, str]:
-    """Return versions by canonical name.
+def list_requirements(checkout: Path) -> list[str]:
+    """Return what the project and its tests ask for."""
+    project = nox.project.load_toml(checkout / "pyproject.toml")
+    return [*project["project"]["dependencies"], *nox.project.dependency_groups(project, "test")]
 
-    Args:
-      packages: What `pip list --format=json` prints.
-    """
-    versions = {canonical(package["name"]): package["version"] for package in json.loads(packages)}
-    return {name: version for name, version in versions.items() if name not in INSTALLERS}
+
+def list_installed() -> dict[str, str]:
+    """Return versions by canonical name, of this environment."""
+    found = {canonicalize_name(each.name): each.version for each in importlib.metadata.distributions()}
+    return {name: version for name, version in sorted(found.items()) if name not in INSTALLERS}
+
+
+def say(line: str) -> None:
+    """Print a message to standard error, before what a program prints that follows."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def read_results(path: Path) -> tuple[int, list[str]]:
@@ -97,7 +113,7 @@ def read_newest_tested(source: str) -> str:
     return match[1] if match else ""
 
 
-def tabulate(installed: dict[str, str], locked: Locked, python: str, named: Sequence[str]) -> Iterator[str]:
+def tabulate(installed: Mapping[str, str], locked: Locked, python: str, named: Sequence[str]) -> Iterator[str]:
     """Yield a table of the packages that pyproject.toml names, and of all others that differ from the lock."""
     rows = [("package", "newest", "locked")]
     for name, version in installed.items():
@@ -110,7 +126,7 @@ def tabulate(installed: dict[str, str], locked: Locked, python: str, named: Sequ
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def describe_versions(installed: dict[str, str], locked: Locked, python: str) -> str:
+def describe_versions(installed: Mapping[str, str], locked: Locked, python: str) -> str:
     """Return `Python 3.13.0, jax 0.13.0 (locked: 0.12.0.1) and the locked versions of all others`."""
     words = [f"Python {python}"]
     for name, version in sorted(installed.items(), key=lambda item: not item[0].startswith("jax")):
@@ -152,3 +168,27 @@ def describe_new_locks(checkout: Path) -> Iterator[str]:
     elif is_compared:
         yield "no version is new since the last commit"
     yield from describe_untested(newest_jax, read_newest_tested((checkout / INTERNALS).read_text(encoding="utf8")))
+
+
+def main() -> int:
+    """Run as `nox -s newest` and `nox -s lock` do: with `locks` for the latter, else with pytest's arguments."""
+    checkout = Path(__file__).parents[2]
+    if sys.argv[1:] == ["locks"]:
+        for _, command in list_exports():
+            subprocess.run(command, cwd=checkout, check=True)
+        for line in describe_new_locks(checkout):
+            say(line)
+        return FINE
+    pytest = [sys.executable, "-m", "pytest"]
+    return run_newest_tests(
+        checkout,
+        list_requirements(checkout),
+        sys.argv[1:],
+        list_installed(),
+        platform.python_version(),
+        lambda words: subprocess.run([*pytest, *words], cwd=checkout, check=False).returncode,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.lock_versions import Change, choose_version, list_changes, read_locked
 from jaxmeter.launch.locks import list_exports, locate_lock
+from tests.tools.lock_versions import Change, choose_version, list_changes, read_locked
 
 CHECKOUT = Path(__file__).parents[2]
 OLD = """
