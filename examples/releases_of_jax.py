@@ -138,11 +138,12 @@ def find_python(release: str, environments: Path | None, python: str = sys.execu
     """
     if environments is not None:
         return environments.absolute() / release / "bin" / "python"
-    from launcher.environments import is_made, list_needed, make_environment, read_wanted
-    from launcher.releases import check_environment
+    from jaxmeter.launch.environments import is_made, make_environment, read_wanted
+    from jaxmeter.launch.releases import check_environment
+    from jaxmeter.launch.shell import list_needed
 
     wanted = replace(read_wanted(f"jax=={release}"), python=python)
-    folder, needed = REPOSITORY / ".nox" / "environments", list_needed(REPOSITORY / "pyproject.toml")
+    folder, needed = REPOSITORY / ".nox" / "environments", list_needed()
     if not is_made(wanted, folder, needed):
         check_environment(wanted, "--python")
     return make_environment(wanted, folder, needed)
@@ -156,7 +157,7 @@ def find_suffix(python: str) -> str:
 
 def main() -> None:
     """Measure what is missing, and write the page."""
-    from launcher.options import UsageError
+    from jaxmeter.launch.options import UsageError
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", nargs="+", default=RELEASES, metavar="VERSION", help="oldest first")

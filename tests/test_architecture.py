@@ -111,7 +111,9 @@ ARROWS: dict[str, Callable[[str], bool]] = {
     "jaxmeter/cli": lambda module: (
         without_jax(module) or (within(module, "jaxmeter") and not within(module, "jaxmeter.suites"))
     ),
-    "jaxmeter/launch": lambda module: within(module, "jaxmeter.launch", "packaging", *sys.stdlib_module_names),
+    "jaxmeter/launch": lambda module: within(
+        module, "jaxmeter.launch", "jaxmeter.harness.record", "msgspec", "packaging", *sys.stdlib_module_names
+    ),
 }
 
 

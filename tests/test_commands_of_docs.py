@@ -14,14 +14,13 @@ from typer import Exit
 
 from jaxmeter.cli.app import VERBS, load_verb
 from jaxmeter.launch.backends import BACKENDS
+from jaxmeter.launch.bisect import read_bisect_request
 from jaxmeter.launch.command_line import read_backend, read_request
 from jaxmeter.launch.doctor.examination import read_asked
-from jaxmeter.launch.sessions.bisect import read_bisect_request
-from jaxmeter.launch.sessions.gate import read_gate_request
-from jaxmeter.launch.sessions.nightly import read_night_request
-from jaxmeter.launch.sessions.schedule import read_schedule_request
-from jaxmeter.launch.sessions.traces import read_trace_request
-from jaxmeter.launch.sessions.upgrade import read_upgrade_request
+from jaxmeter.launch.gate import read_gate_request
+from jaxmeter.launch.nightly import read_night_request
+from jaxmeter.launch.schedule import read_schedule_request
+from jaxmeter.launch.upgrade import read_upgrade_request
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [
@@ -153,7 +152,7 @@ CHECKS: Mapping[str, Callable[[Sequence[str]], object]] = {
     "nightly": read_night_request,
     "upgrade": read_upgrade_request,
     "bisect": read_bisect_request,
-    "traces": read_trace_request,
+    "traces": lambda words: check_verb(["trace", "--open", *words]),
     "doctor": lambda words: read_asked(words, {}),
     "schedule": read_schedule_request,
 }

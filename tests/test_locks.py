@@ -12,8 +12,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
-from jaxmeter.launch.locks import find_unlocked, list_exports
 from jaxmeter.launch.releases import PYTHONS
+from tests.tools.exports import list_exports
+from tests.tools.locks import find_unlocked
 
 CHECKOUT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -20,6 +21,7 @@ VERBS = {
         "run": "Measure suites and write a run into a folder.",
         "self-test": "Measure how often this machine reports differences that do not exist; later runs show it.",
         "machine": "Print the name that records give to this machine.",
+        "doctor": "Report what disturbs measurements on this machine, and the remedy.",
     },
     "Report": {
         "report": "Merge runs into one HTML file, and print a summary.",
@@ -31,7 +33,9 @@ VERBS = {
     "Compare": {
         "compare": "Report what changed between two runs.",
         "diff": "Report what differs between the programs that two runs compiled.",
-        "gate": "Decide whether a run measured with `run --against` has regressions.",
+        "gate": "Measure interleaved with an earlier run, and decide whether something regressed.",
+        "upgrade": "Compare two environments in lock-step, such as two releases of JAX.",
+        "bisect": "Find the releases that changed a case.",
         "history": "Find the first run in which a number changed.",
     },
     "Store": {
@@ -39,7 +43,13 @@ VERBS = {
         "fetch": "Copy a run of a store into the cache, and print its folder.",
         "gc": "List old runs of a folder, or remove them.",
     },
-    "Steps of nox sessions": {
+    "Schedule": {
+        "nightly": "Measure, push, compare with earlier runs, report.",
+        "schedule": "Write a schedule of nightly runs.",
+        "images": "Build the container images of a checkout before they are needed.",
+        "wheels": "Download what images are made of, for a machine without a network.",
+    },
+    "Steps of other verbs": {
         "night": "The steps of a scheduled run.",
         "limits": "Check that these settings are valid, before measuring.",
         "runtime": "Check that a new run would use the Python and the image of an earlier run.",
@@ -47,6 +57,9 @@ VERBS = {
     },
 }
 """The summary of each verb, by section of the help. Its options and what it does are in the file of its name."""
+
+CHOOSING = frozenset(("gate", "upgrade", "nightly", "doctor", "schedule", "images", "wheels"))
+"""Verbs that choose the environments of what they call."""
 
 EXIT_CODES = (
     "Exit codes: 0 success; 1 a confirmed regression; 2 wrong usage or unusable input; 3 incomplete or no answer; "
@@ -62,12 +75,25 @@ class Verbs(TyperGroup):
         name, summary, rest = super().resolve_command(ctx, args)
         if name is None or summary is None:  # while a shell completes
             return name, summary, rest
-        verb = load_verb(name)
+        verb = choose_verb(name, rest)
         raise_interruptions()
         return name, verb, rest
 
 
 app = typer.Typer(cls=Verbs, no_args_is_help=True, pretty_exceptions_enable=False, epilog=EXIT_CODES)
+
+
+def choose_verb(name: str, words: Sequence[str]) -> Any:
+    """Return the command of a verb; if its words or a variable choose another environment, one that calls it there."""
+    may_be_elsewhere = os.environ.get("JAXMETER_RUNTIME") or any(word.startswith("--runtime") for word in words)
+    if name not in CHOOSING and may_be_elsewhere:
+        from jaxmeter.cli import elsewhere, launching
+
+        if launching.is_launched(name, words):
+            verb = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+            verb.command(name, context_settings=elsewhere.SETTINGS)(elsewhere.make_command(name))
+            return typer.main.get_command(verb)
+    return load_verb(name)
 
 
 def load_verb(name: str) -> Any:
@@ -78,7 +104,10 @@ def load_verb(name: str) -> Any:
         (summary,) = (verbs[name] for verbs in VERBS.values() if name in verbs)
         details = module.command.__doc__
         verb = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        verb.command(name, help=f"{summary} {details}" if details else summary)(module.command)
+        settings = getattr(module, "SETTINGS", None)
+        verb.command(name, help=f"{summary} {details}" if details else summary, context_settings=settings)(
+            module.command
+        )
     return typer.main.get_command(verb)
 
 

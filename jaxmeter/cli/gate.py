@@ -1,68 +1,78 @@
-"""`jaxmeter gate`: a verdict on a run."""
+"""`jaxmeter gate`: measure interleaved with an earlier run and judge, or judge two runs."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jaxmeter.cli.findings import warn_of_unused, write_findings
-from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile, load_one, read_limits
-from jaxmeter.harness.record import Manifest
-from jaxmeter.reporting.compare.changes import compare_runs
-from jaxmeter.reporting.compare.findings import leave_out_times, merge
-from jaxmeter.reporting.compare.gate import judge
-from jaxmeter.reporting.render import compare as render
-from jaxmeter.reporting.render.console import open_console
+from jaxmeter.cli.launching import (
+    FORWARDS,
+    Budgets,
+    Markdown,
+    MinEffect,
+    Runtime,
+    Verdict,
+    call_elsewhere,
+    end,
+    is_launched,
+    list_words,
+    make_shell,
+)
+from jaxmeter.launch.gate import pass_gate
+
+SETTINGS = FORWARDS
+
+DEFAULT_EFFECT = "3%"
 
 
 def command(
-    baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="Folder or URL of the earlier run.")],
-    candidate: Annotated[
-        str,
-        typer.Argument(metavar="CANDIDATE", help="Folder or URL of a run that was measured --against the earlier one."),
-    ],
+    context: typer.Context,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="BASELINE [CANDIDATE] [OPTION...]",
+            help="Folder or URL of the earlier run. With a second run, which was measured --against the first one, "
+            "nothing is measured.",
+        ),
+    ] = None,
     confirmed_by: Annotated[
         str | None,
         typer.Option(
-            "--confirmed-by",
             metavar="RUN",
-            help="Folder of a run of `run --suspects`: confirm or reject suspected changes by it.",
+            help="With a CANDIDATE: folder of a run of `run --suspects`; confirm or reject suspected changes by it.",
         ),
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Judge counts and planned memory of programs only, no times.")
     ] = False,
-    min_effect: MinEffect = "3%",
-    budgets_file: BudgetsFile = None,
-    markdown_file: MarkdownFile = None,
-    verdict_file: VerdictFile = None,
+    min_effect: MinEffect = None,
+    budgets: Budgets = None,
+    markdown: Markdown = None,
+    verdict: Verdict = None,
+    runtime: Runtime = None,
 ) -> None:
-    """Exit code 0: passed; 1: a confirmed regression; 3: no reliable answer."""
-    effect, budgets = read_limits(min_effect, budgets_file)
-    before, after = load_one(baseline), load_one(candidate)
-    _check_roles(before.manifest, after.manifest)
-    changes = compare_runs(before, after, effect)
-    confirmation = None
-    if confirmed_by is not None:
-        again = load_one(confirmed_by)
-        if again.manifest.against != before.manifest.run_id:
-            raise typer.BadParameter(f"--confirmed-by {confirmed_by}: this run was not measured --against {baseline}")
-        confirmation = compare_runs(before, again, effect, explained_by=after)
-    warn_of_unused(budgets, changes)
-    if exact:
-        changes = leave_out_times(changes)
-    judgement = judge(changes, budgets, confirmed_by=confirmation, exact=exact)
-    if confirmation is not None and not exact:
-        changes = merge(changes, confirmation)
-    write_findings(changes, judgement, markdown_file, verdict_file)
-    render.show(changes, open_console(), judgement)
-    raise typer.Exit(judgement.code)
+    """Other options are those of `jaxmeter run`.
 
+    Exit code 0: passed; 1: a confirmed regression; 3: no reliable answer.
+    """
+    words = list_words(context)
+    if not runs or len(runs) < 2 or runs[1].startswith("-"):
+        end(lambda: pass_gate(make_shell(words), words))
+    if is_launched("gate", ()):
+        end(lambda: call_elsewhere("gate", words))
+    if len(runs) > 2:
+        raise typer.BadParameter(f"two runs are judged without measuring, so {runs[2]} has no effect; leave it out")
+    from jaxmeter.cli.judging import judge_runs
 
-def _check_roles(before: Manifest, after: Manifest) -> None:
-    """Raise an error if both runs are the same, or in the wrong order."""
-    if before.run_id == after.run_id:
-        raise typer.BadParameter(f"BASELINE and CANDIDATE are the same run, {before.run_id}; give two runs")
-    if before.against == after.run_id:
-        raise typer.BadParameter(f"{before.run_id} was measured --against {after.run_id}: give the latter as BASELINE")
+    judge_runs(
+        runs[0],
+        runs[1],
+        confirmed_by=confirmed_by,
+        exact=exact,
+        min_effect=min_effect or DEFAULT_EFFECT,
+        budgets_file=None if budgets is None else Path(budgets),
+        markdown_file=None if markdown is None else Path(markdown),
+        verdict_file=None if verdict is None else Path(verdict),
+    )

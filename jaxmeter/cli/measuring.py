@@ -60,6 +60,14 @@ Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder that holds the fo
 Machine = Annotated[
     str | None, typer.Option(metavar="NAME", help="Name of this machine; default: processor, cores, devices.")
 ]
+Runtime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="here|auto|local|container",
+        help="Where: in this environment (default), in a container if there is an engine (auto; the default of nox "
+        "sessions), in an environment of locked packages, or in a container. All but `here` need a checkout.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 

@@ -27,6 +27,7 @@ from jaxmeter.cli.measuring import (
     Out,
     Quick,
     Quiet,
+    Runtime,
     Select,
     Suites,
     choose_level,
@@ -172,6 +173,7 @@ def command(
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
+    runtime: Runtime = None,
 ) -> None:
     """Exit code 3: a case failed, is wrong or unknown, timed out or was lost."""
     request = RunRequest(

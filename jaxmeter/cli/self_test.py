@@ -21,6 +21,7 @@ from jaxmeter.cli.measuring import (
     Machine,
     Out,
     Quiet,
+    Runtime,
     Select,
     Suites,
     choose_machine,
@@ -58,6 +59,7 @@ def command(
     cores: Cores = None,
     quiet: Quiet = False,
     as_json: Json = False,
+    runtime: Runtime = None,
 ) -> None:
     """It compares equal programs with each other, in 20 minutes by default."""
     request = RunRequest(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console, RenderableType
@@ -28,6 +29,7 @@ from jaxmeter.harness.traces.captures import (
 )
 from jaxmeter.harness.traces.reading import require_step
 from jaxmeter.harness.traces.roofline import find_roofs
+from jaxmeter.harness.traces.serve import DEFAULT_PORT, ServeError, copy_captures, serve
 from jaxmeter.harness.traces.summary import MOST_OPERATIONS, summarise_capture
 from jaxmeter.harness.traces.typical import find_slowest
 from jaxmeter.harness.traces.xplane import Space
@@ -79,7 +81,9 @@ def command(
     case: Annotated[
         str | None,
         typer.Option(
-            help="Case of a run, by its own, its workload's or its suite's name; * is any text, ? one character."
+            "--case",
+            "--select",
+            help="Case of a run, by its own, its workload's or its suite's name; * is any text, ? one character.",
         ),
     ] = None,
     variant: Annotated[str | None, typer.Option(help="Variant of a run; default: all.")] = None,
@@ -98,6 +102,12 @@ def command(
         int | None, typer.Option(metavar="N", min=1, help=f"Number of operations to list; default: {TOP}.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+    opens: Annotated[
+        bool, typer.Option("--open", help="Show the captures in xprof, on this machine only, until Ctrl-C.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=1, max=65535, help="Port of 127.0.0.1 for --open.")
+    ] = DEFAULT_PORT,
 ) -> None:
     """With a second path it shows the differences."""
     paths = [_fetch(one) for one in (path, path_b) if one is not None]
@@ -106,6 +116,8 @@ def command(
         found = [find_captures(one, session=session, case=case, variant=variant) for one in paths]
         if host is not None:
             found = [replace(one, captures=(choose_host(one, host),)) for one in found]
+        if opens:
+            _open([capture for each in found for capture in each.captures], port)
         if len(found) == 2:
             is_healthy = _compare(found[0], found[1], choice, top or TOP)
         else:
@@ -116,6 +128,21 @@ def command(
         give_up(f"{error.filename or path}: cannot be read: {error.strerror or error}")
     if not is_healthy:
         raise typer.Exit(INCOMPLETE)
+
+
+def _open(captures: Sequence[Capture], port: int) -> NoReturn:
+    """Serve copies of captures until Ctrl-C."""
+    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as folder:
+        count = copy_captures(captures, Path(folder))
+        words = f"{count} captures at http://127.0.0.1:{port}; the charts need a network; Ctrl-C ends the server"
+        typer.echo(words, err=True)
+        try:
+            serve(Path(folder), port)
+        except ServeError as error:
+            give_up(str(error))
+        except KeyboardInterrupt:
+            pass
+    raise typer.Exit
 
 
 def _fetch(path: str) -> Path:

@@ -1,1 +1,1 @@
-"""jaxmeter's launcher: where a run happens. Standard library only, so that a bare host can run it."""
+"""Where a run happens: in this environment, a container, or an environment that is made. It knows no metric."""

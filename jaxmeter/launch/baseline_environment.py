@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxmeter.harness.record import RecordError, RunFolder
 from jaxmeter.launch.environments import Wanted
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.runs import MANIFEST, read_record
+from jaxmeter.launch.runs import read_record
 from jaxmeter.launch.versions import normalise_version
 
 STEERING = ("jax", "jaxlib")
@@ -69,13 +70,13 @@ def read_baseline(run: Path) -> Baseline:
     Raises:
       UsageError: Its manifest cannot be read, or holds what no measurement has written.
     """
-    path = run / MANIFEST
+    path = RunFolder(run).manifest
     try:
         manifest: dict[str, Any] = read_record(path)
         here = manifest["environments"][manifest["backend"]]
         packages, variables = dict(here["packages"]), dict(here["variables"])
         backend, python, image = str(manifest["backend"]), str(here["python"]), str(here.get("image") or "")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (RecordError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path}: cannot be read ({type(error).__name__}); measure a new baseline") from error
     # A record is only a file, maybe somebody else's: nothing of it becomes a path, an address or an option.
     pinned = {name: _read_version(path, name, packages[name]) for name in PINNED if name in packages}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from jaxmeter.launch.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
 from jaxmeter.launch.options import Given, UsageError, read_options
-from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, RUNTIMES, Request
+from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, HERE, LOCAL, Request, choose_runtime
 
 SHARED = ("--runtime", "--image", "--base-image")
 OWN = tuple(name for name, option in OPTIONS.items() if option.locks)
@@ -16,18 +16,18 @@ OWN_FLAGS = tuple(name for name in OPTIONS if name not in OWN)
 
 VALUED = ("--budget", "--cores", "--data", "--out", "--probe", "--processes", "--select", "--suites")
 FLAGS = ("--full", "--json", "--quick", "--quiet")
-"""Options of the harness' `run` for sessions of several runs; a test holds that, with REASONS, these are all."""
+"""Options of the harness' `run` for verbs of several runs; a test holds that, with REASONS, these are all."""
 
 REASONS = {
-    "--against": "this session itself says what is compared",
-    "--lock-step": "this session itself chooses the environments",
-    "--baseline-checkout": "this session measures one checkout; nox -s gate compares two",
-    "--suspects": "this session finds them by itself",
-    "--resume": "this session starts a new measurement; finish a run with nox -s cpu -- --resume RUN",
-    "--run-id": "this session makes several runs, and names them",
-    "--dry-run": "a session that measures nothing can say nothing; nox -s cpu -- --dry-run shows a plan",
+    "--against": "this verb itself says what is compared",
+    "--lock-step": "this verb itself chooses the environments",
+    "--baseline-checkout": "this verb measures one checkout; a gate compares two",
+    "--suspects": "this verb finds them by itself",
+    "--resume": "this verb starts a new measurement; finish a run with jaxmeter run --resume RUN",
+    "--run-id": "this verb makes several runs, and names them",
+    "--dry-run": "a verb that measures nothing can say nothing; jaxmeter run --dry-run shows a plan",
 }
-"""Why sessions of several runs do not take the other options."""
+"""Why verbs of several runs do not take the other options."""
 
 
 def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str, str]) -> Request:
@@ -39,21 +39,19 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
     given = read_options(arguments, *SHARED, *OWN, flags=("--open", *OWN_FLAGS))
     runtime, image, base_image = map(given.get, SHARED)
     own = [name for name in OPTIONS if name in given]
-    if runtime is not None and runtime not in RUNTIMES:
-        raise UsageError(f"--runtime {runtime!r} is unknown; allowed: {', '.join(RUNTIMES)}")
     lock = _choose_lock(backend, given)
     about_container = [name for name in ("--image", "--base-image") if given.get(name)]
     about_container += [name for name in own if OPTIONS[name].needs_container]
-    if about_container and runtime == "local":
+    if about_container and runtime in (HERE, LOCAL):
         name = about_container[0]
-        raise UsageError(f"{name} is about a container; leave out --runtime local, or leave out {name}")
+        raise UsageError(f"{name} is about a container; add --runtime container, or leave out {name}")
     if image and base_image:
         raise UsageError("--image is used as it is and --base-image is built upon; give one of them")
     for name in own:
         if image and OPTIONS[name].beside_image:
             raise UsageError(f"--image {OPTIONS[name].beside_image}; leave out {name}")
     return Request(
-        runtime="container" if about_container else runtime or "auto",
+        runtime="container" if about_container else choose_runtime(runtime, variables),
         lock=lock,
         image=image,
         base_image=base_image or variables.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE,
@@ -126,6 +124,6 @@ def _choose_lock(backend: str, given: Given) -> str:
             continue
         if option not in BACKENDS[backend].options:
             owner = next(needs.name for needs in BACKENDS.values() if option in needs.options)
-            raise UsageError(f"{name} belongs to the {owner} backend: nox -s {owner} -- {name} …")
+            raise UsageError(f"{name} belongs to the {owner} backend")
         chosen = option.locks.get(given.get(name) or "") or option.lock or chosen
     return chosen

@@ -10,7 +10,7 @@ from jaxmeter.launch.findings import Finding, Problem
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.request import Request
 
-WITHOUT_DEVICE = "without the device, measure on this machine's processor: nox -s cpu"
+WITHOUT_DEVICE = "without the device, measure on this machine's processor: --backend cpu"
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,7 @@ BUILD_CAUSES = (
         r"|Max retries exceeded|ReadTimeoutError|Connection (?:refused|reset|aborted)|ProxyError|IncompleteRead"
         r"|Network is unreachable|ConnectTimeout|incomplete-download|not enough bytes were received",
         "the package index did not answer, or broke off. Check network and proxy (HTTPS_PROXY), or name an index that "
-        "can be reached (export PIP_INDEX_URL=…); without any network: nox -s wheels elsewhere, then nox -s images -- "
-        "--offline",
+        "can be reached (export PIP_INDEX_URL=…); without any network: `wheels` elsewhere, then `images --offline`",
     ),
     Cause(
         r"No matching distribution found|Could not find a version that satisfies",
@@ -76,7 +75,7 @@ START_CAUSES = (
     Cause(
         r"could not select device driver|unresolvable CDI devices|nvidia-container-cli|GPU vendor"
         r"|nvidia\.com/gpu=all",
-        "the engine cannot hand GPUs to a container. Install nvidia-container-toolkit, then nox -s doctor -- gpu",
+        "the engine cannot hand GPUs to a container. Install nvidia-container-toolkit, then ask `doctor gpu`",
     ),
     Cause(
         r"permission denied.*(?:docker\.sock|podman\.sock)",
@@ -117,7 +116,7 @@ def explain_build(output: str, *, client: str, base: str, lock: str, offline: bo
       lock: The lock that is installed.
       offline: Whether the build had no network on purpose.
     """
-    without = " (the build is offline: fill docker/wheels with nox -s wheels)" if offline else ""
+    without = " (the build is offline: fill docker/wheels with `wheels`)" if offline else ""
     words = _words_for(output, (*BUILD_CAUSES, *START_CAUSES))
     return words.format(client=client, base=base, lock=lock, offline=without)
 

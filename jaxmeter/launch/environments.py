@@ -1,4 +1,4 @@
-"""Python environments of packages that a user names, made once and kept: an old and a new one for `nox -s upgrade`."""
+"""Python environments of packages that a user names, made once and kept: an old and a new one for an upgrade."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.pip_messages import explain, find_complaint
+from jaxmeter.launch.request import name_command
 from jaxmeter.launch.versions import order_version
 
 PIP = ("-m", "pip", "--disable-pip-version-check")
@@ -40,7 +40,6 @@ OLDEST_JAX = "0.4.31"
 """The oldest release whose programs can be measured."""
 
 _JAX = re.compile(r"jax(?:\[[^]]*])? *===? *([0-9][^\s*;,]*).*")
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _PIN = re.compile(r"[A-Za-z0-9._-]+(\[[^]]*])? *===? *[^\s*;,]+( *;.*)?|.*@[0-9a-f]{40}(#.*)?")
 """One version of a package, or one commit of a repository."""
 
@@ -102,7 +101,7 @@ def _refuse_old(requirements: Iterable[str]) -> None:
     """Raises UsageError where one is a release of jax that cannot be measured, before anything is installed."""
     for one in requirements:
         match = _JAX.fullmatch(one)
-        if match is not None and order_version(match[1]) < order_version(OLDEST_JAX):
+        if match is not None and order_version(match[1].removesuffix(".*")) < order_version(OLDEST_JAX):
             raise UsageError(f"{one} cannot be measured; releases of jax from {OLDEST_JAX} on can")
 
 
@@ -124,17 +123,6 @@ def _list_requirements(text: str) -> list[str]:
     """What each line of a requirements file asks for, without comments and hashes."""
     lines = (re.sub(r"(^|\s)#.*", "", line) for line in text.replace("\\\n", " ").splitlines())
     return [line for line in (re.sub(r"\s--hash=\S+", "", line).strip() for line in lines) if line]
-
-
-def list_needed(project: Path) -> tuple[str, ...]:
-    """Return the packages that measuring needs in addition to JAX, without versions: each environment resolves its own.
-
-    Args:
-      project: Path of jaxmeter's pyproject.toml.
-    """
-    declared = tomllib.loads(project.read_text(encoding="utf8"))["project"]["dependencies"]
-    names = [found[0] for one in declared if (found := _NAME.match(one)) is not None]
-    return tuple(name for name in names if name not in NOT_FOR_MEASURING)
 
 
 def make_environment(wanted: Wanted, folder: Path, needed: Sequence[str]) -> Path:
@@ -181,7 +169,7 @@ def describe_disk(folder: Path) -> str:
     sizes = [_read_size(mark) for mark in folder.glob(f"*/{MARK}")]
     return (
         f"{len(sizes)} environments take {sum(sizes) / 1e9:.1f} GB; to list those that nothing used for 30 days: "
-        f"nox -s report -- gc --environments {shlex.quote(str(folder))}"
+        f"{name_command('gc', '--environments', str(folder))}"
     )
 
 
@@ -211,13 +199,18 @@ def make_locked_environment(lock: Path, folder: Path) -> Path:
     Raises:
       UsageError: pip cannot install it.
     """
-    key = "\n".join((sys.version, lock.read_text(encoding="utf8")))
-    place = folder / f"{lock.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    place = locate_locked(lock, folder)
     python = place / "bin" / "python"
     with _make_once(place, str(lock)) as is_new:
         if is_new:
             _run([str(python), *PIP, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
     return python
+
+
+def locate_locked(lock: Path, folder: Path) -> Path:
+    """Return the folder of the environment of a lock."""
+    key = "\n".join((sys.version, lock.read_text(encoding="utf8")))
+    return folder / f"{lock.stem}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
 
 
 def ask_version(python: str) -> str:

@@ -34,6 +34,9 @@ LOOK_EVERY_S = 0.05
 
 INTERRUPTED = 130
 
+SIGTERM_ENDED = "SIGTERM"
+"""The argument of a KeyboardInterrupt that is no Ctrl-C."""
+
 
 def say(line: str) -> None:
     """Print a message to standard error; standard output is for results."""
@@ -95,7 +98,7 @@ def run_container(engine: Engine, command: Sequence[str], name: str, *, has_term
     Raises:
       UsageError: The engine could not start it.
     """
-    with _termination_as_interrupt():
+    with termination_as_interrupt():
         process = subprocess.Popen(
             command,
             # Out of the terminal's reach: the client would hand on an interrupt of its own, and the harness count two.
@@ -239,11 +242,11 @@ def _quietly(command: Sequence[str]) -> None:
 
 
 @contextmanager
-def _termination_as_interrupt() -> Iterator[None]:
+def termination_as_interrupt() -> Iterator[None]:
     """A scheduler's SIGTERM ends a run as Ctrl-C does, instead of leaving its container behind."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(SIGTERM_ENDED)
 
     if threading.current_thread() is not threading.main_thread():
         yield

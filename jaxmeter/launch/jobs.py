@@ -1,4 +1,4 @@
-"""One measurement in a container, from the image to the page: what `nox -s BACKEND` does with an engine."""
+"""One measurement in a container, from the image to the page: what a run does with an engine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from jaxmeter.launch.index import host_of, is_loopback, read_index, write_secret
 from jaxmeter.launch.locks import SMALLEST_LOCK
 from jaxmeter.launch.mounts import make_writable_folders, mounts_for, report_mounts
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.request import Request, format_command
+from jaxmeter.launch.request import Request, format_command, name_command
 from jaxmeter.launch.runs import Run
 
 NEEDED_MODULES = ("jax", "msgspec", "numpy", "rich", "typer")
@@ -281,7 +281,7 @@ def _rehearse(job: Job, container: Container) -> int:
     for one in (real, reporting_container(job)):
         print(quote_command(run_arguments(job.engine, replace(one, has_terminal=False), job.caller)), flush=True)
     if not is_there:
-        say(f"the plan is shown once the image is there: nox -s images -- {job.request.lock}")
+        say(f"the plan is shown once the image is there: {name_command('images', job.request.lock)}")
         return 0
     mounts = tuple(mount for mount in container.mounts if not mount.writable)
     return _run(job, replace(container, mounts=mounts, devices=(), network="none", as_root=False, privileged=False))

@@ -1,20 +1,14 @@
-"""The locks: uv.lock holds every version once; what is installed, or becomes an image, is exported from it."""
+"""The locks: uv.lock holds every version once; what becomes an image or an environment is exported from it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from packaging.utils import canonicalize_name
 
 from jaxmeter.launch.host import GB, MB
 
 LOCK_FOLDER = Path("docker/locks")
-DEVELOPMENT = ("--group", "dev")
-INSTALLERS = {"pip", "setuptools", "wheel"}
-"""What an environment is made with."""
 
 
 @dataclass(frozen=True)
@@ -69,30 +63,3 @@ def choose_lock(arguments: Sequence[str]) -> str:
 def locate_lock(name: str) -> str:
     """Where the file of a lock is, from the root of a checkout."""
     return (LOCK_FOLDER / f"{name}.txt").as_posix()
-
-
-def find_unlocked(lock: str, installed: str) -> list[str]:
-    """Packages of an environment that its lock does not name, such as those of the lock that it was made from before.
-
-    Args:
-      lock: Text of a lock.
-      installed: What `pip list --format=freeze` prints.
-    """
-    names = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
-    locked = {canonicalize_name(name) for name in names.findall(lock)}
-    return [name for name in names.findall(installed) if canonicalize_name(name) not in locked | INSTALLERS]
-
-
-def list_exports() -> Iterator[tuple[str, list[str]]]:
-    """(name, command line) of every export: hashed requirements for pip, on every platform and Python version."""
-    selections = {name: lock.extras for name, lock in LOCKS.items()}
-    cloud = (*DEVELOPMENT, *LOCKS[STORES_LOCK].extras, "--group", "cloud")
-    selections |= {"dev": DEVELOPMENT, "docs": ("--group", "docs"), "cloud": cloud}
-    for name, selection in selections.items():
-        yield (
-            name,
-            [
-                *("uv", "export", "--frozen", "--no-default-groups", "--no-emit-project", "--no-header", "--quiet"),
-                *(*selection, "--output-file", locate_lock(name)),
-            ],
-        )

@@ -7,9 +7,12 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jaxmeter.launch.options import UsageError, read_options
-from jaxmeter.launch.runs import Run
+
+if TYPE_CHECKING:
+    from jaxmeter.launch.runs import Run
 
 REPORTS = "reports"
 

@@ -1,4 +1,4 @@
-"""Images and wheels ahead of time: `nox -s images` and `nox -s wheels`."""
+"""Images and wheels ahead of time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jaxmeter.launch.images import WHEELS, Image, check_buildable, image_id, ima
 from jaxmeter.launch.jobs import prepare_build
 from jaxmeter.launch.locks import LOCKS, SMALLEST_LOCK, locate_lock
 from jaxmeter.launch.options import Parser, UsageError
-from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
+from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, name_command
 from jaxmeter.launch.runtime import choose_engine
 
 DEFAULT_PYTHON = "3.13"
@@ -58,9 +58,9 @@ def build_asked_images(arguments: Sequence[str], variables: Mapping[str, str], c
     Raises:
       UsageError: An image cannot be built.
     """
-    parser = Parser("nox -s images --", "Builds images before they are needed.")
+    parser = Parser(name_command("images"), "Builds images before they are needed.")
     _add_locks(parser)
-    parser.add_argument("--offline", action="store_true", help="from docker/wheels alone (see nox -s wheels)")
+    parser.add_argument("--offline", action="store_true", help="from docker/wheels alone, which the verb wheels fills")
     parser.add_argument("--base-image", default=variables.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE)
     parser.add_argument("--dry-run", action="store_true", help="print the command lines")
     given = parser.parse_args(list(arguments))
@@ -86,7 +86,7 @@ def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
     Raises:
       UsageError: The index does not have them, or pip is not to be had.
     """
-    parser = Parser("nox -s wheels --", "Downloads what images are made of.")
+    parser = Parser(name_command("wheels"), "Downloads what images are made of.")
     _add_locks(parser)
     parser.add_argument("--python", default=DEFAULT_PYTHON, help="of the base image (default: %(default)s)")
     given = parser.parse_args(list(arguments))
@@ -101,7 +101,9 @@ def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
             if subprocess.run(command, check=False).returncode != 0:
                 raise UsageError(f"the wheels of {lock} could not be downloaded; pip's own words are above")
     size = sum(path.stat().st_size for path in folder.glob("*.whl"))
-    print(f"{folder}: {size / MB:.0f} MB; take the checkout along and build with: nox -s images -- --offline")
+    print(
+        f"{folder}: {size / MB:.0f} MB; take the checkout along and build with: {name_command('images', '--offline')}"
+    )
 
 
 def select_for_image(pip: Sequence[str], lock: Path, selected: Path, python: str) -> None:

@@ -14,7 +14,7 @@ def check(backend: str, request: Request, host: Host, engine: Engine | None) -> 
     """Raises UsageError with one line a problem, where the backend's devices cannot be used here."""
     if problems := find_problems(backend, request, host, engine):
         lines = "".join(f"\n  {problem}" for problem in problems)
-        raise UsageError(f"nox -s {backend} cannot measure on this machine; nothing was downloaded or built{lines}")
+        raise UsageError(f"{backend} cannot be measured on this machine; nothing was downloaded or built{lines}")
 
 
 def find_problems(backend: str, request: Request, host: Host, engine: Engine | None) -> list[Problem]:

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-RUNTIMES = ("auto", "local", "container")
+from jaxmeter.launch.options import UsageError
+
+HERE = "here"
+"""The environment of this process."""
+
+LOCAL = "local"
+"""An environment of a lock."""
+
+RUNTIMES = (HERE, "auto", LOCAL, "container")
+RUNTIME_VARIABLE = "JAXMETER_RUNTIME"
+"""The runtime where no option names one. The noxfile sets it to `auto`."""
+
+NOX_VARIABLE = "JAXMETER_IN_NOX"
+"""Set by the noxfile."""
+
+VERBS_OF_REPORT = {verb: ("report", verb) for verb in ("diff", "export", "gc", "history", "push", "reproduce", "trace")}
+"""Nox sessions of verbs that have none of their own."""
+
 BASE_IMAGE_VARIABLE = "JAXMETER_BASE_IMAGE"
 DEFAULT_BASE_IMAGE = "python:3.13-slim-trixie"
 
@@ -15,7 +34,7 @@ class Request:
     """Where and how to run.
 
     Args:
-      runtime: One of RUNTIMES; `auto` is a container where an engine is, else the local environment.
+      runtime: One of RUNTIMES; `local` is an environment of a lock, `auto` a container where an engine is, else local.
       lock: What to install: a key of `locks.LOCKS`.
       image: The user's own image to measure in, instead of jaxmeter's.
       base_image: What jaxmeter's image is built on.
@@ -37,6 +56,33 @@ class Request:
     opens_page: bool = False
 
 
+def choose_runtime(given: str | None, variables: Mapping[str, str]) -> str:
+    """Return the runtime that an option or a variable names; else that of this process.
+
+    Raises:
+      UsageError: There is no such runtime.
+    """
+    runtime = given or variables.get(RUNTIME_VARIABLE) or HERE
+    if runtime not in RUNTIMES:
+        raise UsageError(f"--runtime {runtime!r} is unknown; allowed: {', '.join(RUNTIMES)}")
+    return runtime
+
+
 def format_command(backend: str, request: Request) -> str:
-    """The command line of a measurement without the harness' own arguments: how to go on with a run."""
-    return shlex.join(["nox", "-s", backend, "--", *request.words])
+    """Return the command line of a measurement without the harness' own arguments: how to go on with a run."""
+    if is_in_nox():
+        return shlex.join(["nox", "-s", backend, "--", *request.words])
+    return shlex.join(["jaxmeter", "run", "--backend", backend, *request.words])
+
+
+def name_command(verb: str, *words: str) -> str:
+    """Return the command line of a verb as the user calls this program, such as `nox -s compare -- A B`."""
+    if is_in_nox():
+        session, *others = (*VERBS_OF_REPORT.get(verb, (verb,)), *words)
+        return shlex.join(("nox", "-s", session, *(("--", *others) if others else ())))
+    return shlex.join(("jaxmeter", verb, *words))
+
+
+def is_in_nox() -> bool:
+    """Return whether a nox session calls this program."""
+    return bool(os.environ.get(NOX_VARIABLE))

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import secrets
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from jaxmeter.harness.record import RecordError, RunFolder
+from jaxmeter.harness.record.files import read_bytes
+from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.launch.options import UsageError, read_options
 
 DEFAULT_OUT = "results"
-
-MANIFEST = "manifest.json"
-"""The first file of a run. The launcher imports nothing; a test holds that the harness calls it the same."""
-
-MARK = "run.json"
-"""The harness's name for the last file of a run that has ended."""
-
-SELF_TESTS = ".self-tests"
-"""The harness's name for the folder next to the runs that contains self-tests."""
 
 WITH_CAPTURES = "--with-captures"
 """The option of `jaxmeter push` and `jaxmeter night begin` that sends profiler captures, too."""
 
 PAGES = Path("reports")
 """Where the report writes its pages, as `jaxmeter report` calls it."""
-
-TOKEN_DIGITS = 7
-"""28 random bits: two runs started in the same second, by jobs of one array, still get folders of their own."""
 
 PROGRAMS = ("--probe", "compilation", "--probe", "memory")
 """Options that measure only the programs of an environment, without the time of a call."""
@@ -41,9 +30,6 @@ CAPTURE = ("--probe", "trace")
 
 EXACT = (*PROGRAMS, "--processes", "1")
 """How to measure what follows from programs alone."""
-
-LARGEST_RECORD = 256 * 2**20
-"""Bytes of a file of a run, as the harness allows them; a run may come from anywhere."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +60,33 @@ class Run:
 
     def has_ended(self) -> bool:
         """Whether it is whole: what stores take."""
-        return (self.folder / MARK).is_file()
+        return has_ended(self.folder)
 
     def has_measured(self, harness_code: int) -> bool:
         """Whether the harness left a run, complete (0) or not (3)."""
-        return harness_code in (0, 3) and not self.is_rehearsal and (self.folder / MANIFEST).is_file()
+        return harness_code in (0, 3) and not self.is_rehearsal and has_begun(self.folder)
+
+
+def has_begun(folder: Path) -> bool:
+    """Return whether a folder holds a run, maybe one that has not ended."""
+    return RunFolder(folder).manifest.is_file()
+
+
+def has_ended(folder: Path) -> bool:
+    """Return whether a folder holds a whole run."""
+    return RunFolder(folder).mark.is_file()
 
 
 def read_record(path: Path) -> Any:
-    """What a file of a run holds. A pipe would never answer, and a device never end; so neither is opened.
+    """Return what a file of a run holds, of any version.
 
     Raises:
-      OSError: It cannot be read.
-      ValueError: It is no JSON, no regular file, or too large.
+      RecordError: It cannot be read, or is no JSON.
     """
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_RECORD:
-        raise ValueError(f"{path} is no regular file of at most {LARGEST_RECORD} bytes")
-    return json.loads(path.read_text(encoding="utf8"))
+    try:
+        return msgspec.json.decode(read_bytes(path))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RecordError(f"{path}: cannot be read: {error}") from error
 
 
 def is_store(out: str) -> bool:
@@ -114,12 +109,6 @@ def take_store(arguments: Sequence[str]) -> tuple[str | None, list[str], list[st
     if WITH_CAPTURES in given:
         raise UsageError(f"{WITH_CAPTURES} is about a store, --out s3://bucket/folder; a run here keeps its captures")
     return None, [], list(arguments)
-
-
-def new_run_id(backend: str, *, now: datetime | None = None, token: str | None = None) -> str:
-    """A name that sorts by time, such as 2026-08-22T10-15-30Z-cpu-1f0c9a7; some file systems forbid colons."""
-    time = (now or datetime.now(UTC)).astimezone(UTC)
-    return f"{time:%Y-%m-%dT%H-%M-%SZ}-{backend}-{token or secrets.token_hex()[:TOKEN_DIGITS]}"
 
 
 def plan_run(arguments: Sequence[str], new_id: str) -> Run:

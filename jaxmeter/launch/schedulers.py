@@ -54,7 +54,7 @@ class Scheduler:
 
     @property
     def in_images(self) -> bool:
-        """Whether steps run in images of a registry; else a checkout runs `nox -s nightly`."""
+        """Whether steps run in images of a registry; else a checkout runs them."""
         return "store_image" in self.blanks
 
     @property

@@ -9,7 +9,19 @@ from jaxmeter.cli import app as cli
 from jaxmeter.cli.app import VERBS, app, load_verb
 
 NAMES = [name for verbs in VERBS.values() for name in verbs]
-SHARED = {"app", "arguments", "complaints", "ending", "findings", "inputs", "measuring"}
+SHARED = {
+    "app",
+    "arguments",
+    "bisecting",
+    "complaints",
+    "elsewhere",
+    "ending",
+    "findings",
+    "inputs",
+    "judging",
+    "launching",
+    "measuring",
+}
 
 
 def test_every_file_is_a_verb_or_shared():

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from jaxmeter.launch.cron import read_cron
-from jaxmeter.launch.sessions.schedule import Here, fill_schedule, read_schedule_request
+from jaxmeter.launch.schedule import Here, fill_schedule, read_schedule_request
 from jaxmeter.reporting.nights.verdicts import find_verdict
 from jaxmeter.reporting.render.markdown import MARKER
 from jaxmeter.reporting.store.stores import open_store

@@ -6,12 +6,13 @@ import os
 import sys
 from pathlib import Path
 
+from jaxmeter.harness.record import make_run_id
 from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.containers import Caller, caller_here
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import look_at_host
 from jaxmeter.launch.jobs import Job, measure_in_container
-from jaxmeter.launch.runs import new_run_id, plan_run
+from jaxmeter.launch.runs import plan_run
 from jaxmeter.launch.runtime import choose_engine
 
 CHECKOUT = Path(__file__).parents[2]
@@ -19,7 +20,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 def cpu_job(engine: Engine, caller: Caller, *arguments: str) -> Job:
     request = read_request("cpu", arguments, os.environ)
-    run = plan_run(request.arguments, new_run_id("cpu"))
+    run = plan_run(request.arguments, make_run_id("cpu"))
     return Job("cpu", request, run, engine, look_at_host(), caller, CHECKOUT, os.environ)
 
 

@@ -39,5 +39,5 @@ def test_an_image_is_built_from_downloaded_wheels_without_a_network_and_measures
 def test_without_wheels_an_offline_build_says_how_to_get_them(each_engine: Engine, checkout: Path) -> None:
     write_lock(checkout, (CHECKOUT / locate_lock("cpu")).read_text(encoding="utf8"))
 
-    with pytest.raises(UsageError, match=r"the build is offline: fill docker/wheels with nox -s wheels"):
+    with pytest.raises(UsageError, match=r"the build is offline: fill docker/wheels with `wheels`"):
         build_images(each_engine, (Image("cpu", BASE, checkout),), {}, offline=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -114,3 +116,39 @@ def test_the_module_is_the_command_too(installed, project, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
 
     assert call(elsewhere, installed / "python", "-m", "jaxmeter", "--version").stdout.strip() == "0.1.0"
+
+
+def test_the_doctor_examines_the_environment_of_the_command(installed, project):
+    ended = call(project, installed / "jaxmeter", "doctor")
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert f"this one, with jax {metadata.version('jax')} ({installed.parent})" in " ".join(ended.stdout.split())
+    assert "jaxmeter run --backend cpu can measure here" in " ".join(ended.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("run", "--quick", "--runtime", "container"), "--runtime container"),
+        (("gate", "results/it", "--runtime", "local"), "--runtime local"),
+        (("schedule", "slurm", "--store", "s3://a/b", "--machine", "lab"), "a schedule"),
+        (("images", "cpu"), "an image"),
+    ],
+)
+def test_what_needs_a_checkout_of_jaxmeter_says_so(installed, project, words, what):
+    ended = call(project, installed / "jaxmeter", *words)
+
+    assert ended.returncode == 2
+    assert f"error: {what} needs a checkout of jaxmeter" in ended.stderr
+
+
+def test_a_gate_measures_in_the_environment_of_the_command_and_judges(installed, project):
+    measuring = ("--suites", "small.py", "--quick", "--processes", "3")
+    measured = call(project, installed / "jaxmeter", "run", *measuring, "--run-id", "base")
+    gated = call(project, installed / "jaxmeter", "gate", "results/base", *measuring, "--verdict", "verdict.json")
+
+    assert measured.returncode == 0, measured.stderr
+    assert gated.returncode in (0, 3), gated.stdout + gated.stderr  # so few processes may decide nothing
+    verdict = json.loads((project / "verdict.json").read_text("utf8"))
+    assert (verdict["baseline"], verdict["exit_code"]) == ("base", gated.returncode)
+    assert [change["replayed"] for change in verdict["changes"] if change["metric"] == "execution_s"] != []

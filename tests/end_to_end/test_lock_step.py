@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
-from jaxmeter.launch.sessions import upgrade
+from jaxmeter.launch import upgrade
 from tests.end_to_end.conftest import CHECKOUT, Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -21,7 +21,11 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 NOX = (sys.executable, "-m", "nox", "--no-venv", "--no-install", "--noxfile", str(CHECKOUT / "noxfile.py"), "-s")
 """The session itself runs in the environment of the tests; those that it compares are made."""
 
-BESIDE_TESTS = {**os.environ, "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))}
+BESIDE_TESTS = {
+    **os.environ,
+    "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+    "JAXMETER_RUNTIME": "here",
+}
 
 SUITE = """
 '''One program.'''
@@ -169,6 +173,7 @@ class HereShell:
 
     def __init__(self, folder: Path) -> None:
         self.checkout, self.variables, self.folder = CHECKOUT, {"PATH": ""}, folder
+        self.runtime, self.environments = "here", folder
 
     def install(self, *lock_names: str) -> None:
         """Everything is here."""

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
-from jaxmeter.launch.environments import list_needed, make_environment, read_wanted
+from jaxmeter.launch.environments import make_environment, read_wanted
 from jaxmeter.launch.runs import PROGRAMS
-from jaxmeter.launch.sessions.shell import ENVIRONMENTS
+from jaxmeter.launch.shell import list_needed
 from tests.end_to_end.conftest import CHECKOUT, Harness, run_program
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.releases]
@@ -92,8 +92,8 @@ print(len(holders), wrong)
 @pytest.fixture(params=RELEASES)
 def older(request: pytest.FixtureRequest) -> Path:
     """The python of an environment with an older release."""
-    needed = list_needed(CHECKOUT / "pyproject.toml")
-    return make_environment(read_wanted(f"jax=={request.param}"), CHECKOUT / ENVIRONMENTS, needed)
+    environments = CHECKOUT / ".nox" / "environments"
+    return make_environment(read_wanted(f"jax=={request.param}"), environments, list_needed())
 
 
 def measure(folder: Path, python: Path, *arguments: str) -> None:

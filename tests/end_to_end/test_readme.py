@@ -35,7 +35,7 @@ def find_table(page: str, heading: str) -> str:
 def run_as_installed(folder: Path, commands: list[str]) -> list[str]:
     """What each command prints, one after the other, where `jaxmeter` and `python` are what `pip install` makes.
 
-    A browser is a program that does nothing, and nox runs in the environment of the tests.
+    A browser is a program that does nothing, and nox runs and measures in the environment of the tests.
     """
     nox = f"-m nox --non-interactive --no-venv --no-install -f {CHECKOUT / 'noxfile.py'}"
     programs = {
@@ -49,7 +49,7 @@ def run_as_installed(folder: Path, commands: list[str]) -> list[str]:
         program.write_text(f"#!/bin/sh\nexec {line}\n")
         program.chmod(0o755)
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PATH": path, "BROWSER": "true"}
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PATH": path, "BROWSER": "true", "JAXMETER_RUNTIME": "here"}
     printed = []
     for line in commands:
         ended = subprocess.run(
@@ -181,7 +181,7 @@ def test_the_commands_of_the_first_tutorial_and_comparisons_of_its_runs_end_well
     _, measure, doctor, again, merge = list_lines("docs/tutorial/first_run.md")
     results = tmp_path / "results"
     # One small suite, a process of each kind; nox runs in the checkout, where a reader's results are, too.
-    options = f"--select selu --processes 1 --runtime local --out {results}"
+    options = f"--select selu --processes 1 --out {results}"
 
     run_as_installed(
         tmp_path,
@@ -193,7 +193,7 @@ def test_the_commands_of_the_first_tutorial_and_comparisons_of_its_runs_end_well
             f"{merge.replace('results/', f'{results}/')} --out {tmp_path / 'page.html'}",
             f"nox -s compare -- {results}/RUN {results}/AGAIN",
             # With so few processes nothing may be sure, which is exit code 3.
-            f"nox -s gate -- {results}/RUN --runtime local --out {results} || [ $? -eq 3 ]",
+            f"nox -s gate -- {results}/RUN --out {results} || [ $? -eq 3 ]",
         ],
     )
 

@@ -17,7 +17,8 @@ from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.programs.capturing import FEWEST_CALLS, KEPT_CALLS
 from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json, read_manifest
-from jaxmeter.launch.sessions.traces import TraceRequest, copy_captures
+from jaxmeter.harness.traces.captures import find_captures
+from jaxmeter.harness.traces.serve import copy_captures
 from tests.end_to_end.conftest import Harness, run_program, write_small_suite
 from tests.xprof_server import RUNS, fetch, serve
 
@@ -112,9 +113,11 @@ def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, 
     assert FEWEST_CALLS <= events.count("increment:jit") <= KEPT_CALLS
 
     variants = {artifact.variant for artifact in case.artifacts}
-    copied = copy_captures(TraceRequest(tmp_path / "results" / "it", 1, "increment"), tmp_path / "copies")
+    found = find_captures(tmp_path / "results" / "it", case="increment")
+    copied = copy_captures(found.captures, tmp_path / "copies")
     assert copied == len(variants) == 2
-    assert ask_xprof(tmp_path / "copies") == {f"{case.id}/{name.replace(':', '-')}/capture" for name in variants}
+    shown = {f"{case.name.replace('[', '-').rstrip(']')}/{name.replace(':', '-')}/capture" for name in variants}
+    assert ask_xprof(tmp_path / "copies") == shown
 
 
 def ask_xprof(folder: Path) -> set[str]:

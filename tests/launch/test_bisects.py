@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.launch.bisect import PROCESSES, REFUSED, read_bisect_request
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.sessions.bisect import PROCESSES, REFUSED, read_bisect_request
 
 BOTH = ("--good", "jax==0.9.0", "--bad=jax==0.10.2")
 
@@ -61,7 +61,7 @@ def test_a_command_may_decide():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), 'name a good and a bad release: nox -s bisect -- --good "jax==0.9.0"'),
+        ((), 'name a good and a bad release: --good "jax==0.9.0"'),
         (("--good", "jax==0.9.0", "--case", "selu"), "name a good and a bad release"),
         (BOTH, "give what identifies a bad release, a case or a command"),
         ((*BOTH, "--case", "a", "--command", "b"), "give what identifies a bad release, a case or a command"),

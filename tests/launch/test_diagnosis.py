@@ -296,7 +296,7 @@ def test_a_missing_package_is_to_be_compared_with_the_lock_that_was_installed():
 
 
 def test_an_offline_build_lacks_wheels_rather_than_an_index():
-    assert "the build is offline: fill docker/wheels with nox -s wheels" in explained(NOT_FOUND, offline=True)
+    assert "the build is offline: fill docker/wheels with `wheels`" in explained(NOT_FOUND, offline=True)
     assert "offline" not in explained(NOT_FOUND)
 
 

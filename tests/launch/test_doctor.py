@@ -9,6 +9,7 @@ import pytest
 
 from jaxmeter.launch.doctor.examination import Surroundings, conclude, examine, look, read_asked
 from jaxmeter.launch.engines import Answer
+from jaxmeter.launch.environments import MARK, locate_locked
 from jaxmeter.launch.findings import State
 from jaxmeter.launch.options import UsageError
 from tests.golden_texts import check_golden_scenes
@@ -53,7 +54,7 @@ class Place:
         self.write(self.checkout, {f"docker/locks/{lock}.txt": lock for lock in ("cpu", "gpu", "gpu-cuda12", "tpu")})
         self.write(self.bin, {"docker": ""})
         (self.bin / "docker").chmod(0o755)
-        self.variables = {"PATH": str(self.bin), "PIP_CONFIG_FILE": os.devnull}
+        self.variables = {"PATH": str(self.bin), "PIP_CONFIG_FILE": os.devnull, "JAXMETER_RUNTIME": "auto"}
         self.surroundings = Surroundings(
             root=self.root,
             home=folder,
@@ -206,8 +207,8 @@ def test_options_of_the_measurement_are_part_of_the_command_that_is_judged():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gpus"], "backend 'gpus' is unknown to nox -s doctor; backends: cpu, gpu, tpu; options: --runtime"),
-        (["--quick"], "option '--quick' is unknown to nox -s doctor"),
+        (["gpus"], "backend 'gpus' is unknown to the doctor; backends: cpu, gpu, tpu; options: --runtime"),
+        (["--quick"], "option '--quick' is unknown to the doctor"),
         (["--cuda", "12"], "--cuda belongs to the gpu backend: nox -s doctor -- gpu --cuda 12"),
         (["gpu", "--cuda", "11"], "--cuda '11' is unknown; allowed: 13, 12"),
     ],
@@ -240,7 +241,10 @@ def test_a_local_environment_needs_the_index_only_until_it_is_made(place):
     place.change(fetch=unreachable)
 
     before, _, can_before = place.look("--runtime", "local")
-    place.write(place.checkout, {".nox/cpu/lib/python3.13/site-packages/jax/__init__.py": ""})
+    lock, environments = place.checkout / "docker" / "locks" / "cpu.txt", place.checkout / ".nox" / "environments"
+    made = locate_locked(lock, environments)
+    made.mkdir(parents=True)
+    (made / MARK).write_text("0")
     after, _, can_after = place.look("--runtime", "local")
 
     assert (before["cpu environment"].state, can_before) == (State.MISSING, False)

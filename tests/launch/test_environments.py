@@ -12,7 +12,6 @@ from jaxmeter.launch.environments import (
     Wanted,
     describe_disk,
     is_made,
-    list_needed,
     make_environment,
     make_locked_environment,
     read_wanted,
@@ -62,18 +61,6 @@ def test_a_release_that_cannot_be_measured_is_refused_before_anything_is_install
 @pytest.mark.parametrize("words", ["jax==0.4.31", "jax==0.10.2", "jax", "jaxtyping==0.2.0", "jax>=0.4.0"])
 def test_other_releases_and_packages_are_asked_for(words):
     assert read_wanted(words).arguments == (words,)
-
-
-def test_what_measuring_needs_is_what_we_depend_on_but_for_jax_and_the_report():
-    assert list_needed(CHECKOUT / "pyproject.toml") == (
-        "numpy",
-        "flax",
-        "optax",
-        "rich",
-        "typer",
-        "msgspec",
-        "flatbuffers",
-    )
 
 
 def test_the_causes_of_a_conflict_are_read_where_pip_prints_them(tmp_path, monkeypatch):

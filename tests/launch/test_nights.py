@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.launch.nightly import CONFIRM, FOLDER, MEASURE, hold, read_night_request, read_step
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.sessions.nightly import CONFIRM, FOLDER, MEASURE, hold, read_night_request, read_step
 from jaxmeter.reporting.nights import night
 
 STORE = "s3://bucket/team"
@@ -44,7 +44,7 @@ def test_the_harness_names_the_machine_and_results_are_kept_as_ever_unless_the_u
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "name a store: nox -s nightly -- --store s3://bucket/folder"),
+        ([], "name a store: --store s3://bucket/folder"),
         (["--store", "results"], "name a store (--store results)"),
         (["--store", STORE, "--out", STORE], "a folder of this machine"),
         (["--store", STORE, "--against", "x"], "with the last good one and with --baseline"),

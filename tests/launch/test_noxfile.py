@@ -6,13 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from noxfile import NoxShell
+from jaxmeter.launch.environments import MARK, locate_locked
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -54,15 +52,6 @@ page.touch()
 sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
 """
 
-SERVER = """
-import pathlib, sys
-served = pathlib.Path(sys.argv[1])
-(served / "written-next-to-captures").touch()
-names = [str(path.relative_to(served)) for path in served.rglob("*.xplane.pb")]
-pathlib.Path("server-arguments").write_text(" ".join([*sys.argv[1:], *names]))
-sys.exit(2)
-"""
-
 NEW_AND_OLD = """
 import warnings
 
@@ -73,25 +62,45 @@ def test_old():
     warnings.warn("gone soon", DeprecationWarning)
 """
 
-PROGRAM = """
-import runpy, sys
-part = "harness" if sys.argv[1] in ("run", "self-test") else "reporting"
-runpy.run_module(f"jaxmeter.{part}", run_name="__main__")
+STAND_IN = """
+import pathlib, runpy, sys
+folder, words = pathlib.Path(sys.argv[0]).parent, sys.argv[3:]  # after -m jaxmeter
+part = "harness" if words[0] in ("run", "self-test") else "reporting"
+sys.argv = [part, *words]
+runpy.run_path(folder / f"{part}.py", run_name="__main__")
 """
+
+COPIED = ("__init__.py", "__main__.py", "version.py", "cli", "launch", "harness/__init__.py", "harness/record")
+
+
+def make_environment(checkout, lock):
+    """An environment of a lock, whose python runs the stand-ins."""
+    place = locate_locked(checkout / "docker" / "locks" / f"{lock}.txt", checkout / ".nox" / "environments")
+    (place / "bin").mkdir(parents=True)
+    (place / MARK).write_text("0")
+    python = place / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {checkout}/stand_in.py "$@"\n')
+    python.chmod(0o755)
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    shutil.copy(CHECKOUT / "noxfile.py", tmp_path)
-    shutil.copytree(CHECKOUT / "jaxmeter" / "launch", tmp_path / "jaxmeter" / "launch")
-    (tmp_path / "jaxmeter" / "__init__.py").touch()
+    """A checkout of the command line, in which the environments of locks have stand-ins for all that they run."""
+    for name in COPIED:
+        source, target = CHECKOUT / "jaxmeter" / name, tmp_path / "jaxmeter" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
     shutil.copytree(CHECKOUT / "tests" / "tools", tmp_path / "tests" / "tools")
+    for name in ("noxfile.py", "pyproject.toml"):
+        shutil.copy(CHECKOUT / name, tmp_path)
+    (tmp_path / "docker" / "locks").mkdir(parents=True)
+    (tmp_path / "docker" / "Dockerfile").touch()
     for lock in ("cpu", "gpu"):
-        (tmp_path / "docker" / "locks").mkdir(parents=True, exist_ok=True)
         (tmp_path / "docker" / "locks" / f"{lock}.txt").touch()
-    (tmp_path / "jaxmeter" / "__main__.py").write_text(PROGRAM)
-    (tmp_path / "jaxmeter" / "harness.py").write_text(HARNESS)
-    (tmp_path / "jaxmeter" / "reporting.py").write_text(REPORTING)
+    make_environment(tmp_path, "cpu")
+    (tmp_path / "stand_in.py").write_text(STAND_IN)
+    (tmp_path / "harness.py").write_text(HARNESS)
+    (tmp_path / "reporting.py").write_text(REPORTING)
     return tmp_path
 
 
@@ -174,7 +183,7 @@ def test_the_page_is_opened_in_a_browser_on_request(checkout, options, environme
 
 @pytest.mark.end_to_end
 def test_a_self_test_hands_the_machines_name_on_and_ends_with_the_code_of_the_harness(checkout):
-    (checkout / "jaxmeter" / "harness.py").write_text(ECHO)
+    (checkout / "harness.py").write_text(ECHO)
 
     returned, output = run_nox(
         checkout, "self-test", "--", "--runtime", "local", "--machine", "lab 3", STAND_IN_CODE="3"
@@ -218,7 +227,8 @@ def test_a_machine_that_lacks_something_says_so_before_anything_is_measured(chec
 @pytest.mark.end_to_end
 def test_the_lock_that_an_environment_was_made_from_goes_with_the_run(checkout):
     (checkout / "docker" / "locks" / "cpu.txt").write_text("jax==0\n")
-    (checkout / "jaxmeter" / "harness.py").write_text("import os; print('lock', os.environ['JAXMETER_LOCK_SHA256'])")
+    make_environment(checkout, "cpu")
+    (checkout / "harness.py").write_text("import os; print('lock', os.environ['JAXMETER_LOCK_SHA256'])")
 
     _, output = run_nox(checkout, "cpu")
 
@@ -234,32 +244,26 @@ def test_the_report_session_hands_its_arguments_on_and_ends_with_the_code_of_the
 
 
 @pytest.mark.end_to_end
-def test_captures_are_served_to_this_machine_only_by_the_jaxmeter_of_the_environment(checkout):
-    server = checkout / "jaxmeter" / "harness" / "traces" / "serve.py"
-    (checkout / "jaxmeter" / "harness.py").unlink()
-    server.parent.mkdir(parents=True)
-    server.write_text(SERVER)
-    capture = checkout / "results" / "it" / "cases" / "selu" / "trace" / "f-jit" / "host.xplane.pb"
-    capture.parent.mkdir(parents=True)
-    capture.touch()
-    (checkout / "results" / "it" / "manifest.json").touch()
+@pytest.mark.parametrize(
+    ("session", "words", "called"),
+    [
+        ("report", ("diff", "a", "b"), "diff a b"),
+        ("report", ("--out", "a.html", "results/it"), "report --out a.html results/it"),
+        ("compare", ("a", "b"), "compare a b"),
+        ("traces", ("results/it", "--port", "8123"), "trace --open results/it --port 8123"),
+        ("gate", ("a", "b", "--exact"), "gate a b --exact"),
+    ],
+)
+def test_a_session_calls_the_verb_of_its_name_and_the_report_any_other(checkout, session, words, called):
+    returned, output = run_nox(checkout, session, "--", *words)
 
-    returned, output = run_nox(checkout, "traces", "--", "results/it", "--port", "8123")
-
-    assert returned == 2, output
-    assert "1 captures at http://127.0.0.1:8123" in output
-    folder, *options = (checkout / "server-arguments").read_text().split()
-    assert options == ["--port", "8123", "selu/f-jit/host.xplane.pb"]
-    assert not Path(folder).exists()
-    assert [path for path in (checkout / "results").rglob("*") if path.is_file()] == [
-        checkout / "results" / "it" / "manifest.json",
-        capture,
-    ]
+    assert returned == 0, output
+    assert sorted((checkout / "report-arguments").read_text().split()) == sorted(called.split())
 
 
 @pytest.mark.end_to_end
 def test_tests_that_fail_with_the_newest_packages_are_named_with_their_versions(checkout):
-    for path in ("pyproject.toml", "docker/locks/dev.txt", "jaxmeter/harness/machine/jax_internals.py"):
+    for path in ("docker/locks/dev.txt", "jaxmeter/harness/machine/jax_internals.py"):
         (checkout / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(CHECKOUT / path, checkout / path)
     (checkout / "test_it.py").write_text(NEW_AND_OLD)
@@ -272,27 +276,27 @@ def test_tests_that_fail_with_the_newest_packages_are_named_with_their_versions(
 
 
 @pytest.mark.end_to_end
-def test_a_schedule_is_printed_alone_and_installs_nothing(checkout):
+def test_a_schedule_is_printed_alone_and_calls_the_nox_that_wrote_it(checkout):
     shutil.copytree(CHECKOUT / "docker" / "schedules", checkout / "docker" / "schedules")
 
     def schedule(*words):
-        command = [sys.executable, "-m", "nox", "--session", "schedule", "--", *words]
-        return subprocess.run(command, cwd=checkout, capture_output=True, text=True, timeout=60, check=False)
+        nox = [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", "schedule", "--", *words]
+        return subprocess.run(nox, cwd=checkout, capture_output=True, text=True, timeout=60, check=False)
 
     printed = schedule("slurm", "--store", "s3://team-bucket/nightly", "--machine", "lab")
     refused = schedule("slurm", "--store", "s3://team-bucket/nightly")
 
     assert printed.returncode == 0, printed.stderr
     assert printed.stdout.startswith("#!/usr/bin/env bash\n")
-    assert f"--noxfile {checkout}/noxfile.py --session nightly -- --store s3://team-bucket/nightly" in printed.stdout
+    nox = f"{sys.executable} -m nox --noxfile {checkout}/noxfile.py --session nightly -- --store"
+    assert f"{nox} s3://team-bucket/nightly" in printed.stdout
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "error: the following arguments are required: --machine" in refused.stderr
-    assert not (checkout / ".nox" / "schedule").exists()
 
 
 @pytest.mark.end_to_end
 def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout):
-    (checkout / "jaxmeter" / "harness.py").write_text(INTERRUPTED_HARNESS)
+    (checkout / "harness.py").write_text(INTERRUPTED_HARNESS)
     nox = start_nox(checkout, "cpu")
     wait_for(checkout / "measuring")
 
@@ -314,36 +318,3 @@ def test_every_backend_has_a_session_that_measures_on_it(checkout):
         "- gpu -> Measure on NVIDIA GPUs, then report: nox -s gpu -- --quick.",
         "- tpu -> Measure on TPUs, then report: nox -s tpu -- --quick.",
     } <= set(listed.stdout.splitlines())
-
-
-class AskedSession:
-    """A session that only notes what it should install; an install in `failing` fails."""
-
-    def __init__(self, failing=()):
-        self.asked = []
-        self.failing = list(failing)
-        self.virtualenv = SimpleNamespace(is_sandboxed=False)
-
-    def install(self, *words):
-        self.asked.append(Path(words[-1]).stem)
-        if self.failing and self.failing.pop(0):
-            raise ConnectionError
-
-
-@pytest.mark.parametrize(
-    ("names", "failing", "asked"),
-    [
-        (("cpu", "cpu", "gpu", "gpu", "cpu"), (), ["cpu", "gpu", "cpu"]),
-        (("cpu", "gpu", "cpu"), (False, True, False), ["cpu", "gpu", "cpu"]),
-    ],
-    ids=["something else", "what pip left half way"],
-)
-def test_pip_is_asked_only_where_the_environment_should_hold_something_else(names, failing, asked):
-    session = AskedSession(failing)
-    shell = NoxShell(session)
-
-    for name in names:
-        with suppress(ConnectionError):
-            shell.install(name)
-
-    assert session.asked == asked

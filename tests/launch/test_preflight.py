@@ -175,7 +175,7 @@ def test_a_machine_that_cannot_measure_is_an_error_with_a_line_a_problem_before_
         check("gpu", read_request("gpu", [], {}), host, DOCKER)
 
     first, *rest = str(raised.value).splitlines()
-    assert first == "nox -s gpu cannot measure on this machine; nothing was downloaded or built"
+    assert first == "gpu cannot be measured on this machine; nothing was downloaded or built"
     assert rest == [f"  {problem}" for problem in gpu_problems(host)]
     assert len(rest) == 2
 

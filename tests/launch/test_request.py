@@ -11,11 +11,13 @@ from jaxmeter.launch.command_line import (
     read_request,
 )
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.request import DEFAULT_BASE_IMAGE, Request, format_command
+from jaxmeter.launch.request import DEFAULT_BASE_IMAGE, Request, format_command, name_command
+
+AUTO = {"JAXMETER_RUNTIME": "auto"}
 
 
-def test_without_options_a_container_is_used_where_there_is_an_engine():
-    assert read_request("cpu", ["--quick"], {}) == Request(
+def test_without_options_a_nox_session_uses_a_container_where_there_is_an_engine():
+    assert read_request("cpu", ["--quick"], AUTO) == Request(
         runtime="auto",
         lock="cpu",
         image=None,
@@ -32,9 +34,15 @@ def test_what_is_not_the_launchers_goes_on_to_the_harness_in_its_order():
     assert read_request("gpu", arguments, {}).arguments == ("--select", "selu*", "--out=there", "--quick")
 
 
-@pytest.mark.parametrize("runtime", ["auto", "local", "container"])
+@pytest.mark.parametrize("runtime", ["here", "auto", "local", "container"])
 def test_the_runtime_is_the_users_choice(runtime):
-    assert read_request("cpu", [f"--runtime={runtime}"], {}).runtime == runtime
+    assert read_request("cpu", [f"--runtime={runtime}"], AUTO).runtime == runtime
+    assert read_request("cpu", [], {"JAXMETER_RUNTIME": runtime}).runtime == runtime
+
+
+@pytest.mark.parametrize("variables", [{}, {"JAXMETER_RUNTIME": ""}])
+def test_without_an_option_or_a_variable_the_environment_of_the_command_measures(variables):
+    assert read_request("cpu", [], variables).runtime == "here"
 
 
 OF_CONTAINERS = {
@@ -49,8 +57,12 @@ OF_CONTAINERS = {
     ("backend", "arguments", "fault"),
     [
         *(
-            ("cpu", [f"--runtime={runtime}"], f"--runtime '{runtime}' is unknown; allowed: auto, local, container")
-            for runtime in ("docker", "", "Local")
+            (
+                "cpu",
+                [f"--runtime={runtime}"],
+                f"--runtime '{runtime}' is unknown; allowed: here, auto, local, container",
+            )
+            for runtime in ("docker", "Local")
         ),
         *(
             (backend, ["--cuda", cuda], f"--cuda '{cuda}' is unknown; allowed: 13, 12")
@@ -61,7 +73,7 @@ OF_CONTAINERS = {
             (
                 backend,
                 [*arguments, "--runtime", "local"],
-                f"{arguments[0]} is about a container; leave out --runtime local, or",
+                f"{arguments[0]} is about a container; add --runtime container, or",
             )
             for backend, arguments in OF_CONTAINERS.values()
         ),
@@ -109,7 +121,7 @@ def test_the_lock_is_the_backends_and_on_gpus_that_of_a_cuda_version(backend, ar
 def test_an_option_of_another_backend_is_an_error_that_names_its_owner(backend, arguments, owner):
     option = arguments[0]
 
-    with pytest.raises(UsageError, match=f"{option} belongs to the {owner} backend: nox -s {owner} -- {option}"):
+    with pytest.raises(UsageError, match=f"{option} belongs to the {owner} backend"):
         read_request(backend, arguments, {})
 
 
@@ -141,7 +153,7 @@ def test_the_base_image_is_the_options_then_the_variables_then_the_default(argum
 def test_the_base_images_variable_is_a_default_and_asks_for_no_container():
     variables = {"JAXMETER_BASE_IMAGE": "mirror/python:3.13"}
 
-    assert read_request("cpu", [], variables).runtime == "auto"
+    assert read_request("cpu", [], variables).runtime == "here"
     assert read_request("cpu", ["--runtime", "local"], variables).runtime == "local"
     assert read_request("cpu", ["--image", "mine:1"], variables).image == "mine:1"
 
@@ -155,10 +167,27 @@ def test_what_was_taken_is_kept_in_one_order_to_be_given_again():
     )
 
 
-def test_the_command_to_go_on_with_is_quoted_for_a_shell():
+def test_the_command_to_go_on_with_is_quoted_for_a_shell(monkeypatch):
     request = read_request("cpu", ["--image", "mine 1"], {})
 
     assert format_command("cpu", request) == "nox -s cpu -- --image 'mine 1'"
+    monkeypatch.delenv("JAXMETER_IN_NOX")
+    assert format_command("cpu", request) == "jaxmeter run --backend cpu --image 'mine 1'"
+
+
+@pytest.mark.parametrize(
+    ("words", "in_nox", "installed"),
+    [
+        (("compare", "a b"), "nox -s compare -- 'a b'", "jaxmeter compare 'a b'"),
+        (("diff", "a", "b"), "nox -s report -- diff a b", "jaxmeter diff a b"),
+        (("gc",), "nox -s report -- gc", "jaxmeter gc"),
+        (("doctor",), "nox -s doctor", "jaxmeter doctor"),
+    ],
+)
+def test_a_verb_is_named_as_the_user_calls_it(words, in_nox, installed, monkeypatch):
+    assert name_command(*words) == in_nox
+    monkeypatch.delenv("JAXMETER_IN_NOX")
+    assert name_command(*words) == installed
 
 
 @pytest.mark.parametrize(
@@ -183,7 +212,7 @@ def test_whether_the_page_is_opened_is_the_launcher_s_own_business():
     assert "--open" not in request.words
 
 
-OF_SESSIONS = {*REASONS, "--backend", "--machine", "--help"}
+OF_SESSIONS = {*REASONS, "--backend", "--machine", "--runtime", "--help"}
 """What sessions of several runs read themselves or refuse."""
 
 

@@ -1,20 +1,16 @@
 import os
-from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from jaxmeter.cli.inputs import FOLDER, name_report
 from jaxmeter.harness.metrics.reading import Run
-from jaxmeter.harness.record import RunFolder
-from jaxmeter.harness.record.layout import SELF_TESTS as FOLDER_OF_SELF_TESTS
+from jaxmeter.harness.record import RecordError, RunFolder
+from jaxmeter.harness.record.files import LARGEST_RECORD
+from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.runs import (
-    LARGEST_RECORD,
-    MANIFEST,
-    SELF_TESTS,
     WITH_CAPTURES,
-    new_run_id,
     plan_run,
     plan_self_test,
     read_record,
@@ -24,23 +20,6 @@ from jaxmeter.reporting.store.captures import OPTION
 from tests import samples
 
 ID = "2026-08-22T10-15-30Z-cpu-1f0c9a7"
-
-
-def test_a_run_id_is_time_in_utc_then_backend_then_token():
-    summer_time = timezone(timedelta(hours=2))
-
-    run_id = new_run_id("cpu", now=datetime(2026, 8, 22, 12, 15, 30, tzinfo=summer_time), token="1f0c9a7")
-
-    assert run_id == ID
-
-
-def test_two_runs_started_in_the_same_second_have_ids_of_their_own():
-    now = datetime(2026, 8, 22, 10, 15, 30, tzinfo=UTC)
-
-    ids = {new_run_id("cpu", now=now) for _ in range(20)}
-
-    assert len(ids) == 20
-    assert all(len(run_id) == len(ID) for run_id in ids)
 
 
 def test_a_run_gets_the_new_id_and_the_default_folder():
@@ -127,10 +106,6 @@ def test_a_harness_that_left_no_run_is_not_reported(tmp_path):
     assert not plan_run(["--out", str(tmp_path), "--help"], ID).can_be_reported(0)
 
 
-def test_the_launcher_and_the_record_call_the_manifest_the_same():
-    assert RunFolder(Path("run")).manifest == Path("run") / MANIFEST
-
-
 @pytest.mark.parametrize("out", [["--out", "/data/runs"], ["--out=/data/runs"]])
 def test_a_self_test_is_kept_beside_the_runs_and_leaves_none_to_report_on(out, tmp_path):
     planned = plan_self_test(["--machine", "lab 3", *out])
@@ -139,10 +114,6 @@ def test_a_self_test_is_kept_beside_the_runs_and_leaves_none_to_report_on(out, t
     assert planned.folder == Path("/data/runs", SELF_TESTS)
     assert (planned.verb, planned.is_rehearsal) == ("self-test", False)
     assert not planned.can_be_reported(0)
-
-
-def test_self_tests_are_kept_where_the_harness_keeps_them():
-    assert SELF_TESTS == FOLDER_OF_SELF_TESTS
 
 
 def test_the_launcher_and_the_report_call_the_page_the_same():
@@ -158,7 +129,9 @@ def test_a_file_of_a_run_that_would_never_end_is_not_read(tmp_path):
         file.truncate(LARGEST_RECORD + 1)
     (tmp_path / "fine.json").write_text('{"a": 1}')
 
-    for name in ("manifest.json", "run.json"):
-        with pytest.raises(ValueError, match="is no regular file of at most"):
+    (tmp_path / "deep.json").write_text("[" * 10**5)
+
+    for name in ("manifest.json", "run.json", "deep.json", "gone.json"):
+        with pytest.raises(RecordError, match=f"{name}: cannot be read"):
             read_record(tmp_path / name)
     assert read_record(tmp_path / "fine.json") == {"a": 1}

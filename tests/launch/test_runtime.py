@@ -58,6 +58,7 @@ def test_the_local_environment_is_used_where_asked_and_no_engine_is_bothered(doc
 
     assert engine is None
     assert line == "measuring in a local virtual environment, as asked"
+    assert choose_engine("here", variables, ask_nobody) == (None, "measuring in the environment of this command")
 
 
 def test_without_an_engine_the_local_environment_is_used_and_the_line_says_why(nothing_on_path):

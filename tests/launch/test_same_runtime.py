@@ -6,11 +6,11 @@ from contextlib import nullcontext
 
 import pytest
 
+from jaxmeter.launch import gate, same_runtime
 from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.gate import pass_gate
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.sessions import gate, same_runtime
-from jaxmeter.launch.sessions.gate import pass_gate
-from jaxmeter.launch.sessions.same_runtime import follow_baseline
+from jaxmeter.launch.same_runtime import follow_baseline
 from tests import samples
 from tests.launch.engine_stand_in import Docker
 
@@ -23,7 +23,8 @@ class NotedShell:
     """Answers what it is asked for Python's version, and notes the programs that it runs."""
 
     def __init__(self, folder, python="3.11.0", codes=None):
-        self.checkout, self.variables = folder, {"PATH": ""}
+        self.checkout, self.variables = folder, {"PATH": "", "JAXMETER_RUNTIME": "auto"}
+        self.runtime, self.environments = "auto", folder
         self.python, self.codes = python, codes or {}
         self.said: list[list[str]] = []
 

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxmeter.launch.backends import OPTIONS
+from jaxmeter.launch.nightly import ENDING, REFUSED
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.schedulers import SCHEDULERS
-from jaxmeter.launch.sessions.nightly import ENDING, REFUSED
-from jaxmeter.launch.sessions.schedule import (
+from jaxmeter.launch.schedule import (
     Here,
     fill_schedule,
     find_warnings,
@@ -24,6 +23,7 @@ from jaxmeter.launch.sessions.schedule import (
     read_schedule_request,
     write_asked_schedule,
 )
+from jaxmeter.launch.schedulers import SCHEDULERS
 from jaxmeter.reporting.nights.baselines import TITLES
 from jaxmeter.reporting.nights.night import FOLDER, MEASURE
 from jaxmeter.reporting.render.markdown import MARKER

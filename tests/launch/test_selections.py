@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.cli.bisecting import bisect_releases
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
 from jaxmeter.harness.plan.selection import SelectionError, select
+from jaxmeter.launch import upgrade
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.selections import check_names, list_own_names
-from jaxmeter.launch.sessions import upgrade
-from jaxmeter.launch.sessions.bisect import bisect_releases
-from jaxmeter.launch.sessions.shell import USAGE_ERROR, ProgramError
-from jaxmeter.launch.sessions.upgrade import compare_environments
+from jaxmeter.launch.shell import USAGE_ERROR, ProgramError
+from jaxmeter.launch.upgrade import compare_environments
 from tests import samples
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ class NotedShell:
     """Notes each step; a dry run ends with 2 in the environments that are named."""
 
     def __init__(self, refusing: str = "") -> None:
-        self.checkout, self.variables, self.refusing = CHECKOUT, {"PATH": ""}, refusing
+        self.checkout, self.variables, self.refusing = CHECKOUT, {"PATH": "", "JAXMETER_RUNTIME": "auto"}, refusing
         self.steps: list[str] = []
 
     def install(self, *lock_names):

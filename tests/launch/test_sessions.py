@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.launch import measuring, nightly
+from jaxmeter.launch.measuring import measure
+from jaxmeter.launch.nightly import pass_night
+from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.runs import Run
-from jaxmeter.launch.sessions import measuring, nightly
-from jaxmeter.launch.sessions.measuring import measure
-from jaxmeter.launch.sessions.nightly import pass_night
 from tests import samples
 
 STORE = "s3://bucket/team"
@@ -20,11 +21,12 @@ class NotedShell:
     """Answers programs by their words; the steps of a night leave files as the reporter does."""
 
     def __init__(self, folder: Path, codes: dict[str, int], files: dict[str, list[str]]) -> None:
-        self.checkout, self.variables = folder, {"PATH": ""}
+        self.checkout, self.variables = folder, {"PATH": "", "JAXMETER_RUNTIME": "auto"}
+        self.runtime, self.environments = "auto", folder
         self.codes, self.files = codes, files
         self.said: list[str] = []
         self.commands: list[list[str]] = []
-        (folder / "docker" / "locks").mkdir(parents=True)
+        (folder / "docker" / "locks").mkdir(parents=True, exist_ok=True)
         (folder / "docker" / "locks" / "cpu.txt").touch()
 
     def install(self, *lock_names):
@@ -59,9 +61,9 @@ def night(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
 
-    def run(codes=None, files=None):
+    def run(codes=None, files=None, *options):
         shell = NotedShell(tmp_path, codes or {}, files or {})
-        code = pass_night(shell, ["--store", STORE, "--runtime", "local"])
+        code = pass_night(shell, ["--store", STORE, "--runtime", "local", *options])
         return code, shell.said
 
     return run
@@ -72,6 +74,31 @@ def test_a_night_takes_its_steps_in_order_and_ends_with_the_verdict(night):
 
     steps = ["night begin", "run", "night suspects", "run", "run", "night conclude"]
     assert (code, said) == (1, steps)
+
+
+@pytest.mark.parametrize(
+    ("start", "taken"),
+    [
+        ("measure", ["run", "night suspects", "run", "night conclude"]),
+        ("suspects", ["night suspects", "run", "night conclude"]),
+        ("confirm", ["run", "night conclude"]),
+        ("conclude", ["night conclude"]),
+    ],
+)
+def test_a_night_in_progress_can_begin_at_any_step(night, start, taken):
+    files = {"confirm": ["confirm-last"]}
+    night({"night conclude": 3}, files)
+
+    code, said = night({}, files, "--from", start)
+
+    assert (code, said) == (0, taken)
+
+
+def test_a_step_of_no_night_is_refused(night):
+    with pytest.raises(UsageError, match="--from conclude: no nightly run is in progress in results; leave it out"):
+        night({}, {}, "--from", "conclude")
+    with pytest.raises(UsageError, match="--from 'end' is no step; steps: begin, measure, suspects, confirm, conclude"):
+        night({}, {}, "--from", "end")
 
 
 def test_an_incomplete_run_is_judged_all_the_same(night):

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from jaxmeter.launch import upgrade
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.sessions import upgrade
-from jaxmeter.launch.sessions.upgrade import REFUSED, compare_environments, read_upgrade_request
+from jaxmeter.launch.upgrade import REFUSED, compare_environments, read_upgrade_request
 
 BOTH = ("--old", "jax==0.10.0", "--new=jax==0.10.2")
 
@@ -28,7 +28,7 @@ def test_runs_are_kept_where_the_measurement_keeps_them():
 
 @pytest.mark.parametrize("given", [(), ("--old", "jax"), ("--new", "jax")])
 def test_without_both_an_example_is_given(given):
-    with pytest.raises(UsageError, match=r'name both environments: nox -s upgrade -- --old "jax==0\.11\.2"'):
+    with pytest.raises(UsageError, match=r'name both environments: --old "jax==0\.11\.2"'):
         read_upgrade_request(given)
 
 
@@ -106,7 +106,8 @@ class NotedShell:
     """Notes the programs that it runs; each ends with 0, or with the code of its verb."""
 
     def __init__(self, folder, codes=None):
-        self.checkout, self.variables, self.codes = folder, {"PATH": ""}, codes or {}
+        self.checkout, self.variables, self.codes = folder, {"PATH": "", "JAXMETER_RUNTIME": "auto"}, codes or {}
+        self.runtime, self.environments = "auto", folder
         self.ran = []
 
     def install(self, *lock_names):
@@ -162,7 +163,8 @@ def test_images_take_the_variables_of_their_side_beside_the_users(tmp_path, monk
     monkeypatch.setattr(upgrade, "offer_environment", lambda job: nullcontext(tmp_path / "socket"))
 
     sides = ["--old-env", "XLA_FLAGS=--xla_a=1", "--new-env", "XLA_FLAGS="]
-    code = compare_environments(NotedShell(tmp_path), ["--old", IMAGES[0], "--new", IMAGES[1], *sides])
+    shell = NotedShell(tmp_path)
+    code = compare_environments(shell, ["--old", IMAGES[0], "--new", IMAGES[1], *sides])
 
     assert code == 0
-    assert given == [{"PATH": "", "XLA_FLAGS": "--xla_a=1"}, {"PATH": "", "XLA_FLAGS": ""}]
+    assert given == [{**shell.variables, "XLA_FLAGS": "--xla_a=1"}, {**shell.variables, "XLA_FLAGS": ""}]

@@ -30,7 +30,7 @@ ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
         *(f"jaxmeter/launch/{name}.py" for name in ("arm_containers", "containers", "devices", "diagnosis")),
         *(f"jaxmeter/launch/{name}.py" for name in ("engines", "execution", "images", "index", "jobs", "mounts")),
         *(f"jaxmeter/launch/{name}.py" for name in ("nvidia", "preflight", "runtime", "tpu")),
-        *(f"jaxmeter/launch/{name}.py" for name in ("doctor/examination", "sessions/same_runtime")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("doctor/examination", "same_runtime")),
     ),
 }
 """By the mark of its tests: the files whose change calls for them, as fnmatch reads a path (`*` matches slashes)."""

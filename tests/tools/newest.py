@@ -15,10 +15,12 @@ from pathlib import Path
 import nox
 from packaging.utils import canonicalize_name
 
-from jaxmeter.launch.locks import INSTALLERS, list_exports, locate_lock
+from jaxmeter.launch.locks import locate_lock
 from jaxmeter.launch.versions import order_version
+from tests.tools.exports import list_exports
 from tests.tools.git import ask_git
 from tests.tools.lock_versions import Change, Locked, choose_version, list_changes, read_locked
+from tests.tools.locks import INSTALLERS
 from tests.tools.marked_tests import ANY_PROCESS, BREAK_FIRST, choose_paths
 
 DEVELOPMENT_LOCK = "dev"

@@ -7,7 +7,8 @@ import jax
 import pytest
 
 from jaxmeter.harness.machine.jax_internals import NEWEST_TESTED
-from jaxmeter.launch.locks import list_exports, locate_lock
+from jaxmeter.launch.locks import locate_lock
+from tests.tools.exports import list_exports
 from tests.tools.newest import (
     INTERNALS,
     describe_new_locks,

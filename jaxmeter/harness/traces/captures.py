@@ -97,7 +97,8 @@ def find_captures(
     Args:
       path: A `*.xplane.pb`, a log folder of `jax.profiler`, a session's folder in it, or a run of jaxmeter.
       session: Name of a profiler session; None for the newest.
-      case: Of a run: name of a case, its workload or suite; `*` is any text, `?` one character; None for all.
+      case: Of a run: name of a case, its workload or suite, in which `*` is any text and `?` one character, or the
+        beginning of a case's id; None for all.
       variant: Of a run: name of a variant; None for all.
     Raises:
       NoCaptureError: There is none; the message says what to do.
@@ -182,7 +183,7 @@ def _list_of_run(run: RunFolder, case: str | None, variant: str | None) -> Itera
     except RecordError as error:
         raise NoCaptureError(str(error)) from None
     cases = manifest.cases
-    chosen = cases if case is None else match_cases(cases, case)
+    chosen = cases if case is None else match_cases(cases, case) or [one for one in cases if one.id.startswith(case)]
     if not chosen:
         known = [name for planned in cases for name in names_of(planned)]
         nearest = (

@@ -1,4 +1,4 @@
-"""xprof, served on this machine only: `python -m jaxmeter.harness.traces.serve FOLDER --port N`.
+"""Captures in xprof, which is served on this machine only: `python -m jaxmeter.harness.traces.serve FOLDER --port N`.
 
 xprof itself listens on every address of the machine, on a port for browsers and on a port for other xprofs (gRPC).
 It has no option against that.
@@ -7,22 +7,44 @@ It has no option against that.
 from __future__ import annotations
 
 import argparse
+import re
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from jaxmeter.harness.traces.captures import Capture
 
 ADDRESS = "127.0.0.1"
 
 NEEDED = "xprof 2.24 is needed: pip install 'xprof>=2.24.2,<2.25'"
 """The versions that have all names in `_find_missing`."""
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9_=.,+-]+")
+
 UNUSABLE = 2
 """The exit code where captures cannot be served as asked; `jaxmeter.cli.ending` has it for the verbs."""
 
 
+DEFAULT_PORT = 8791
+
+
 class ServeError(Exception):
     """Captures cannot be served on this machine only; the message says what to do."""
+
+
+def copy_captures(captures: Iterable[Capture], folder: Path) -> int:
+    """Copy the sessions of captures below a folder, as xprof finds them; return how many there are.
+
+    xprof may write next to them, and a run that has ended is not changed.
+    """
+    sessions = {capture.path.parent: capture for capture in captures}
+    for session, capture in sessions.items():
+        parts = (_UNSAFE.sub("-", text).strip("-.") for text in (capture.case, capture.variant))
+        place = folder.joinpath(*(tuple(filter(None, parts)) or (session.name,)))
+        shutil.copytree(session, place / "plugins" / "profile" / session.name)
+    return len(sessions)
 
 
 def serve(folder: Path, port: int) -> None:
@@ -71,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve as the command line asks; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m jaxmeter.harness.traces.serve", description=__doc__)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="captures, in folders as xprof finds them")
-    parser.add_argument("--port", type=int, default=8791, metavar="N", help="port of 127.0.0.1 (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, metavar="N", help="port of 127.0.0.1 (default: %(default)s)"
+    )
     asked = parser.parse_args(arguments)
     try:
         serve(asked.folder, asked.port)

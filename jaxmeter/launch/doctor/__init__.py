@@ -1,1 +1,1 @@
-"""What is fine on a machine, what spoils measurements, what to do: the rows and the verdict of `nox -s doctor`."""
+"""What is fine on a machine, what spoils measurements, what to do: rows and a verdict."""

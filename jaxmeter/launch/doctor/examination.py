@@ -1,4 +1,4 @@
-"""`nox -s doctor`: what is fine on this machine, what spoils measurements, and what to do about it."""
+"""What is fine on this machine, what spoils measurements, and what to do about it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
 
 from jaxmeter.launch.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
@@ -18,14 +19,15 @@ from jaxmeter.launch.doctor.interferences import Machine, find_interferences, fi
 from jaxmeter.launch.doctor.reach import Fetch, fetch, find_proxy, hide_secrets, locate_registry, read_status, start
 from jaxmeter.launch.doctor.table import describe_failure, render, run_check
 from jaxmeter.launch.engines import Ask, Engine, ask_client, find_engine
+from jaxmeter.launch.environments import MARK, locate_locked
 from jaxmeter.launch.findings import Finding, State
 from jaxmeter.launch.host import GB, allowed_cores, free_bytes, look_at_host
 from jaxmeter.launch.images import WHEELS, Image, check_buildable, image_id
 from jaxmeter.launch.index import Index, read_index
-from jaxmeter.launch.locks import LOCKS
+from jaxmeter.launch.locks import LOCKS, locate_lock
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.preflight import find_problems, find_warnings
-from jaxmeter.launch.request import Request
+from jaxmeter.launch.request import HERE, LOCAL, Request, is_in_nox, name_command
 from jaxmeter.launch.runtime import choose_engine
 
 SHARED_OPTIONS = ("--runtime", "--base-image")
@@ -64,7 +66,9 @@ class Asked:
     @property
     def command(self) -> str:
         """What would be typed to measure."""
-        return " ".join(("nox", "-s", self.backend, *(("--", *self.options) if self.options else ())))
+        if is_in_nox():
+            return " ".join(("nox", "-s", self.backend, *(("--", *self.options) if self.options else ())))
+        return " ".join(("jaxmeter run --backend", self.backend, *self.options))
 
 
 @dataclass(frozen=True)
@@ -161,14 +165,14 @@ def read_asked(arguments: Sequence[str], variables: Mapping[str, str]) -> tuple[
         if word not in BACKENDS:
             kind = "option" if word.startswith("-") else "backend"
             raise UsageError(
-                f"{kind} {word!r} is unknown to nox -s doctor; backends: {', '.join(BACKENDS)}; "
+                f"{kind} {word!r} is unknown to the doctor; backends: {', '.join(BACKENDS)}; "
                 f"options: {', '.join(names)}"
             )
     backends = tuple(dict.fromkeys(given.rest)) or (DEFAULT_BACKEND,)
     for name in OWN:
         owners = [backend for backend in BACKENDS if _has_option(backend, name)]
         if name in given and not set(owners) & set(backends):
-            command = f"nox -s doctor -- {owners[0]} {' '.join(given.list_words(name))}"
+            command = name_command("doctor", owners[0], *given.list_words(name))
             raise UsageError(f"{name} belongs to the {owners[0]} backend: {command}")
     asked = []
     for backend in backends:
@@ -236,8 +240,8 @@ def conclude(examination: Examination, asked: Asked) -> str:
 def _check_engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Finding, ...]]:
     """The engine that a measurement would use, and what was passed over on the way to it."""
     name = "container engine"
-    if runtime == "local":
-        return None, (Finding(name, State.OK, "not used: a local virtual environment is asked for"),)
+    if runtime in (HERE, LOCAL):
+        return None, (Finding(name, State.OK, f"not used: {choose_engine(runtime, variables)[1]}"),)
     # An engine that hangs is waited for once, though two functions ask it.
     remembered = functools.cache(lambda *command: ask(list(command)))
     try:
@@ -272,11 +276,20 @@ def _check_made(asked: Asked, engine: Engine | None, checkout: Path, surrounding
 
 
 def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Finding:
-    folder = checkout / ".nox" / asked.backend
-    if any(folder.glob("lib/python*/site-packages/jax")):  # nox makes an empty one before it is needed
+    if asked.request.runtime == HERE:
+        return _check_this_environment(name)
+    folder = locate_locked(checkout / locate_lock(asked.request.lock), checkout / ".nox" / "environments")
+    if (folder / MARK).is_file():
         return Finding(name, State.OK, f"made by an earlier run ({folder})")
     free = surroundings.free_bytes(str(checkout))
     return Finding(name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_tell_cost(asked, free)})")
+
+
+def _check_this_environment(name: str) -> Finding:
+    try:
+        return Finding(name, State.OK, f"this one, with jax {metadata.version('jax')} ({sys.prefix})")
+    except metadata.PackageNotFoundError:
+        return Finding(name, State.MISSING, f"no jax in this environment ({sys.prefix})", "pip install jax")
 
 
 def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Finding:
@@ -314,7 +327,7 @@ def _check_supplies(row: Finding, lacking: Iterable[Finding], asked: Asked, chec
     verb = "built" if row.name.endswith("image") else "made"
     remedy = "see below"
     if verb == "built" and any((checkout / WHEELS).glob("*.whl")):
-        remedy = f"build it from docker/wheels: nox -s images -- --offline {asked.request.lock}"
+        remedy = f"build it from docker/wheels: {name_command('images', '--offline', asked.request.lock)}"
     what = f"the {row.name} is not {verb} yet, and cannot be without {' and '.join(names)}"
     return replace(row, state=State.MISSING, found=what, remedy=remedy)
 
@@ -360,7 +373,7 @@ def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Fi
     remedy = (
         "check its address, the network, the proxy (export HTTPS_PROXY=http://HOST:PORT, or proxy in pip.conf) and the "
         "certificates (export PIP_CERT=/path/to/ca.pem); or name an index that can be reached (export "
-        "PIP_INDEX_URL=…), or bring wheels: nox -s wheels elsewhere, then nox -s images -- --offline"
+        "PIP_INDEX_URL=…), or bring wheels: `wheels` elsewhere, then `images --offline`"
     )
     fault = status if isinstance(status, str) else f"HTTP {status}"
     return Finding(name, State.MISSING, f"{what}: {fault}", remedy)

@@ -66,7 +66,7 @@ def _count(
 ) -> ExactCount:
     numbers = compared = equal = before = after = 0
     for pair in pairs:
-        old, new = ({metric for metric in metrics if _has(pair, metric, one)} for one in (pair.old, pair.new))
+        old, new = ({metric for metric in metrics if has_exact(one, metric)} for one in (pair.old, pair.new))
         planned = pair.case.planned
         key = (planned.name, planned.platform, pair.name)
         numbers += len(old & new)
@@ -77,7 +77,8 @@ def _count(
     return ExactCount(name, numbers, compared, equal, before, after)
 
 
-def _has(pair: VariantPair, metric: str, variant: Variant) -> bool:
+def has_exact(variant: Variant, metric: str) -> bool:
+    """Return whether a variant has a value of an exact metric, or a fingerprint."""
     return find_fingerprint(variant) is not None if metric == PROGRAM else bool(read_raw(variant, metric))
 
 

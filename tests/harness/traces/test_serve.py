@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import jax
 import pytest
 
-from jaxmeter.harness.traces.serve import ServeError, confine, main
+from jaxmeter.harness.traces.captures import Capture
+from jaxmeter.harness.traces.serve import ServeError, confine, copy_captures, main
 from tests.xprof_server import RUNS, fetch, serve
 
 LISTENING = "0A"
@@ -166,3 +167,30 @@ def test_a_port_that_is_taken_is_an_error_that_names_the_option(captures):
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1].startswith(f"error: xprof cannot listen on 127.0.0.1:{port}: ")
     assert ended.stderr.endswith("; choose another --port\n")
+
+
+def test_captures_are_copied_with_all_files_of_their_session_and_their_run_stays_as_it_is(tmp_path):
+    run, captures = tmp_path / "run", []
+    for case, variant in (("selu[n=1]", "f:jit"), ("selu[n=1]", "f:eager"), ("../x", "g:jit")):
+        session = run / "cases" / f"{len(captures)}" / "plugins" / "profile" / "now"
+        session.mkdir(parents=True)
+        for host in ("a", "b"):
+            (session / f"{host}.xplane.pb").write_bytes(variant.encode())
+            captures.append(Capture(session / f"{host}.xplane.pb", host, case=case, variant=variant))
+    before = list_files(run)
+
+    assert copy_captures(captures, tmp_path / "copies") == 3
+
+    names = {"selu-n=1/f-jit", "selu-n=1/f-eager", "x/g-jit"}
+    copied = {f"{name}/plugins/profile/now/{host}.xplane.pb" for name in names for host in ("a", "b")}
+    assert list_files(tmp_path / "copies") == copied
+    assert list_files(run) == before
+
+
+def test_a_capture_of_another_profiler_has_the_name_of_its_session(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "host.xplane.pb").touch()
+
+    copy_captures([Capture(tmp_path / "mine" / "host.xplane.pb", "host", session="mine")], tmp_path / "copies")
+
+    assert list_files(tmp_path / "copies") == {"mine/plugins/profile/mine/host.xplane.pb"}

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from jaxmeter.cli.app import app
 from jaxmeter.harness.probes import trace
 from jaxmeter.harness.record import Status
-from jaxmeter.launch.sessions.traces import CAPTURES
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.store.captures import NO_CAPTURES, Captures, count_captures, is_capture
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
@@ -64,7 +63,7 @@ def test_captures_are_counted_by_variant_as_they_are_when_they_are_shown(make_ca
 
     _, captures = split(run)
 
-    shown = [path for path in run.path.glob(CAPTURES) if path.is_dir()]
+    shown = [path for path in run.path.glob("cases/*/trace/*") if path.is_dir()]
     assert count_captures(list_local(run.path)) == Captures(len(shown), sum(captures.values()))
 
 

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxmeter.harness.record import RecordError, RunFolder
 from jaxmeter.launch.options import UsageError, read_options
-from jaxmeter.launch.predicates import read_changes
-from jaxmeter.launch.runs import CAPTURE, MANIFEST, MARK, PROGRAMS, read_record
-from jaxmeter.launch.sessions.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR
-from jaxmeter.launch.walk import Change, UnusableError
+from jaxmeter.launch.runs import CAPTURE, PROGRAMS, has_begun, has_ended, read_record
+from jaxmeter.launch.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR
 
 MEASURED = (FINE, NO_ANSWER)
 """Exit codes of the harness after which there is a run: a whole one, and one that lacks something."""
-
-COMPARED = (FINE, 1, NO_ANSWER)
-"""Exit codes of a comparison that has written its findings."""
 
 AGAIN = "-again"
 """How the name of a second measurement ends."""
@@ -30,8 +25,9 @@ Make = Callable[[str], Path]
 Run = Callable[[Path, Sequence[str], Mapping[str, str]], int]
 """Python, arguments of the harness and environment variables of this program alone -> exit code."""
 
-CompareRuns = Callable[[Sequence[str]], int]
-"""Arguments of `jaxmeter compare` -> its exit code."""
+
+class NotMeasuredError(Exception):
+    """A release cannot be installed or measured; the message is the reason."""
 
 
 @dataclass
@@ -50,7 +46,6 @@ class Neighbours:
     processes: int
     make: Make
     run: Run
-    compare: CompareRuns
     variant: str = ""
 
     def __post_init__(self) -> None:
@@ -64,7 +59,7 @@ class Neighbours:
         """Measure the first release by itself.
 
         Raises:
-          UnusableError: It cannot be installed or measured, or the variant was not found right.
+          NotMeasuredError: It cannot be installed or measured, or the variant was not found right.
         """
         run = self._place(_version(release))
         self._measure(release, run, (*PROGRAMS, *CAPTURE))
@@ -73,13 +68,13 @@ class Neighbours:
 
     def __call__(
         self, before: str, after: str, attempt: int, variables: Mapping[str, str] | None = None
-    ) -> list[Change]:
-        """Measure a release in lock-step with an earlier one, and return the findings.
+    ) -> tuple[Path, Path]:
+        """Measure a release in lock-step with an earlier one; return the runs of both.
 
         Args:
           variables: Environment variables on the side of the later release.
         Raises:
-          UnusableError: It cannot be installed, measured or compared.
+          NotMeasuredError: It cannot be installed or measured.
         """
         baseline = self._baselines[before]
         setting = "".join(f"\n{name}={value}" for name, value in (variables or {}).items())
@@ -88,18 +83,17 @@ class Neighbours:
         run = self._place(f"{_version(after)}-against-{_version(before)}{variation}{again}")
         options = ("--probe", "timing", *PROGRAMS, *CAPTURE, "--processes", str(self.processes * 2**attempt))
         self._measure(after, run, (*options, "--against", str(baseline)), before, variables or {})
-        changes = compare_runs(self.compare, baseline, run)
         if not variables:
             self._pairs[before, after] = (baseline, run)
         self._baselines.setdefault(after, run)
-        return [change for change in changes if not self.variant or change["variant"] in ("", self.variant)]
+        return baseline, run
 
     def list_runs(self) -> list[Path]:
         """Return all runs, in the order in which they were measured."""
         return list(self._runs)
 
     def find_pair(self, before: str, after: str) -> tuple[Path, Path]:
-        """Return the runs of two releases that were compared, of the last attempt."""
+        """Return the runs of two releases, of the last attempt."""
         return self._pairs[before, after]
 
     def _place(self, name: str) -> Path:
@@ -116,13 +110,13 @@ class Neighbours:
         """Make or finish a run; a whole one is taken as it is.
 
         Raises:
-          UnusableError: An environment cannot be made, or the measurement failed.
+          NotMeasuredError: An environment cannot be made, or the measurement failed.
           UsageError: A run that was interrupted cannot be finished.
         """
-        if not (run / MARK).is_file():
+        if not has_ended(run):
             python = self._prepare(release)
             beside = ("--lock-step", str(self._prepare(before))) if before else ()
-            if is_begun := (run / MANIFEST).is_file():
+            if is_begun := has_begun(run):
                 given = read_options(self.measuring, "--suites", "--data")  # no path is taken from a record
                 paths = [word for name, values in given.values.items() for value in values for word in (name, value)]
                 words = ("--resume", str(run), *paths)
@@ -139,7 +133,7 @@ class Neighbours:
             try:
                 self._pythons[release] = self.make(release)
             except UsageError as error:
-                raise UnusableError(str(error)) from error
+                raise NotMeasuredError(str(error)) from error
         return self._pythons[release]
 
 
@@ -147,27 +141,13 @@ def check_measured(code: int) -> None:
     """Check the exit code of the harness.
 
     Raises:
-      UnusableError: There is no run.
+      NotMeasuredError: There is no run.
       KeyboardInterrupt: It was interrupted.
     """
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     if code not in MEASURED:
-        raise UnusableError(f"the measurement ended with {code}")
-
-
-def compare_runs(compare: CompareRuns, before: Path, after: Path) -> list[Change]:
-    """Return the findings about two runs.
-
-    Raises:
-      UnusableError: The comparison failed.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        verdict = Path(folder, "verdict.json")
-        code = compare((str(before), str(after), "--verdict", str(verdict)))
-        if code not in COMPARED or not verdict.is_file():
-            raise UnusableError(f"the comparison ended with {code}")
-        return read_changes(verdict)
+        raise NotMeasuredError(f"the measurement ended with {code}")
 
 
 def _version(release: str) -> str:
@@ -178,22 +158,22 @@ def _check_right(run: Path, variant: str) -> None:
     """Check that a run has a variant with a right result, which a later release can be compared with.
 
     Raises:
-      UnusableError: It has none.
+      NotMeasuredError: It has none.
       UsageError: No case has a variant of this name.
     """
     try:
-        cases = read_record(run / MARK)["cases"]
-    except (OSError, ValueError, KeyError) as error:
-        raise UnusableError(f"its run is not whole: {error}") from error
-    variants = [one for case in cases for one in case["variants"]]
-    names = sorted({one["name"] for one in variants})
+        cases = read_record(RunFolder(run).mark)["cases"]
+    except (RecordError, KeyError) as error:
+        raise NotMeasuredError(f"its run is not whole: {error}") from error
+    variants = [each for case in cases for each in case["variants"]]
+    names = sorted({each["name"] for each in variants})
     if variant and variants and variant not in names:
         raise UsageError(f"--variant {variant}: there is none of this name; variants: {', '.join(names)}")
-    own = [one for one in variants if variant in ("", one["name"])]
-    if not any(one["outcomes"].get("numerics", {}).get("status") == "ok" for one in own):
-        raise UnusableError(f"no variant has a right result{_find_reason(own)}")
+    own = [each for each in variants if variant in ("", each["name"])]
+    if not any(each["outcomes"].get("numerics", {}).get("status") == "ok" for each in own):
+        raise NotMeasuredError(f"no variant has a right result{_find_reason(own)}")
 
 
 def _find_reason(variants: Iterable[Mapping[str, Any]]) -> str:
-    outcomes = (outcome for one in variants for outcome in one["outcomes"].values())
+    outcomes = (outcome for each in variants for outcome in each["outcomes"].values())
     return next((f": {outcome['status']}: {outcome['reason']}" for outcome in outcomes if outcome.get("reason")), "")

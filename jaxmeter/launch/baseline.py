@@ -11,13 +11,13 @@ from jaxmeter.launch.arm_containers import offer_environment
 from jaxmeter.launch.baseline_environment import Baseline, find_changes, find_obstacle, read_baseline, read_installed
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.images import image_id
-from jaxmeter.launch.jobs import Job, ask_packages, list_variables
+from jaxmeter.launch.jobs import LIST_PACKAGES, Job, ask_packages, list_variables
+from jaxmeter.launch.measuring import plan_job
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request
 from jaxmeter.launch.runs import Run
 from jaxmeter.launch.runtime import choose_engine
-from jaxmeter.launch.sessions.measuring import plan_job
-from jaxmeter.launch.sessions.shell import Shell, prepare_environment
+from jaxmeter.launch.shell import Shell, prepare_environment
 
 
 @contextmanager
@@ -66,6 +66,6 @@ def _rebuild(shell: Shell, before: Baseline) -> Path | None:
 def _find_changes(shell: Shell, job: Job | None, before: Baseline) -> list[str]:
     """What is not as in the baseline, of the session's environment or of the image that would measure."""
     if job is None:
-        listed = shell.ask("python", "-m", "pip", "list", "--format=freeze")
+        listed = shell.ask("python", "-c", LIST_PACKAGES)  # an environment may lack pip
         return find_changes(before, read_installed(listed), shell.variables)
     return find_changes(before, read_installed(ask_packages(job)), list_variables(job))

@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jaxmeter.harness.record import make_run_id
 from jaxmeter.launch.arm_containers import offer_environment
 from jaxmeter.launch.command_line import REASONS, check_measuring, check_packages, read_backend, read_request
 from jaxmeter.launch.environments import Wanted, ask_version, read_wanted
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.locks import SMALLEST_LOCK
+from jaxmeter.launch.measuring import plan_job, run_harness
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.releases import check_environment
 from jaxmeter.launch.request import Request
-from jaxmeter.launch.runs import DEFAULT_OUT, PROGRAMS, Run, new_run_id, plan_run
+from jaxmeter.launch.runs import DEFAULT_OUT, PROGRAMS, Run, plan_run
 from jaxmeter.launch.selections import check_names
-from jaxmeter.launch.sessions.measuring import plan_job, run_harness
-from jaxmeter.launch.sessions.shell import (
+from jaxmeter.launch.shell import (
     FINE,
     INTERRUPTED,
     NO_ANSWER,
@@ -90,7 +91,7 @@ def read_upgrade_request(arguments: Sequence[str]) -> UpgradeRequest:
     old, new = given.get("--old"), given.get("--new")
     if old is None or new is None:
         raise UsageError(
-            'name both environments: nox -s upgrade -- --old "jax==0.11.2" --new "jax==0.12.0.1"; packages, a '
+            'name both environments: --old "jax==0.11.2" --new "jax==0.12.0.1"; packages, a '
             "requirements file, the folder of a package, or an image by its digest"
         )
     arms = tuple(_read_arm(words, given.get(option)) for words, option in zip((old, new), PYTHONS, strict=True))
@@ -137,7 +138,7 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     if any(asked.variables):
         say(f"old: {describe_side(asked.old, asked.variables[0])}")
         say(f"new: {describe_side(asked.new, asked.variables[1])}")
-    name = new_run_id(backend)
+    name = make_run_id(backend)
     before, after = (asked.out / f"{name}-{arm}" for arm in ("old", "new"))
     if isinstance(asked.old, Wanted) and isinstance(asked.new, Wanted):
         arms = (asked.old, asked.new)

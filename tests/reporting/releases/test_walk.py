@@ -1,19 +1,17 @@
 from itertools import pairwise
 
-import msgspec
 import pytest
 
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.launch.walk import Step, UnusableError, describe, describe_trial, walk
-from jaxmeter.reporting.compare.findings import PROGRAM, TIME, Change, Finding
+from jaxmeter.reporting.compare.findings import PROGRAM, TIME, WHOLE, Change, Finding
+from jaxmeter.reporting.releases.walk import Step, UnusableError, describe, describe_trial, walk
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(5))
 
 
-def write(budget, metric, finding, **told):
-    """A finding as a verdict has it."""
+def write(metric, finding, **told):
     told = {"suite": "mine", "case": "scan", "platform": "cpu", "variant": "scan:jit", **told}
-    return msgspec.to_builtins(Change(metric=metric, finding=Finding(finding), **told)) | {"budget": budget}
+    return Change(metric=metric, finding=Finding(finding), **told)
 
 
 def time(finding, factor=1.0, width=0.01, **told):
@@ -21,18 +19,16 @@ def time(finding, factor=1.0, width=0.01, **told):
         factor - width / 2, factor, factor + width / 2, 6, Interval(factor - width, factor, factor + width, 6)
     )
     told = {"effect": effect, "smallest": 0.03, "replayed": True, "cores": 1, **told}
-    return write("time", TIME, finding, **told)
+    return write(TIME, finding, **told)
 
 
 def memory(before, after, **told):
-    return write(
-        "peak_memory", "planned_peak_bytes", "more" if after > before else "less", before=before, after=after, **told
-    )
+    return write("planned_peak_bytes", "more" if after > before else "less", before=before, after=after, **told)
 
 
 def stage(finding, **told):
     effect = Interval(1.5, 2.0, 2.5, 6, Interval(1.4, 2.0, 2.6, 6))
-    return write("", "compile_total_s", finding, effect=effect, smallest=0.1, **told)
+    return write("compile_total_s", finding, effect=effect, smallest=0.1, **told)
 
 
 class Machine:
@@ -121,7 +117,7 @@ def test_several_change_points_are_all_found_in_order():
     ("told", "reason"),
     [
         ("there is no jax==0.2", "there is no jax==0.2"),
-        ([write("", "", "failed", reason="error: no attribute x")], "scan scan:jit: failed: error: no attribute x"),
+        ([write(WHOLE, "failed", reason="error: no attribute x")], "scan scan:jit: failed: error: no attribute x"),
         ([time("failed", effect=None, reason="not timed")], "scan scan:jit: failed: not timed"),
         ([memory(1, 2)], "no time was compared"),
         ([], "no time was compared"),
@@ -226,12 +222,12 @@ def test_without_a_change_point_the_largest_of_the_detectable_differences_is_giv
 
 def test_a_step_is_written_when_it_ends_with_factor_interval_cause_and_counts_of_each_variant():
     changes = [
-        write("program", PROGRAM, "changed", cause="its program has changed"),
-        write("instructions", "hlo_instructions", "more", before=40.0, after=52.0),
+        write(PROGRAM, "changed", cause="its program has changed"),
+        write("hlo_instructions", "more", before=40.0, after=52.0),
         memory(1024.0, 2048.0),
         time("slower", 1.053, cause="its program has changed"),
         time("same", 1.002, variant="scan:eager"),
-        write("", "", "failed", variant="scan:aot", reason="error: no memory"),
+        write(WHOLE, "failed", variant="scan:aot", reason="error: no memory"),
     ]
     said = []
 
@@ -264,9 +260,9 @@ def test_memory_and_compilations_that_changed_are_listed_and_are_no_change_point
     more = [
         time("same"),
         memory(1024.0, 2048.0),
-        write("compiles", "compiles", "less", before=2.0, after=1.0),
-        write("instructions", "hlo_instructions", "more", before=40.0, after=52.0),
-        write("compiles", "compiles", "inconclusive", before=2.0, after=3.0, variant="b:jit"),
+        write("compiles", "less", before=2.0, after=1.0),
+        write("hlo_instructions", "more", before=40.0, after=52.0),
+        write("compiles", "inconclusive", before=2.0, after=3.0, variant="b:jit"),
     ]
 
     result = walk(RELEASES[:3], Machine({(1, 2): more}), ignore)
@@ -281,7 +277,7 @@ def test_memory_and_compilations_that_changed_are_listed_and_are_no_change_point
 
 
 def test_a_variant_that_the_earlier_release_could_not_run_is_not_judged():
-    new = write("", "", "new", variant="b:jit", reason="before, it ended as failed: no attribute x")
+    new = write(WHOLE, "new", variant="b:jit", reason="before, it ended as failed: no attribute x")
 
     lines = list(describe(walk(RELEASES[:2], Machine({(0, 1): [time("same"), new]}), ignore)))
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.launch.bisection import Answer, Judged, NoDifferenceError, bisect, describe
+from jaxmeter.reporting.releases.bisection import Answer, Judged, NoDifferenceError, bisect, describe
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(6))
 

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-Change = Mapping[str, Any]
-"""A finding, as `jaxmeter compare --verdict FILE` writes it."""
+from jaxmeter.harness.metrics.metric import Unit
+from jaxmeter.harness.metrics.table import METRICS
 
-TIME = "time"
-"""What a verdict calls the time of a call."""
+from .. import numbers
+from ..compare.budgets import NAMES
+from ..compare.findings import COLD, PROGRAM, TIME, Change, Finding
 
-CONFIRMED = ("slower", "faster")
+CONFIRMED = (Finding.SLOWER, Finding.FASTER)
 
-OPEN = ("inconclusive", "suspected slower", "suspected faster")
+OPEN = (Finding.INCONCLUSIVE, Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER)
 """Findings about a time that more processes may decide."""
 
 LARGE_FACTOR = 1.2
 """A step that is inconclusive is measured again if its interval reaches this factor, or one over it. Smaller changes
 are rarely why somebody walks over years of releases, and a second attempt takes twice as long as the first one."""
 
-FAILED = ("failed", "gone", "not comparable")
+FAILED = (Finding.FAILED, Finding.GONE, Finding.NOT_COMPARABLE)
 
-COSTS = {"peak_memory": "planned peak memory in bytes", "compiles": "compilations", "recompiles": "recompilations"}
+COSTS = tuple(NAMES[name] for name in ("peak_memory", "compiles", "recompiles"))
 """Exact numbers that a user pays for; other ones, such as instructions, only explain a time."""
 
-STAGES = {
-    "compile_total_s": "time to trace, lower and compile",
-    "first_result_s": "time until the first result",
-}
-"""Times that cold processes store. Two runs share no state of the machine, so a difference is suspected at most."""
+EXACT = frozenset(name for name in (*NAMES.values(), PROGRAM) if name != TIME)
+"""Metrics that follow from programs alone, and which program it is."""
 
 COLUMNS = ("release", "compared with", "case and variant", "finding", "factor", "99 % interval", "likely cause")
 
@@ -55,17 +52,17 @@ class Step:
     @property
     def times(self) -> list[Change]:
         """The findings about times."""
-        return [change for change in self.changes if change["budget"] == TIME]
+        return [change for change in self.changes if change.metric == TIME]
 
     @property
     def change_points(self) -> list[Change]:
         """The times that are confirmed to differ."""
-        return [change for change in self.times if change["finding"] in CONFIRMED]
+        return [change for change in self.times if change.finding in CONFIRMED]
 
     @property
     def is_timed(self) -> bool:
         """Whether both releases were timed, at least one variant of them."""
-        return any(change["finding"] not in FAILED for change in self.times)
+        return any(change.finding not in FAILED for change in self.times)
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Walk:
     def most_slower(self) -> tuple[Step, Change] | None:
         """The step between neighbours that is confirmed slower by the largest factor, and its finding."""
         found = [(step, change) for step in self.steps for change in filter(_is_slower, step.times)]
-        return max(found, key=lambda pair: pair[1]["effect"]["estimate"], default=None)
+        return max(found, key=lambda pair: _find_factor(pair[1]), default=None)
 
     @property
     def first_slower(self) -> Step | None:
@@ -139,7 +136,7 @@ def compare_pair(before: str, after: str, compare: Compare, say: Say) -> Step:
     step = Step(before, after, compare(before, after, 0))
     if not step.is_timed:
         raise UnusableError(next(_list_failures(step), "no time was compared"))
-    if undecided := [change for change in step.times if change["replayed"] and _is_worth_a_second_attempt(change)]:
+    if undecided := [change for change in step.times if change.replayed and _is_worth_a_second_attempt(change)]:
         names = ", ".join(map(_name, undecided))
         say(f"{after} compared with {before}: not decided for {names}; measured again with twice the processes")
         try:
@@ -159,10 +156,10 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
 def describe_step(step: Step) -> Iterator[str]:
     """Write the findings about each variant, a line each."""
     yield f"{step.after} compared with {step.before}{_write_conditions([step])}:"
-    for change in (one for one in step.times if one["finding"] not in FAILED):
-        cause = f"likely cause: {change['cause']}" if change["cause"] else ""
+    for change in (one for one in step.times if one.finding not in FAILED):
+        cause = f"likely cause: {change.cause}" if change.cause else ""
         counts = ", ".join(_write_count(other) for other in step.changes if _is_count(other) and _is_of(other, change))
-        told = (_write_finding(change), change["reason"], cause, f"counts: {counts}" if counts else "")
+        told = (_write_finding(change), change.reason, cause, f"counts: {counts}" if counts else "")
         yield f"  {_name(change)}: {'; '.join(filter(None, told))}"
     yield from (f"  {line}" for line in _list_failures(step))
 
@@ -173,16 +170,16 @@ def describe(result: Walk) -> Iterator[str]:
     if result.total is not None:
         yield f"in total, {result.total.after} compared with {result.total.before}{_write_conditions([result.total])}:"
         yield from (f"  {_name(change)}: {_write_finding(change)}" for change in result.total.times)
-    costs = [(step, change) for step in result.steps for change in step.changes if change["budget"] in COSTS]
+    costs = [(step, change) for step in result.steps for change in step.changes if change.metric in COSTS]
     if told := [
         f"  {step.after}: {_name(change)}: {_write_count(change)}" for step, change in costs if _is_count(change)
     ]:
         yield from ("planned memory and compilations that changed:", *told)
-    stages = [(step, change) for step in result.steps for change in step.changes if change["metric"] in STAGES]
+    stages = [(step, change) for step in result.steps for change in step.changes if change.metric in COLD]
     if told := [
-        f"  {step.after}: {_name(change)}: {STAGES[change['metric']]} {_write_finding(change)}"
+        f"  {step.after}: {_name(change)}: {METRICS[change.metric].title} {_write_finding(change)}"
         for step, change in stages
-        if change["finding"] in OPEN
+        if change.finding in OPEN
     ]:
         yield from ("compile times that are suspected to differ, by the times that both runs stored:", *told)
     unjudged = [f"  {release}: passed over: {reason}" for release, reason in result.passed_over]
@@ -209,9 +206,9 @@ def describe_trial(step: Step, trial: Step, setting: str) -> Iterator[str]:
 
 
 def _judge_trial(slower: Change, tried: Change) -> str:
-    if tried["finding"] in ("same", "faster"):
+    if tried.finding in (Finding.SAME, Finding.FASTER):
         return "undone"
-    if tried["finding"] != "slower":
+    if tried.finding is not Finding.SLOWER:
         return "not decided"
     (low, _), (_, high) = _find_bounds(slower), _find_bounds(tried)
     return "undone in part" if low is not None and high is not None and high < low else "not undone"
@@ -220,11 +217,11 @@ def _judge_trial(slower: Change, tried: Change) -> str:
 def _list_change_points(steps: Sequence[Step]) -> Iterator[str]:
     """Write a table; without a change point, the difference that the steps could have detected."""
     rows = [
-        (step.after, step.before, _name(change), change["finding"], *_write_effect(change), change["cause"])
+        (step.after, step.before, _name(change), change.finding, *_write_effect(change), change.cause)
         for step in steps
         for change in step.change_points
     ]
-    detectable = [change["smallest"] for step in steps for change in step.times if change["smallest"] is not None]
+    detectable = [change.smallest for step in steps for change in step.times if change.smallest is not None]
     if rows:
         yield f"{len(rows)} change point{'s' if len(rows) > 1 else ''}{_write_conditions(steps)}:"
         yield from _align((COLUMNS, *rows))
@@ -238,71 +235,73 @@ def _list_change_points(steps: Sequence[Step]) -> Iterator[str]:
 def _list_open(step: Step) -> Iterator[str]:
     """Write the times that are not decided."""
     for change in step.times:
-        if change["finding"] in OPEN:
-            yield f"{_name(change)}: {'; '.join(filter(None, (_write_finding(change), change['reason'])))}"
+        if change.finding in OPEN:
+            yield f"{_name(change)}: {'; '.join(filter(None, (_write_finding(change), change.reason)))}"
 
 
 def _list_failures(step: Step) -> Iterator[str]:
     """Write what could not be measured in one of both releases."""
     for change in step.changes:
         # A variant is new for a reason where the earlier release could not run it.
-        failed_before = change["finding"] == "new" and change["reason"]
-        is_exact = change["budget"] not in ("", TIME)  # a number that only one release has is no failure
-        if (change["finding"] in FAILED and not is_exact) or failed_before:
-            yield f"{_name(change)}: {': '.join(filter(None, (change['finding'], change['reason'])))}"
+        failed_before = change.finding is Finding.NEW and change.reason
+        is_exact = change.metric in EXACT  # a number that only one release has is no failure
+        if (change.finding in FAILED and not is_exact) or failed_before:
+            yield f"{_name(change)}: {': '.join(filter(None, (change.finding, change.reason)))}"
 
 
 def _is_slower(change: Change) -> bool:
-    return bool(change["finding"] == "slower")
+    return change.finding is Finding.SLOWER
 
 
 def _is_of(change: Change, other: Change) -> bool:
     """Whether two findings are about one variant."""
-    return all(change[name] == other[name] for name in ("case", "platform", "variant"))
+    return change.key == other.key
 
 
 def _is_count(change: Change) -> bool:
     """Whether an exact number has changed."""
-    is_exact = change["budget"] not in ("", TIME) and change["finding"] in ("more", "less", "changed")
-    return is_exact and None not in (change["before"], change["after"])
+    is_exact = change.metric in EXACT and change.finding in (Finding.MORE, Finding.LESS, Finding.CHANGED)
+    return is_exact and None not in (change.before, change.after)
 
 
 def _name(change: Change) -> str:
-    return f"{change['case']} {change['variant']}".strip()
+    return f"{change.case} {change.variant}".strip()
 
 
 def _is_worth_a_second_attempt(change: Change) -> bool:
     """Whether a time is not decided, and a suspected or large change is not excluded."""
-    if change["finding"] != "inconclusive":
-        return change["finding"] in OPEN
+    if change.finding is not Finding.INCONCLUSIVE:
+        return change.finding in OPEN
     low, high = _find_bounds(change)
     return low is None or high is None or low <= 1 / LARGE_FACTOR or high >= LARGE_FACTOR
 
 
 def _find_bounds(change: Change) -> tuple[float | None, float | None]:
     """Return the interval that the verdict goes by."""
-    effect = change["effect"] or {}
-    decisive = effect.get("verdict") or effect
-    return decisive.get("low"), decisive.get("high")
+    return (None, None) if change.effect is None else (change.effect.decisive.low, change.effect.decisive.high)
+
+
+def _find_factor(change: Change) -> float:
+    return 0.0 if change.effect is None else change.effect.estimate
 
 
 def _write_effect(change: Change) -> tuple[str, str]:
     """Write factor and interval; empty where there is none."""
     low, high = _find_bounds(change)
-    factor = f"{change['effect']['estimate']:.3f}" if change["effect"] else ""
+    factor = "" if change.effect is None else f"{change.effect.estimate:.3f}"
     return factor, "" if low is None or high is None else f"{low:.3f} to {high:.3f}"
 
 
 def _write_finding(change: Change) -> str:
     """`slower, 1.053 times as long (99 % interval 1.041 to 1.066)`."""
     factor, bounds = _write_effect(change)
-    told = f"{change['finding']}, {factor} times as long" if factor else str(change["finding"])
+    told = f"{change.finding}, {factor} times as long" if factor else str(change.finding)
     return f"{told} (99 % interval {bounds})" if bounds else told
 
 
 def _write_conditions(steps: Iterable[Step]) -> str:
     """Write how times were compared: a verdict on one core says nothing about several."""
-    cores = {change["cores"] for step in steps for change in step.times if change["replayed"]}
+    cores = {change.cores for step in steps for change in step.times if change.replayed}
     if not cores:
         return ""
     number = cores.pop() if len(cores) == 1 else None
@@ -310,9 +309,12 @@ def _write_conditions(steps: Iterable[Step]) -> str:
 
 
 def _write_count(change: Change) -> str:
-    """`planned peak memory in bytes 1,024 → 2,048`."""
-    name = COSTS.get(change["budget"], change["budget"].replace("_", " "))
-    return f"{name} {change['before']:,.0f} → {change['after']:,.0f}"
+    """`planned peak memory 1 024 B → 2 048 B`."""
+    metric = METRICS[change.metric]
+    values = [value for value in (change.before, change.after) if value is not None]
+    is_count = metric.unit is Unit.COUNT
+    texts = [numbers.count(value) if is_count else numbers.amount_exactly(value, metric.unit) for value in values]
+    return f"{metric.title} {' → '.join(texts)}"
 
 
 def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -14,10 +14,10 @@ from jaxmeter.launch.images import lock_sha256
 from jaxmeter.launch.jobs import Job, ask_machine, measure_in_container
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.preflight import check, find_warnings
-from jaxmeter.launch.request import Request, format_command
+from jaxmeter.launch.request import HERE, Request, format_command
 from jaxmeter.launch.runs import DEFAULT_OUT, Run, take_store
 from jaxmeter.launch.runtime import choose_engine
-from jaxmeter.launch.sessions.shell import FINE, NO_ANSWER, Shell, prepare_stores, run_elsewhere, run_jaxmeter
+from jaxmeter.launch.shell import FINE, NO_ANSWER, Shell, prepare_stores, run_elsewhere, run_jaxmeter
 
 
 def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> int:
@@ -58,11 +58,12 @@ def run_harness(
     if engine is not None:
         own = shell.variables if variables is None else variables
         return measure_in_container(Job(backend, request, run, engine, host, caller, shell.checkout, own))
-    say("installing what is locked; the first time, that takes a minute or two")
-    shell.install(request.lock)
     shell.set_variable("JAXMETER_COMMAND", format_command(backend, request))
     shell.set_variable("JAXMETER_FINISH", run.finish)
-    shell.set_variable("JAXMETER_LOCK_SHA256", lock_sha256(shell.checkout, request.lock))
+    if request.runtime != HERE:
+        say("installing what is locked; the first time, that takes a minute or two")
+        shell.install(request.lock)
+        shell.set_variable("JAXMETER_LOCK_SHA256", lock_sha256(shell.checkout, request.lock))
     code = run_jaxmeter(shell, run.verb, "--backend", backend, *run.arguments)
     report_code = FINE
     if run.can_be_reported(code):

@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from jaxmeter.harness.record import make_run_id
+from jaxmeter.launch.baseline import offer_baseline
 from jaxmeter.launch.command_line import REASONS, check_measuring, read_backend, read_request
 from jaxmeter.launch.execution import say
+from jaxmeter.launch.measuring import name_machine, run_harness
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request
-from jaxmeter.launch.runs import DEFAULT_OUT, MANIFEST, WITH_CAPTURES, Run, is_store, new_run_id, plan_run
-from jaxmeter.launch.sessions.baseline import offer_baseline
-from jaxmeter.launch.sessions.measuring import name_machine, run_harness
-from jaxmeter.launch.sessions.same_runtime import follow_baseline, is_other_runtime
-from jaxmeter.launch.sessions.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
+from jaxmeter.launch.runs import DEFAULT_OUT, WITH_CAPTURES, Run, has_begun, is_store, plan_run
+from jaxmeter.launch.same_runtime import follow_baseline, is_other_runtime
+from jaxmeter.launch.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
 
 FINISH = "the same nightly run, started again within 12 hours"
 """The command that finishes an interrupted nightly run: it finds the remaining steps itself."""
@@ -28,6 +29,9 @@ LOCK = ".night.lock"
 MEASURE = "measure"
 CONFIRM = "confirm-*"
 """Files of arguments, as `jaxmeter.reporting.nights.night` calls them; a test holds that they are the same."""
+
+STEPS = ("begin", "measure", "suspects", "confirm", "conclude")
+"""Of a nightly run, in order. Each can be repeated."""
 
 BEGINNING = ("--baseline", "--budgets", "--min-effect")
 BEGINNING_FLAGS = (WITH_CAPTURES,)
@@ -50,6 +54,7 @@ class NightRequest:
       out: Folder of its runs on this machine.
       beginning, ending: Options of the first and of the last step.
       measuring: Arguments of the measurement, with those of the launcher.
+      start: The first of STEPS that is taken.
     """
 
     store: str
@@ -58,6 +63,7 @@ class NightRequest:
     beginning: tuple[str, ...]
     ending: tuple[str, ...]
     measuring: tuple[str, ...]
+    start: str = STEPS[0]
 
     @property
     def folder(self) -> Path:
@@ -71,18 +77,21 @@ def read_night_request(arguments: Sequence[str]) -> NightRequest:
     Raises:
       UsageError: No store, or an option that a nightly run does not have.
     """
-    valued = ("--store", "--machine", "--out", *BEGINNING, *ENDING)
+    valued = ("--store", "--machine", "--out", "--from", *BEGINNING, *ENDING)
     given = read_options(arguments, *valued, flags=BEGINNING_FLAGS, refused=REFUSED)
     store, machine, out = map(given.get, ("--store", "--machine", "--out"))
     if store is None or not is_store(store):
         name = f" (--store {store})" if store else ""
-        raise UsageError(f"name a store{name}: nox -s nightly -- --store s3://bucket/folder, or file:///folder")
+        raise UsageError(f"name a store{name}: --store s3://bucket/folder, or file:///folder")
     if machine is not None and not machine.strip():
         raise UsageError("--machine is empty; name this machine, or leave it out")
     if out is not None and is_store(out):
         raise UsageError(f"--out {out}: a folder of this machine; --store names the store")
+    start = given.get("--from") or STEPS[0]
+    if start not in STEPS:
+        raise UsageError(f"--from {start!r} is no step; steps: {', '.join(STEPS)}")
     beginning, ending = (tuple(given.list_words(*names)) for names in ((*BEGINNING, *BEGINNING_FLAGS), ENDING))
-    return NightRequest(store, machine, Path(out or DEFAULT_OUT), beginning, ending, tuple(given.rest))
+    return NightRequest(store, machine, Path(out or DEFAULT_OUT), beginning, ending, tuple(given.rest), start)
 
 
 @contextmanager
@@ -129,27 +138,34 @@ def _pass_held(shell: Shell, asked: NightRequest) -> int:
     request = read_request(backend, measuring, shell.variables)
     check_measuring(request.arguments, "a nightly run", reasons=REFUSED)
     python, where = prepare_stores(shell), ("--out", str(asked.out))
+    steps = STEPS[STEPS.index(asked.start) :]
+    if asked.start != STEPS[0] and not asked.folder.is_dir():
+        raise UsageError(f"--from {asked.start}: no nightly run is in progress in {asked.out}; leave it out")
 
     def report(step: str, *words: str) -> int:
         return run_elsewhere(shell, python, "night", step, *words)
 
-    machine = asked.machine or name_machine(shell, backend, request)
-    beginning = (asked.store, *where, "--backend", backend, "--machine", machine, *asked.beginning)
-    if code := report("begin", *beginning, "--", *request.arguments):
+    def begin(*options: str) -> int:
+        machine = asked.machine or name_machine(shell, backend, request)
+        words = (asked.store, *where, "--backend", backend, "--machine", machine, *asked.beginning, *options)
+        return report("begin", *words, "--", *request.arguments)
+
+    if "begin" in steps and (code := begin()):
         return code
-    step = asked.folder / MEASURE
-    goes_on = step.exists() and "--resume" in read_step(step)
-    code = _take_step(shell, backend, request, step)
-    if goes_on and code == USAGE_ERROR:
-        say("the interrupted nightly run cannot continue here; a new one starts, and the old run stays where it is")
-        if code := report("begin", *beginning, "--restart", "--", *request.arguments):
-            return code
+    if "measure" in steps:
+        step = asked.folder / MEASURE
+        goes_on = step.exists() and "--resume" in read_step(step)
         code = _take_step(shell, backend, request, step)
-    if code not in (FINE, NO_ANSWER):
+        if goes_on and code == USAGE_ERROR:
+            say("the interrupted nightly run cannot continue here; a new one starts, and the old run stays where it is")
+            if code := begin("--restart"):
+                return code
+            code = _take_step(shell, backend, request, step)
+        if code not in (FINE, NO_ANSWER):
+            return code
+    if "suspects" in steps and (code := report("suspects", *where)):
         return code
-    if code := report("suspects", *where):
-        return code
-    for step in sorted(asked.folder.glob(CONFIRM)):
+    for step in sorted(asked.folder.glob(CONFIRM)) if "confirm" in steps else ():
         code = _take_step(shell, backend, request, step)
         if code not in (FINE, NO_ANSWER):
             return code
@@ -163,7 +179,7 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
     _, words = read_backend(read_step(step))
     against = read_options(words, "--against").get("--against")
     followed = _follow_earlier(shell, backend, (*request.words, *words), against)
-    name = new_run_id(backend)
+    name = make_run_id(backend)
 
     def plan(*more: str) -> tuple[Request, Run]:
         asked = read_request(backend, (*request.words, *followed, *words, *more), shell.variables)
@@ -184,6 +200,6 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
 def _follow_earlier(shell: Shell, backend: str, arguments: Sequence[str], against: str | None) -> tuple[str, ...]:
     """Return the options that measure in the runtime of the run that this one is compared with, or continues."""
     earlier = against or read_options(arguments, "--resume").get("--resume")
-    if earlier is None or not Path(earlier, MANIFEST).is_file():
+    if earlier is None or not has_begun(Path(earlier)):
         return ()
     return follow_baseline(shell, backend, arguments, Path(earlier))

@@ -11,12 +11,12 @@ from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.images import OWN_IMAGES, image_id
 from jaxmeter.launch.jobs import PRINT_PYTHON, ask_python, measuring_container
+from jaxmeter.launch.measuring import plan_job
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request
 from jaxmeter.launch.runs import Run
 from jaxmeter.launch.runtime import choose_engine
-from jaxmeter.launch.sessions.measuring import plan_job
-from jaxmeter.launch.sessions.shell import FINE, Shell
+from jaxmeter.launch.shell import FINE, Shell
 
 AskReporter = Callable[..., int]
 """Exit code of `jaxmeter` with these words."""

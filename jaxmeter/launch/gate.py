@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from jaxmeter.harness.record import make_run_id
+from jaxmeter.launch.baseline import offer_baseline
 from jaxmeter.launch.command_line import REASONS, check_measuring, read_backend, read_request
 from jaxmeter.launch.locks import SMALLEST_LOCK
+from jaxmeter.launch.measuring import run_harness
 from jaxmeter.launch.mounts import CHECKOUT
 from jaxmeter.launch.options import UsageError, read_options
-from jaxmeter.launch.request import Request
-from jaxmeter.launch.runs import DEFAULT_OUT, EXACT, MANIFEST, Run, is_store, new_run_id, plan_beside
-from jaxmeter.launch.sessions.baseline import offer_baseline
-from jaxmeter.launch.sessions.measuring import run_harness
-from jaxmeter.launch.sessions.same_runtime import follow_baseline, is_chosen, is_other_runtime
-from jaxmeter.launch.sessions.shell import INTERRUPTED, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_jaxmeter
+from jaxmeter.launch.request import Request, name_command
+from jaxmeter.launch.runs import DEFAULT_OUT, EXACT, Run, has_begun, is_store, plan_beside
+from jaxmeter.launch.same_runtime import follow_baseline, is_chosen, is_other_runtime
+from jaxmeter.launch.shell import INTERRUPTED, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_jaxmeter
 
 JUDGING = ("--budgets", "--min-effect", "--markdown", "--verdict")
 """Options of the judge; all others are of the measurement."""
@@ -27,7 +28,7 @@ ARMS = ("--lock-step", CHECKOUT)
 """Options of what takes turns with today's code."""
 
 REFUSED = {name: why for name, why in REASONS.items() if name not in ARMS} | {
-    "--against": "the baseline is named without an option: nox -s gate -- RUN"
+    "--against": f"the baseline is named without an option: {name_command('gate', 'RUN')}"
 }
 
 
@@ -54,10 +55,10 @@ def read_gate_request(arguments: Sequence[str]) -> GateRequest:
       UsageError: No baseline, or what a gate does not take.
     """
     if not arguments or arguments[0].startswith("-"):
-        raise UsageError("name the baseline run first: nox -s gate -- results/RUN")
+        raise UsageError(f"name the baseline run first: {name_command('gate', 'results/RUN')}")
     name, given = Path(arguments[0]), read_options(arguments[1:], *JUDGING, "--out", flags=["--exact"], refused=REFUSED)
     baseline = name if name.is_dir() else Path(given.get("--out") or DEFAULT_OUT) / name
-    if not (baseline / MANIFEST).is_file():
+    if not has_begun(baseline):
         raise UsageError(f"{name}: no run; give a folder that a measurement has written, such as results/RUN")
     exact = "--exact" in given
     checkout = read_options(given.rest, CHECKOUT).get(CHECKOUT)
@@ -154,4 +155,4 @@ def _plan_beside(
     other: Path | None = None,
 ) -> tuple[Request, Run]:
     request = read_request(backend, arguments, shell.variables)
-    return request, plan_beside(baseline, request.arguments, new_run_id(backend), suspects, other)
+    return request, plan_beside(baseline, request.arguments, make_run_id(backend), suspects, other)

@@ -1,134 +1,48 @@
-"""What a bisection of releases is asked: times by a walk over all of them, exact numbers and commands by halves."""
+"""A bisection of releases: times by a walk over all of them, exact numbers and commands by halves."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from jaxmeter.launch import bisection
-from jaxmeter.launch.bisection import Answer, Judged
-from jaxmeter.launch.command_line import REASONS, check_packages, read_backend
-from jaxmeter.launch.environments import ask_version, read_wanted
+from jaxmeter.harness.record import make_run_id
+from jaxmeter.launch.bisect import REFUSED, TRY, BisectRequest, make_environment_of, read_bisect_request
+from jaxmeter.launch.command_line import check_packages, read_backend
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.locks import SMALLEST_LOCK
+from jaxmeter.launch.neighbours import Make, Neighbours, NotMeasuredError, Run, check_measured
 from jaxmeter.launch.options import UsageError, read_options
-from jaxmeter.launch.predicates import Target, find_target, judge_by_code, judge_by_target, tells
 from jaxmeter.launch.releases import list_releases
-from jaxmeter.launch.runs import DEFAULT_OUT, EXACT, new_run_id
+from jaxmeter.launch.request import name_command
+from jaxmeter.launch.runs import EXACT
 from jaxmeter.launch.selections import check_names
-from jaxmeter.launch.sessions.neighbours import CompareRuns, Make, Neighbours, Run, check_measured, compare_runs
-from jaxmeter.launch.sessions.shell import (
-    FINE,
-    NO_ANSWER,
-    Shell,
-    check_selection,
-    prepare_environment,
-    run_elsewhere,
-    run_jaxmeter,
-    say_disk,
-)
-from jaxmeter.launch.sessions.upgrade import read_variables
-from jaxmeter.launch.walk import TIME, Change, Step, UnusableError, Walk, compare_pair, describe, describe_trial, walk
+from jaxmeter.launch.shell import FINE, NO_ANSWER, Shell, check_selection, run_elsewhere, run_jaxmeter, say_disk
+from jaxmeter.reporting.compare.changes import compare_runs
+from jaxmeter.reporting.compare.findings import WHOLE, Change
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.releases import bisection
+from jaxmeter.reporting.releases.bisection import Answer, Judged
+from jaxmeter.reporting.releases.criteria import Target, find_target, has_value, judge_by_code, judge_by_target
+from jaxmeter.reporting.releases.walk import Step, UnusableError, Walk, compare_pair, describe, describe_trial, walk
 
-OWN = ("--good", "--bad", "--case", "--variant", "--metric", "--command", "--processes", "--resume", "--python")
-
-TRY = "--try-env"
-
-OF_TIMES = ("--processes", "--resume", TRY)
-"""Options of a walk alone."""
-
-REFUSED = {name: why for name, why in REASONS.items() if name != "--resume"} | {
-    "--old": "a bisection has a good release: --good",
-    "--new": "a bisection has a bad release: --bad",
-    "--lock-step": "a walk measures each release in lock-step with the one before it",
-    "--probe": "the criterion decides: --metric",
-    "--select": "name one case: --case",
-}
-
-PROCESSES = 5
-"""Of each step of a walk. A step with a time that is not decided is measured again with twice as many."""
+Compare = Callable[[Path, Path], Sequence[Change]]
+"""Folders of two runs -> what changed. Raises UnusableError."""
 
 
-@dataclass(frozen=True)
-class BisectRequest:
-    """A bisection.
-
-    Args:
-      case: A pattern, as of `--select`; empty if a command decides.
-      variant: Its name; if it is empty, all variants of a walk, else the one that differs the most.
-      metric: `time`, `program`, or the name of a metric in budgets.
-      command: A shell command that decides; empty if a case decides.
-      resumed: The name of an interrupted walk; empty for a new one.
-      python: The interpreter that all environments are made with.
-      variables: Environment variables that may undo the first step that is slower.
-      measuring: Arguments of every measurement.
-      out: Where runs are kept.
-    """
-
-    good: str
-    bad: str
-    case: str
-    variant: str
-    metric: str
-    command: str
-    processes: int
-    resumed: str
-    python: str
-    variables: Mapping[str, str]
-    measuring: tuple[str, ...]
-    out: Path
-
-    @property
-    def is_walk(self) -> bool:
-        """Whether times decide: then there may be several change points, and halving would miss some."""
-        return self.metric == TIME and not self.command
-
-
-def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
-    """Return what `--good RELEASE --bad RELEASE --case NAME [--variant NAME] [--metric NAME] …`, or `--command`, asks.
+def compare_folders(before: Path, after: Path) -> Sequence[Change]:
+    """Return what changed between the runs of two folders.
 
     Raises:
-      UsageError: Something is missing, contradicts itself, or is what a bisection does not take.
+      UnusableError: One cannot be read.
     """
-    given = read_options(arguments, *OWN, TRY, "--out", refused=REFUSED)
-    good, bad, case, variant, metric, command, processes, resumed, python = (given.get(name) or "" for name in OWN)
-    example = 'nox -s bisect -- --good "jax==0.9.0" --bad "jax==0.12.0.1" --case "mlp_step[…]"'
-    if not good or not bad:
-        raise UsageError(f"name a good and a bad release: {example}")
-    if bool(case) == bool(command):
-        raise UsageError(
-            f"give what identifies a bad release, a case or a command: {example}, or --command 'python check.py'"
-        )
-    if command and (metric or variant):
-        raise UsageError("--command decides by its exit code; leave out --metric and --variant")
-    of_times = next((name for name in OF_TIMES if name in given), None)
-    if of_times is not None and (command or metric not in ("", TIME)):
-        raise UsageError(f"{of_times} is about times; leave it out, or leave out --metric and --command")
-    out = Path(given.get("--out") or DEFAULT_OUT)
-    if resumed and (resumed != Path(resumed).name or not any(_list_runs(out, resumed))):
-        raise UsageError(f"--resume {resumed}: no run in {out} has a name that begins with it")
-    if python:
-        ask_version(python)
-    return BisectRequest(
-        good=good,
-        bad=bad,
-        case=case,
-        variant=variant,
-        metric=metric or TIME,
-        command=command,
-        processes=_read_processes(processes),
-        resumed=resumed,
-        python=python or sys.executable,
-        variables=read_variables(TRY, given.values.get(TRY, ())),
-        measuring=(*given.rest, *given.list_words("--out")),
-        out=out,
-    )
+    runs = [load([folder]) for folder in (before, after)]
+    if not all(loaded.runs for loaded in runs):
+        warnings = [warning for loaded in runs for warning in loaded.warnings]
+        raise UnusableError(f"the comparison failed: {'; '.join(warnings)}")
+    return compare_runs(runs[0].runs[0], runs[1].runs[0]).found
 
 
 def bisect_releases(shell: Shell, arguments: Sequence[str]) -> int:
@@ -170,22 +84,21 @@ def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: 
     Raises:
       UsageError: The good release cannot be measured.
     """
-    name = asked.resumed or new_run_id(backend)
+    name = asked.resumed or make_run_id(backend)
     say(f"runs: {asked.out / name}-…; to go on after an interruption, give the same command with --resume {name}")
     neighbours = Neighbours(
         asked.out / name,
         ("--backend", backend, *measuring, "--select", asked.case),
         asked.processes,
-        make=lambda packages: _make_environment(shell, packages, asked.python),
+        make=lambda packages: make_environment_of(shell, packages, asked.python),
         run=lambda python, words, variables: run_elsewhere(shell, python, *words, variables=variables),
-        compare=lambda words: run_jaxmeter(shell, "compare", *words),
         variant=asked.variant,
     )
     try:
         neighbours.begin(releases[0])
-    except UnusableError as error:
+    except NotMeasuredError as error:
         raise UsageError(f"{releases[0]} cannot be measured: {error}") from error
-    result = walk(releases, neighbours, say)
+    result = walk(releases, CompareReleases(neighbours, compare_folders), say)
     for line in describe(result):
         say(line)
     runs = neighbours.list_runs()  # a page is not of the variables that are tried
@@ -195,18 +108,44 @@ def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: 
     if (slowest := result.most_slower) is not None:
         for line in _describe_next_steps(neighbours, *slowest):
             say(line)
-    say(f"runs: {asked.out / name}-…; one page of all: nox -s report -- {shlex.join(map(str, runs))}")
+    say(f"runs: {asked.out / name}-…; one page of all: {name_command('report', *map(str, runs))}")
     return FINE if result.has_change_point else NO_ANSWER
+
+
+@dataclass(frozen=True)
+class CompareReleases:
+    """Measures two releases and compares them.
+
+    Args:
+      variables: Environment variables on the side of the later release.
+    """
+
+    neighbours: Neighbours
+    compare: Compare
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, before: str, after: str, attempt: int) -> list[Change]:
+        """Return the findings about the variants that count.
+
+        Raises:
+          UnusableError: A release cannot be measured, or the runs cannot be compared.
+        """
+        try:
+            runs = self.neighbours(before, after, attempt, self.variables)
+        except NotMeasuredError as error:
+            raise UnusableError(str(error)) from error
+        variant = self.neighbours.variant
+        return [change for change in self.compare(*runs) if variant == "" or change.variant in (WHOLE, variant)]
 
 
 def _describe_next_steps(neighbours: Neighbours, step: Step, change: Change) -> Iterator[str]:
     """Write the commands that compare the programs of both releases of a step, and that pack them for a bug report."""
     earlier, later = map(str, neighbours.find_pair(step.before, step.after))
-    one = ("--case", change["case"], "--variant", change["variant"])
-    diff, reproduce = (("diff", earlier, later, *one), ("reproduce", later, "--before", earlier, *one))
+    which = ("--case", change.case, "--variant", change.variant)
+    diff, reproduce = (("diff", earlier, later, *which), ("reproduce", later, "--before", earlier, *which))
     yield f"largest slowdown: {step.after}, compared with {step.before}"
-    yield f"  fusions, layouts and library calls that differ: nox -s report -- {shlex.join(diff)}"
-    yield f"  both programs and their numbers, for a bug report: nox -s report -- {shlex.join(reproduce)}"
+    yield f"  fusions, layouts and library calls that differ: {name_command(*diff)}"
+    yield f"  both programs and their numbers, for a bug report: {name_command(*reproduce)}"
 
 
 def _try_variables(result: Walk, neighbours: Neighbours, variables: Mapping[str, str]) -> Sequence[str]:
@@ -218,21 +157,17 @@ def _try_variables(result: Walk, neighbours: Neighbours, variables: Mapping[str,
     if step is None:
         return (f"{setting} was not tried: no step is confirmed slower",)
     try:
-        trial = compare_pair(step.before, step.after, partial(neighbours, variables=variables), say)
+        trial = compare_pair(step.before, step.after, CompareReleases(neighbours, compare_folders, variables), say)
     except UnusableError as error:
         return (f"{step.after} with {setting} cannot be compared with {step.before}: {error}",)
     return tuple(describe_trial(step, trial, setting))
-
-
-def _make_environment(shell: Shell, packages: str, python: str) -> Path:
-    return prepare_environment(shell, replace(read_wanted(packages), python=python))
 
 
 def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Sequence[str]) -> bisection.Judge:
     """Return the criterion of a bad release; if it is a case, measure the good release now."""
 
     def make(packages: str) -> Path:
-        return _make_environment(shell, packages, asked.python)
+        return make_environment_of(shell, packages, asked.python)
 
     if asked.command:
         return JudgeByCommand(asked.command, make)
@@ -240,10 +175,10 @@ def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Seq
         asked,
         backend,
         measuring,
-        new_run_id(backend),
+        make_run_id(backend),
         make,
         run=lambda python, words, variables: run_elsewhere(shell, python, *words, variables=variables),
-        compare=lambda words: run_jaxmeter(shell, "compare", *words),
+        compare=compare_folders,
     )
     judge.begin()
     return judge
@@ -265,8 +200,13 @@ class JudgeByCase:
     name: str
     make: Make
     run: Run
-    compare: CompareRuns
+    compare: Compare
     target: Target | None = None
+
+    def has_value(self, folder: Path, target: Target) -> bool:
+        """Return whether the run in a folder has the value."""
+        loaded = load([folder])
+        return any(has_value(run, target) for run in loaded.runs)
 
     def begin(self) -> None:
         """Measures the good release.
@@ -277,7 +217,7 @@ class JudgeByCase:
         self._before = self.asked.out / f"{self.name}-good"
         try:
             self._measure(self.asked.good, self._before)
-        except UnusableError as error:
+        except NotMeasuredError as error:
             raise UsageError(f"{self.asked.good} cannot be measured: {error}") from error
 
     def __call__(self, release: str) -> Judged:
@@ -285,14 +225,14 @@ class JudgeByCase:
         after = self.asked.out / f"{self.name}-{release.partition('==')[2]}"
         try:
             self._measure(release, after)
-            changes = compare_runs(self.compare, self._before, after)
-        except (UnusableError, UsageError) as error:
+            changes = self.compare(self._before, after)
+        except (NotMeasuredError, UnusableError, UsageError) as error:
             return Judged(Answer.UNUSABLE, str(error))
         self.target = self.target or find_target(changes, self.asked.metric, self.asked.variant)
         if self.target is None:
             return Judged(Answer.UNDECIDED, f"no difference of {self.asked.metric} is reported")
         judged = judge_by_target(changes, self.target)
-        if judged.answer is Answer.GOOD and not tells(after, self.target):
+        if judged.answer is Answer.GOOD and not self.has_value(after, self.target):
             return Judged(Answer.UNUSABLE, f"it has no {self.asked.metric} of {self.target.name}")
         return judged
 
@@ -319,16 +259,3 @@ class JudgeByCommand:
         # The user's own words, as for `git bisect run`: a shell is what they are written for.
         ended = subprocess.run(self.command, shell=True, env=environment, check=False)
         return judge_by_code(ended.returncode)
-
-
-def _list_runs(out: Path, name: str) -> list[str]:
-    """Return the names of the runs of a walk."""
-    return [path.name for path in out.iterdir() if path.name.startswith(f"{name}-")] if out.is_dir() else []
-
-
-def _read_processes(text: str) -> int:
-    if not text:
-        return PROCESSES
-    if not text.isascii() or not text.isdigit() or int(text) < 3:
-        raise UsageError(f"--processes '{text}' must be an integer ≥ 3")
-    return int(text)

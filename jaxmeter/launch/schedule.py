@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import getpass
+import os
 import re
 import shlex
 import sys
@@ -16,10 +17,11 @@ from jaxmeter.launch.backends import BACKENDS, OPTIONS
 from jaxmeter.launch.command_line import SHARED, check_measuring, read_request
 from jaxmeter.launch.cron import read_cron
 from jaxmeter.launch.execution import say
+from jaxmeter.launch.nightly import BEGINNING, BEGINNING_FLAGS, ENDING, REFUSED, read_night_request
 from jaxmeter.launch.options import Parser, UsageError, read_options
 from jaxmeter.launch.quoting import check_printable, quote_list, quote_unit, quote_yaml
+from jaxmeter.launch.request import NOX_VARIABLE, name_command
 from jaxmeter.launch.schedulers import EXPRESSION, SCHEDULERS, Scheduler
-from jaxmeter.launch.sessions.nightly import BEGINNING, BEGINNING_FLAGS, ENDING, REFUSED, read_night_request
 
 STORES = ("s3://", "gs://", "file:///")
 
@@ -47,14 +49,23 @@ class Here:
     """Where a schedule is written.
 
     Args:
-      python: The one that runs nox.
+      python: The one that runs nox, or jaxmeter itself.
       checkout: Folder of the noxfile.
       user: Who asks.
+      is_nox: Whether nox runs the nightly runs.
     """
 
     python: str
     checkout: Path
     user: str
+    is_nox: bool = True
+
+    @property
+    def program(self) -> list[str]:
+        """The command line of a nightly run without its options."""
+        if not self.is_nox:
+            return [self.python, "-m", "jaxmeter", "nightly"]
+        return [self.python, "-m", "nox", "--noxfile", str(self.checkout / "noxfile.py"), "--session", "nightly", "--"]
 
 
 def look_here(checkout: Path) -> Here:
@@ -63,7 +74,8 @@ def look_here(checkout: Path) -> Here:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = ""
-    return Here(sys.executable, checkout.resolve(), user)
+    nox = os.environ.get(NOX_VARIABLE)
+    return Here(nox or sys.executable, checkout.resolve(), user, is_nox=bool(nox))
 
 
 def write_asked_schedule(arguments: Sequence[str], here: Here) -> None:
@@ -126,7 +138,7 @@ def list_refused(scheduler: Scheduler) -> dict[str, str]:
     refused = {name: f"only for {', '.join(names)}" for name, names in owners.items() if scheduler.name not in names}
     if scheduler.in_images:
         in_checkouts = "steps run in images as they are; it is an option of a checkout: slurm, github, systemd"
-        gone = "a file in a container is gone with it; nox -s report makes the page, from what is in the store"
+        gone = "a file in a container is gone with it; jaxmeter report makes the page, from what is in the store"
         fixed = dict.fromkeys((*SHARED, "--open", *OPTIONS), in_checkouts) | dict.fromkeys(("--out", *ENDING), gone)
         refused = fixed | refused
     elif not scheduler.has_places:
@@ -139,7 +151,8 @@ def list_refused(scheduler: Scheduler) -> dict[str, str]:
 def make_parser(scheduler: Scheduler) -> Parser:
     """Return the parser of a schedule's own options: those of all engines, and those that its templates ask for."""
     parser = Parser(
-        f"nox -s schedule -- {scheduler.name}", "All other options are those of a nightly run, and of its measurement."
+        name_command("schedule", scheduler.name),
+        "All other options are those of a nightly run, and of its measurement.",
     )
     add, has = parser.add_argument, {name for name, blanks in OWN.items() if blanks & scheduler.blanks}
     add("--store", required=True, metavar="URL", type=_read_store(scheduler), help="where runs are pushed to")
@@ -186,7 +199,6 @@ def fill_schedule(asked: Namespace, here: Here) -> dict[str, str]:
     needs, count = BACKENDS[asked.backend], asked.devices or "1"
     measuring = ["--machine", asked.machine, "--backend", asked.backend, *asked.rest]
     night = ["--store", asked.store, *measuring]
-    nox = [here.python, "-m", "nox", "--noxfile", str(here.checkout / "noxfile.py"), "--session", "nightly", "--"]
     request = read_night_request(["--store", asked.store, *asked.rest])
     where = ("--machine", asked.machine, "--backend", asked.backend, "--out", RESULTS)
     begin = [asked.store, *where, *request.beginning, "--", *request.measuring]
@@ -210,9 +222,9 @@ def fill_schedule(asked: Namespace, here: Here) -> dict[str, str]:
         "begin": shlex.join(begin),
         "night": shlex.join(night),
         "gate": shlex.join(read_options(measuring, "--baseline", flags=BEGINNING_FLAGS).rest),
-        "command": shlex.join([*nox, *night]),
+        "command": shlex.join([*here.program, *night]),
         # systemd
-        "exec_start": quote_unit([*nox, *night]),
+        "exec_start": quote_unit([*here.program, *night]),
         "user": here.user,
     }
     if "calendar" in asked.scheduler.blanks:
@@ -231,7 +243,7 @@ def name_objects(machine: str) -> str:
 def _choose_scheduler(arguments: Sequence[str]) -> Scheduler:
     known = ", ".join(SCHEDULERS)
     if not arguments or arguments[0].startswith("-"):
-        raise UsageError(f"name an engine first, one of {known}: nox -s schedule -- systemd --store URL --machine NAME")
+        raise UsageError(f"name an engine first, one of {known}: systemd --store URL --machine NAME")
     name = arguments[0]
     if name not in SCHEDULERS:
         (nearest,) = difflib.get_close_matches(name, SCHEDULERS, n=1, cutoff=0)

@@ -1,0 +1,25 @@
+"""`jaxmeter images`: images that are built before they are needed."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.ending import FINE
+from jaxmeter.cli.launching import FORWARDS, end
+from jaxmeter.launch.prefetch import build_asked_images
+from jaxmeter.launch.shell import find_checkout
+
+SETTINGS = {**FORWARDS, "help_option_names": []}  # --help is the launcher's own
+
+
+def command(words: Annotated[list[str] | None, typer.Argument(metavar="[LOCK...] [OPTION...]")] = None) -> None:
+    """LOCK is cpu by default; --help prints the options."""
+    end(lambda: _write(words or []))
+
+
+def _write(words: list[str]) -> int:
+    build_asked_images(words, os.environ, find_checkout("an image"))
+    return FINE

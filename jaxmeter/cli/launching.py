@@ -1,0 +1,107 @@
+"""What the verbs share that measure in other environments: their words, and how they end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from jaxmeter.cli.ending import FINE, INCOMPLETE, INTERRUPTED, UNUSABLE
+from jaxmeter.launch.execution import say
+from jaxmeter.launch.locks import choose_lock
+from jaxmeter.launch.options import UsageError, read_options
+from jaxmeter.launch.request import HERE, RUNTIME_VARIABLE
+from jaxmeter.launch.shell import ProgramError, Shell, run_jaxmeter
+
+REGRESSION = 1
+
+FORWARDS = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""Settings of a verb whose other options are those of `jaxmeter run`."""
+
+Runtime = Annotated[
+    str | None,
+    typer.Option(metavar="here|auto|local|container", help="Where to measure, as of `jaxmeter run`; default: here."),
+]
+MinEffect = Annotated[
+    str | None, typer.Option(metavar="PERCENT", help="Changes of times below this are not reported; default: 3%.")
+]
+Budgets = Annotated[str | None, typer.Option(metavar="FILE", help="TOML file of allowed increases, by metric.")]
+Markdown = Annotated[str | None, typer.Option(metavar="FILE", help="Also write the verdict as Markdown.")]
+Verdict = Annotated[str | None, typer.Option(metavar="FILE", help="Also write the verdict as JSON.")]
+
+
+def list_words(context: typer.Context) -> list[str]:
+    """Return the words of a command line, in which unknown options and their values come last."""
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        value: Any = context.params[name]
+        if parameter.param_type_name == "argument":
+            words += list(value) if parameter.nargs == -1 else [value]
+        elif value is True:
+            words.append(parameter.opts[0])
+        else:
+            words += [
+                word for each in (value if parameter.multiple else (value,)) for word in (parameter.opts[0], each)
+            ]
+    return [*words, *context.args]
+
+
+def make_shell(words: Sequence[str]) -> Shell:
+    """Return the environment that the words of a verb, or the user's variables, ask for.
+
+    Raises:
+      UsageError: The runtime needs a checkout of jaxmeter, and this is an installed package.
+    """
+    return Shell(words, os.environ)
+
+
+def end(ask: Callable[[], int]) -> NoReturn:
+    """End a verb with a documented exit code: 1 only where a program has decided so."""
+    raise typer.Exit(_find_code(ask))
+
+
+def _find_code(ask: Callable[[], int]) -> int:
+    try:
+        code = ask()
+    except UsageError as error:
+        say(f"error: {error}")
+        return UNUSABLE
+    except ProgramError as error:  # what it should have printed was needed
+        code = INCOMPLETE if error.code == REGRESSION else error.code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        say(f"error: {error.filename or 'a program'} cannot be used: {error.strerror or error}; there is no answer")
+        return INCOMPLETE
+    return code if code in (FINE, REGRESSION, UNUSABLE, INCOMPLETE, INTERRUPTED) else INCOMPLETE
+
+
+MEASURING = ("run", "self-test")
+"""Verbs that measure in one environment; `--runtime` chooses it."""
+
+
+def is_launched(verb: str, words: Sequence[str]) -> bool:
+    """Return whether a verb runs in another environment than this one."""
+    given = os.environ.get(RUNTIME_VARIABLE)
+    if verb in MEASURING:
+        given = read_options(words, "--runtime").get("--runtime") or given
+    return given not in (None, "", HERE)
+
+
+def call_elsewhere(verb: str, words: Sequence[str]) -> int:
+    """Call a verb in an environment of locked packages; return its exit code.
+
+    Raises:
+      UsageError: pip cannot install them.
+    """
+    shell = Shell((), os.environ)
+    shell.install(choose_lock(words))
+    sys.stdout.flush()
+    return run_jaxmeter(shell, verb, *words)

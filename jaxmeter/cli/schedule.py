@@ -1,0 +1,30 @@
+"""`jaxmeter schedule`: a schedule of nightly runs for a scheduler."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxmeter.cli.ending import FINE
+from jaxmeter.cli.launching import FORWARDS, end
+from jaxmeter.launch.schedule import look_here, write_asked_schedule
+from jaxmeter.launch.shell import find_checkout
+
+SETTINGS = {**FORWARDS, "help_option_names": []}  # --help is the launcher's own
+
+
+def command(
+    context: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(metavar="ENGINE --store URL --machine NAME [OPTION...]")] = None,
+) -> None:
+    """ENGINE is kubernetes, jobset, slurm, pyxis, github or systemd; ENGINE --help prints its options."""
+    if words == ["--help"]:
+        print(context.get_help())
+        raise typer.Exit
+    end(lambda: _write(words or []))
+
+
+def _write(words: list[str]) -> int:
+    write_asked_schedule(words, look_here(find_checkout("a schedule")))
+    return FINE

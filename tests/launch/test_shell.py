@@ -1,0 +1,142 @@
+"""Programs of jaxmeter in this environment and in others."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from jaxmeter.launch import shell as launch_shell
+from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.shell import (
+    PACKAGE,
+    ProgramError,
+    Shell,
+    find_checkout,
+    link_package,
+    list_needed,
+    prepare_stores,
+)
+
+VARIABLES = {"PATH": os.environ["PATH"], "HOME": "/home/me"}
+
+
+@pytest.fixture
+def here():
+    return Shell((), VARIABLES)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """jaxmeter as an installed package, without the files of a checkout."""
+    monkeypatch.setattr(launch_shell, "is_checkout", lambda: False)
+
+
+def test_programs_run_in_the_environment_of_this_process_and_their_codes_are_those_of_a_shell(here):
+    assert here.run("python", "-c", f"import sys; sys.exit(sys.executable != {sys.executable!r})") == 0
+    assert here.run("python", "-c", "import sys; sys.exit(7)") == 7
+    assert here.run("python", "-c", "import os; os.kill(os.getpid(), 9)") == 137
+
+
+def test_a_program_has_the_variables_that_were_set_and_measures_where_it_is(here):
+    shell = Shell(("--runtime", "here"), {**VARIABLES, "JAXMETER_RUNTIME": "auto"})
+    shell.set_variable("JAXMETER_FINISH", "again")
+
+    code = "import os; print(os.environ['JAXMETER_FINISH'], os.environ.get('JAXMETER_RUNTIME'))"
+
+    assert shell.ask("python", "-c", code) == "again None\n"
+
+
+def test_a_program_that_fails_while_its_output_is_needed_ends_the_verb_with_its_code(here):
+    with pytest.raises(ProgramError) as raised:
+        here.ask("python", "-c", "import sys; sys.exit(2)")
+
+    assert raised.value.code == 2
+
+
+def test_nothing_is_installed_where_this_environment_measures(here):
+    here.install("gpu")
+
+    assert here.ask("python", "-c", "import sys; print(sys.executable)").strip() == sys.executable
+    assert prepare_stores(here) == launch_shell.Path(sys.executable)
+
+
+def test_another_python_finds_this_package_and_no_other_name(here, tmp_path, monkeypatch):
+    monkeypatch.setattr(Shell, "environments", tmp_path)
+    other = tmp_path / "python"
+    other.symlink_to(os.path.realpath(sys.executable))
+    code = "import jaxmeter, os, sys; print(jaxmeter.__file__, os.listdir(sys.path[1]))"
+
+    file, names = here.ask(str(other), "-c", code).split(maxsplit=1)
+
+    assert os.path.realpath(file) == str(PACKAGE / "__init__.py")
+    assert names.strip() == "['jaxmeter']"
+    assert link_package(tmp_path) == link_package(tmp_path)
+
+
+def test_environments_of_an_installed_package_are_in_the_users_cache(installed, tmp_path):
+    assert str(Shell((), {"XDG_CACHE_HOME": "/cache"}).environments) == "/cache/jaxmeter/environments"
+    assert Shell((), {}).environments.parts[-3:] == (".cache", "jaxmeter", "environments")
+
+
+@pytest.mark.parametrize("runtime", ["auto", "local", "container"])
+def test_what_needs_a_checkout_says_so(installed, runtime):
+    with pytest.raises(UsageError, match=f"--runtime {runtime} needs a checkout of jaxmeter.*or leave it out"):
+        Shell(("--runtime", runtime), VARIABLES)
+    with pytest.raises(UsageError, match="a schedule needs"):
+        find_checkout("a schedule")
+
+
+def test_other_environments_get_what_measuring_needs_and_what_is_measured_decides_on_jax(monkeypatch):
+    needed = list_needed()
+
+    assert needed == ("numpy", "flax", "optax", "rich", "typer", "msgspec", "packaging", "flatbuffers")
+
+    declared = ["jax>=0.10", "numpy", "s3fs; extra == 's3'", "msgspec>=1; python_version >= '3'"]
+    monkeypatch.setattr(launch_shell, "is_checkout", lambda: False)
+    monkeypatch.setattr(launch_shell.metadata, "requires", lambda name: declared)
+
+    assert list_needed() == ("numpy", "msgspec")
+
+
+PATIENT = """
+import pathlib, sys, time
+try:
+    pathlib.Path(sys.argv[1]).touch()
+    time.sleep(30)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+CALLER = """
+import os, sys
+from jaxmeter.launch import shell
+shell.TOLD_AFTER_S = 0.5
+sys.exit(shell.Shell((), os.environ).run("python", "-c", sys.argv[1], sys.argv[2]))
+"""
+
+
+@pytest.mark.end_to_end
+def test_a_scheduler_that_ends_the_caller_interrupts_the_program_once(tmp_path):
+    started = tmp_path / "started"
+    words = [sys.executable, "-c", CALLER, PATIENT, str(started)]
+    caller = subprocess.Popen(words, start_new_session=True)
+    until = time.monotonic() + 30
+    while not started.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+
+    caller.send_signal(signal.SIGTERM)  # the caller alone, as systemd does without its control group
+
+    assert caller.wait(timeout=30) == 130
+
+
+def test_a_program_may_be_called_from_any_thread(here):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(here.run("python", "-c", "")))
+    thread.start()
+    thread.join(timeout=30)
+
+    assert codes == [0]

@@ -1,0 +1,124 @@
+import pytest
+
+from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.reporting.compare.findings import PROGRAM, WHOLE, Change, Finding
+from jaxmeter.reporting.load import load
+from jaxmeter.reporting.releases.bisection import Answer
+from jaxmeter.reporting.releases.criteria import Target, find_target, has_value, judge_by_code, judge_by_target
+from tests import samples
+
+EXACT = Target("selu", "selu:jit", "planned_peak_bytes")
+
+
+def change(finding="slower", **changes):
+    told = {"suite": "selu", "case": "selu", "platform": "cpu", "variant": "selu:jit", "metric": "execution_s"}
+    return Change(finding=Finding(finding), **{**told, "before": 1e-3, "after": 2e-3, **changes})
+
+
+def memory_change(**changes):
+    return change(**{"finding": "more", "metric": "planned_peak_bytes", **changes})
+
+
+def interval(low, estimate, high):
+    return Interval(low, estimate, high, 8)
+
+
+def test_the_target_is_what_differs_the_most():
+    changes = [
+        memory_change(finding="more", effect=interval(1.2, 1.2, 1.2)),
+        memory_change(finding="less", variant="selu:eager", effect=interval(0.5, 0.5, 0.5)),
+    ]
+
+    assert find_target(changes, "peak_memory", "") == Target("selu", "selu:eager", "planned_peak_bytes")
+    assert find_target(changes, "peak_memory", "selu:jit") == EXACT
+
+
+def test_a_program_that_changed_is_a_target():
+    assert find_target([change(metric=PROGRAM, finding="changed")], "program", "") == Target(
+        "selu", "selu:jit", "program"
+    )
+
+
+def test_memory_is_a_target_where_it_grew_or_shrank():
+    for finding in ("more", "less"):
+        changes = [memory_change(finding=finding, effect=interval(1.2, 1.2, 1.2))]
+        assert find_target(changes, "peak_memory", "") == EXACT
+    assert find_target([memory_change(finding="inconclusive")], "peak_memory", "") is None
+
+
+def test_what_was_nothing_before_differs_the_most():
+    changes = [
+        change(metric="compiles", finding="more", effect=interval(3.0, 3.0, 3.0)),
+        change(metric="compiles", finding="less", variant="b:jit", effect=interval(0.0, 0.0, 0.0)),
+    ]
+
+    assert find_target(changes, "compiles", "").variant == "b:jit"
+
+
+OF_PROGRAM = Target("selu", "selu:jit", PROGRAM)
+
+
+@pytest.mark.parametrize(
+    ("found", "target", "answer", "why"),
+    [
+        (
+            [memory_change(case="mlp"), memory_change(variant="selu:eager")],
+            EXACT,
+            Answer.GOOD,
+            "as in the good release",
+        ),
+        *(
+            (
+                [change(metric=WHOLE, finding=finding, reason="no such function")],
+                EXACT,
+                Answer.UNUSABLE,
+                f"selu selu:jit is {finding}: no such function",
+            )
+            for finding in ("failed", "gone", "not comparable")
+        ),
+        ([change(metric="compiles", finding="more")], EXACT, Answer.GOOD, ""),
+        (
+            [memory_change(finding="more", before=100.0, after=200.0)],
+            EXACT,
+            Answer.BAD,
+            "100 in the good release, 200 here",
+        ),
+        ([memory_change(finding="inconclusive", reason="not the same")], EXACT, Answer.UNDECIDED, "not the same"),
+        (
+            [change(metric=PROGRAM, finding="changed", before=None, after=None)],
+            OF_PROGRAM,
+            Answer.BAD,
+            "another program than the good release's",
+        ),
+    ],
+)
+def test_a_release_is_judged_by_what_is_found_of_the_target_and_it_is_said_why(found, target, answer, why):
+    judged = judge_by_target(found, target)
+
+    assert judged.answer is answer
+    assert judged.why.endswith(why)
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        (0, Answer.GOOD),
+        *((code, Answer.BAD) for code in (1, 2, 124, 126, 127)),
+        *((code, Answer.UNUSABLE) for code in (125, 128, -9)),
+    ],
+)
+def test_a_command_decides_by_its_exit_code_as_for_git(code, answer):
+    judged = judge_by_code(code)
+
+    assert judged.answer is answer
+    assert str(code) in judged.why
+
+
+def test_a_run_has_a_number_of_a_variant_or_it_has_not(tmp_path):
+    (run,) = load([samples.write_run(tmp_path / "run", samples.run())]).runs
+    case = "selu[dtype=float32,n=10000]"
+
+    assert has_value(run, Target(case, "selu:jit", "planned_peak_bytes"))
+    assert has_value(run, Target(case, "selu:jit", PROGRAM))
+    assert not has_value(run, Target(case, "selu:eager", "planned_peak_bytes"))
+    assert not has_value(run, Target("mlp", "selu:jit", "planned_peak_bytes"))
