@@ -55,6 +55,13 @@ def end_program(program: Callable[[], object]) -> NoReturn:
             words = f"{traceback.format_exc()}error: this is a fault of jaxmeter: {error.strerror}"
         else:
             code = CUT_SHORT
+    except ModuleNotFoundError as error:
+        from jaxmeter.harness.record.extras import describe_missing
+
+        if missing := describe_missing(error):
+            code, words = UNUSABLE, f"error: {missing}"
+        else:
+            words = f"{traceback.format_exc()}error: this is a fault of jaxmeter"
     except OSError as error:
         from jaxmeter.harness.record.wording import visible  # half a second, which `--version` need not wait for
 

@@ -34,7 +34,11 @@ def command(
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="STEP", help="Begin a nightly run in progress at begin, measure, suspects, confirm or conclude."),
+        typer.Option(
+            "--from",
+            metavar="STEP",
+            help="Begin a nightly run in progress at begin, measure, suspects, confirm or conclude.",
+        ),
     ] = None,
     with_captures: Annotated[bool, typer.Option("--with-captures", help="Also push profiler captures.")] = False,
     min_effect: MinEffect = None,

@@ -25,10 +25,8 @@ PIP = ("-m", "pip", "--disable-pip-version-check")
 MARK = "complete"
 """A file in a whole environment: it holds the bytes of all files, and its time is that of the last use."""
 
-NOT_FOR_MEASURING = (
-    *("jax", "jaxlib", "scipy", "pandas", "jinja2", "matplotlib", "fsspec", "tensorboard-plugin-profile"),
-)
-"""Of our dependencies what the user's words decide, what jax itself brings, and what only reporting needs."""
+DECIDED_BY_WORDS = ("jax", "jaxlib", "scipy")
+"""Of our dependencies what the user's words decide, and what jax itself brings."""
 
 LONGEST_KEPT_S = 24 * 3600
 """After which one of an earlier day goes, whose requirements may mean other versions today."""
@@ -101,7 +99,7 @@ def _refuse_old(requirements: Iterable[str]) -> None:
     """Raises UsageError where one is a release of jax that cannot be measured, before anything is installed."""
     for one in requirements:
         match = _JAX.fullmatch(one)
-        if match is not None and order_version(match[1].removesuffix(".*")) < order_version(OLDEST_JAX):
+        if match is not None and order_version(match[1].rstrip(".")) < order_version(OLDEST_JAX):
             raise UsageError(f"{one} cannot be measured; releases of jax from {OLDEST_JAX} on can")
 
 

@@ -17,7 +17,7 @@ class Lock:
 
     Args:
       name: Its file is docker/locks/<name>.txt, its image jaxmeter:<name>-<hash>.
-      extras: Extras of pyproject.toml, in addition to the project's own requirements, as arguments of `uv export`.
+      extras: Extras of pyproject.toml, in addition to `all`, as arguments of `uv export`.
       download_bytes: Size of its wheels, for Linux on x86-64 and the image's Python (a cold build fetches these).
       image_bytes: Size of the finished image, with its base.
       disk_bytes: Disk space of a cold build: wheels, the environment twice (build stage and image), and a reserve.

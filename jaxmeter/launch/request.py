@@ -22,7 +22,9 @@ RUNTIME_VARIABLE = "JAXMETER_RUNTIME"
 NOX_VARIABLE = "JAXMETER_IN_NOX"
 """Set by the noxfile."""
 
-VERBS_OF_REPORT = {verb: ("report", verb) for verb in ("diff", "export", "gc", "history", "push", "reproduce", "trace")}
+VERBS_OF_REPORT: Mapping[str, tuple[str, ...]] = {
+    verb: ("report", verb) for verb in ("diff", "export", "gc", "history", "push", "reproduce", "trace")
+}
 """Nox sessions of verbs that have none of their own."""
 
 BASE_IMAGE_VARIABLE = "JAXMETER_BASE_IMAGE"

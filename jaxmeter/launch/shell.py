@@ -16,7 +16,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from jaxmeter.launch.environments import (
-    NOT_FOR_MEASURING,
+    DECIDED_BY_WORDS,
     Wanted,
     describe_disk,
     is_made,
@@ -37,6 +37,8 @@ ENV = "/usr/bin/env"
 
 PACKAGE = Path(__file__).resolve().parents[1]
 PROJECT = PACKAGE.parent / "pyproject.toml"
+
+OF_SUITES = {"extra": "suites"}
 
 KEPT_IN_S = 20
 """After an interrupt a program ends the call in progress, writes the case and removes its processes."""
@@ -205,13 +207,14 @@ def link_package(environments: Path) -> Path:
 
 
 def list_needed() -> tuple[str, ...]:
-    """Return the names of the packages that measuring needs in addition to JAX."""
-    if PROJECT.is_file() and is_checkout():
-        declared = tomllib.loads(PROJECT.read_text(encoding="utf8"))["project"]["dependencies"]
+    """Return the names of the packages that measuring needs in addition to JAX, with those of jaxmeter's own suites."""
+    if is_checkout():
+        project = tomllib.loads(PROJECT.read_text(encoding="utf8"))["project"]
+        declared = [*project["dependencies"], *project["optional-dependencies"]["suites"]]
     else:
-        declared = metadata.requires("jaxmeter") or ()
-    required = [requirement for requirement in map(Requirement, declared) if "extra" not in str(requirement.marker)]
-    return tuple(requirement.name for requirement in required if requirement.name not in NOT_FOR_MEASURING)
+        declared = metadata.requires("jaxmeter") or []
+    required = [each for each in map(Requirement, declared) if each.marker is None or each.marker.evaluate(OF_SUITES)]
+    return tuple(each.name for each in required if each.name not in DECIDED_BY_WORDS)
 
 
 def run_jaxmeter(shell: Shell, *arguments: str) -> int:

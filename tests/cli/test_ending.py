@@ -34,6 +34,26 @@ def test_what_nobody_foresaw_is_shown_and_ends_with_3():
     assert ended.stderr.endswith("error: this is a fault of jaxmeter\n")
 
 
+@pytest.mark.parametrize(
+    ("name", "extra"), [("pandas", "report"), ("jinja2.sandbox", "report"), ("flax", "suites"), ("xprof", "viewer")]
+)
+def test_what_an_installation_lacks_is_named_with_what_brings_it(name, extra):
+    ended = end(f"(_ for _ in ()).throw(ModuleNotFoundError(name='{name}'))")
+
+    package = name.partition(".")[0]
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        f"error: {package} is not installed: pip install 'jaxmeter[{extra}]'\n",
+    )
+
+
+def test_a_module_that_no_extra_brings_is_a_fault():
+    ended = end("__import__('jaxmeter.gone')")
+
+    assert ended.returncode == 3
+    assert ended.stderr.endswith("error: this is a fault of jaxmeter\n")
+
+
 def test_a_file_that_cannot_be_used_is_named_without_a_traceback():
     ended = end("open('/proc/none\\x1b')")
 

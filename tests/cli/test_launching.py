@@ -89,9 +89,11 @@ def test_verbs_that_make_environments_themselves_stay_where_they_are(monkeypatch
         assert choose_verb(verb, ()).help.startswith(next(group[verb] for group in VERBS.values() if verb in group))
 
 
-def test_a_runtime_that_does_not_exist_is_named(monkeypatch, capfd):
-    assert CliRunner().invoke(app, ["run", "--runtime", "docker"]).exit_code == 2
-    assert "--runtime 'docker' is unknown; allowed: here, auto, local, container" in capfd.readouterr().err
+def test_a_runtime_that_does_not_exist_is_named():
+    ended = CliRunner().invoke(app, ["run", "--runtime", "docker"])
+
+    assert ended.exit_code == 2
+    assert "--runtime 'docker' is unknown; allowed: here, auto, local, container" in ended.stderr
 
 
 def fail(error):

@@ -49,7 +49,13 @@ def run_as_installed(folder: Path, commands: list[str]) -> list[str]:
         program.write_text(f"#!/bin/sh\nexec {line}\n")
         program.chmod(0o755)
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PATH": path, "BROWSER": "true", "JAXMETER_RUNTIME": "here"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(CHECKOUT),
+        "PATH": path,
+        "BROWSER": "true",
+        "JAXMETER_RUNTIME": "here",
+    }
     printed = []
     for line in commands:
         ended = subprocess.run(

@@ -25,6 +25,7 @@ class NotedShell:
 
     def __init__(self, refusing: str = "") -> None:
         self.checkout, self.variables, self.refusing = CHECKOUT, {"PATH": "", "JAXMETER_RUNTIME": "auto"}, refusing
+        self.runtime, self.environments = "auto", CHECKOUT / "none"
         self.steps: list[str] = []
 
     def install(self, *lock_names):

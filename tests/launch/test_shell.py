@@ -93,13 +93,14 @@ def test_what_needs_a_checkout_says_so(installed, runtime):
 def test_other_environments_get_what_measuring_needs_and_what_is_measured_decides_on_jax(monkeypatch):
     needed = list_needed()
 
-    assert needed == ("numpy", "flax", "optax", "rich", "typer", "msgspec", "packaging", "flatbuffers")
+    assert needed == ("numpy", "msgspec", "rich", "typer", "packaging", "flatbuffers", "flax", "optax")
 
     declared = ["jax>=0.10", "numpy", "s3fs; extra == 's3'", "msgspec>=1; python_version >= '3'"]
+    declared += ["flax; extra == 'suites'", "pandas; extra == 'report'"]
     monkeypatch.setattr(launch_shell, "is_checkout", lambda: False)
     monkeypatch.setattr(launch_shell.metadata, "requires", lambda name: declared)
 
-    assert list_needed() == ("numpy", "msgspec")
+    assert list_needed() == ("numpy", "msgspec", "flax")
 
 
 PATIENT = """

@@ -155,7 +155,7 @@ def describe_new_locks(checkout: Path) -> Iterator[str]:
     newest_jax, is_compared = "", False
     for name, _ in list_exports():
         new = read_locked((checkout / locate_lock(name)).read_text(encoding="utf8"))
-        newest_jax = max(newest_jax, *(version for version, _ in new.get("jax", ())), key=order_version)
+        newest_jax = max([newest_jax, *(version for version, _ in new.get("jax", ()))], key=order_version)
         old = ask_git(checkout, "show", f"HEAD:{locate_lock(name)}")
         if old is None:
             yield f"{locate_lock(name)}: git has none of the last commit to compare with"

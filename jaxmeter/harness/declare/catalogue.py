@@ -25,6 +25,7 @@ from jaxmeter.harness.declare.origin import find_failing_line
 from jaxmeter.harness.declare.registry import list_declared
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.older_releases import describe_missing_name
+from jaxmeter.harness.record.extras import describe_missing
 
 DEFAULT_SUITES = "jaxmeter.suites"
 FROM_PATHS = "user_suites"
@@ -115,11 +116,11 @@ def _load_suites(name: str) -> list[Suite]:
 
 
 def _load_member(name: str) -> Suite:
-    """A suite of a package; without workloads where an older jax lacks what it needs: others can be measured."""
+    """A suite of a package; without workloads where a package or a name of jax is missing: others can be measured."""
     try:
         return _make_suite(_import(name))
     except SuiteError as error:
-        missing = describe_missing_name(error.__cause__ or error)
+        missing = describe_missing(error.__cause__) or describe_missing_name(error.__cause__ or error)
         if not missing:
             raise
         own = name.rpartition(".")[2]

@@ -85,7 +85,7 @@ def test_of_two_releases_the_step_is_the_total():
 def test_suspected_compile_times_are_listed_with_their_release(finding, counted):
     result = walk(RELEASES, Machine({(1, 2): [time("same"), stage(finding)]}), ignore)
 
-    named = [line for line in describe(result) if "trace, lower and compile" in line]
+    named = [line for line in describe(result) if "trace + lower + compile" in line]
     assert len(named) == counted
     assert all(RELEASES[2] in line and "2.000" in line for line in named)
 
@@ -177,7 +177,7 @@ def test_a_time_that_is_not_decided_is_measured_once_more_and_the_second_measure
     result = walk(RELEASES[:2], machine, ignore)
 
     assert machine.asked == [(0, 1, 0), (0, 1, 1)]
-    assert [change["finding"] for change in result.steps[0].times] == ["slower"]
+    assert [change.finding for change in result.steps[0].times] == ["slower"]
 
 
 def test_a_time_that_stays_undecided_is_named():
@@ -207,7 +207,7 @@ def test_where_the_second_measurement_fails_the_first_one_counts(again):
 
     result = walk(RELEASES[:2], machine, ignore)
 
-    assert [change["finding"] for change in result.steps[0].times] == ["inconclusive"]
+    assert [change.finding for change in result.steps[0].times] == ["inconclusive"]
 
 
 def test_without_a_change_point_the_largest_of_the_detectable_differences_is_given():
@@ -237,7 +237,7 @@ def test_a_step_is_written_when_it_ends_with_factor_interval_cause_and_counts_of
         "jax==0.1 compared with jax==0.0, in lock-step on one core:",
         (
             "  scan scan:jit: slower, 1.053 times as long (99 % interval 1.043 to 1.063); likely cause: its program "
-            "has changed; counts: instructions 40 → 52, planned peak memory in bytes 1,024 → 2,048"
+            "has changed; counts: HLO instructions 40 → 52, planned peak memory 1\u202f024\u202fB → 2\u202f048\u202fB"
         ),
         "  scan scan:eager: same, 1.002 times as long (99 % interval 0.992 to 1.012)",
         "  scan scan:aot: failed: error: no memory",
@@ -271,8 +271,8 @@ def test_memory_and_compilations_that_changed_are_listed_and_are_no_change_point
     assert not result.has_change_point
     start = lines.index("planned memory and compilations that changed:")
     assert lines[start + 1 :] == [
-        "  jax==0.2: scan scan:jit: planned peak memory in bytes 1,024 → 2,048",
-        "  jax==0.2: scan scan:jit: compilations 2 → 1",
+        "  jax==0.2: scan scan:jit: planned peak memory 1\u202f024\u202fB → 2\u202f048\u202fB",
+        "  jax==0.2: scan scan:jit: compiled programs 2 → 1",
     ]
 
 

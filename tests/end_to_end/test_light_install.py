@@ -1,0 +1,129 @@
+"""A plain installation under the oldest jax that it supports: it measures and judges, and names what it lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.releases]
+
+CHECKOUT = Path(__file__).parents[2]
+OLDEST_JAX = "0.7.2"
+MOST_PACKAGES = 40
+
+SUITE = '''"""Small."""
+
+import jax.numpy as jnp
+
+from jaxmeter import workload
+
+
+@workload(inputs=lambda key: jnp.arange(1000, dtype="float32"), reference=lambda x: x + 1, modes=("eager", "jit"))
+def increment(x):
+    """Adds one, (1000,) -> (1000,)."""
+    return x + 1
+'''
+
+NOTEBOOK = """
+import jax.numpy as jnp, jaxmeter
+print(jaxmeter.measure(lambda x: x * 2, jnp.ones(1000)))
+"""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment with the wheel of this checkout and the oldest jax, made by pip."""
+    folder = tmp_path_factory.mktemp("light")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(CHECKOUT)]
+    subprocess.run(pip, check=True)
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "environment")], check=True)
+    install = [folder / "environment/bin/python", "-m", "pip", "install", "--quiet", wheel, f"jax=={OLDEST_JAX}"]
+    subprocess.run(install, check=True)
+    return folder / "environment" / "bin"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's repository with a suite."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "small.py").write_text(SUITE)
+    return folder
+
+
+def call(project: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "JAXMETER_RUNTIME")}
+    return subprocess.run(
+        list(map(str, command)), cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+
+
+MEASURING = ("--suites", "small.py", "--quick", "--processes", "3")
+
+
+@pytest.fixture(scope="module")
+def measured(programs: Path, project: Path) -> Path:
+    """A run of the suite."""
+    ended = call(project, programs / "jaxmeter", "run", *MEASURING, "--run-id", "base")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return project / "results" / "base"
+
+
+def test_a_plain_installation_has_what_measuring_needs_and_no_more(programs, project):
+    listed = json.loads(call(project, programs / "python", "-m", "pip", "list", "--format=json").stdout)
+    names = {package["name"].lower(): package["version"] for package in listed}
+
+    assert names["jax"] == OLDEST_JAX
+    assert len(names) <= MOST_PACKAGES
+    assert not {"pandas", "jinja2", "matplotlib", "flax", "optax", "xprof", "fsspec"} & set(names)
+
+
+def test_it_measures_and_the_run_is_kept_where_no_report_can_be_made(programs, project, measured):
+    reported = call(project, programs / "jaxmeter", "report", "results/base")
+
+    assert (measured / "run.json").is_file()
+    assert reported.returncode == 2
+    assert re.search(r"^error: \w+ is not installed: pip install 'jaxmeter\[report\]'$", reported.stderr, re.MULTILINE)
+
+
+def test_it_gates_a_change(programs, project, measured):
+    gated = call(project, programs / "jaxmeter", "gate", "results/base", *MEASURING, "--verdict", "verdict.json")
+
+    assert gated.returncode in (0, 3), gated.stdout + gated.stderr  # so few processes may decide nothing
+    assert json.loads((project / "verdict.json").read_text("utf8"))["exit_code"] == gated.returncode
+
+
+def test_it_compares_and_diffs(programs, project, measured):
+    compared = call(project, programs / "jaxmeter", "compare", "results/base", "results/base")
+
+    assert compared.returncode == 0, compared.stderr
+
+
+def test_it_examines_the_machine(programs, project):
+    ended = call(project, programs / "jaxmeter", "doctor")
+
+    assert ended.returncode == 0, ended.stdout
+    assert f"jax {OLDEST_JAX}" in ended.stdout
+
+
+def test_a_function_is_measured_in_one_call(programs, project):
+    ended = call(project, programs / "python", "-c", NOTEBOOK)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "jit" in ended.stdout
+
+
+def test_own_suites_that_need_more_are_left_out_by_name(programs, project):
+    ended = call(project, programs / "jaxmeter", "list")
+
+    assert ended.returncode == 0, ended.stderr
+    assert "selu" in ended.stdout
+    assert "the suite mlp is left out: optax is not installed: pip install 'jaxmeter[suites]'" in (
+        ended.stdout + ended.stderr
+    )
