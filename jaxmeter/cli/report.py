@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from jaxmeter.cli.complaints import give_up, write_file
+from jaxmeter.cli.ending import INCOMPLETE
 from jaxmeter.cli.inputs import (
     FOLDER,
     KnownFile,
@@ -24,12 +25,12 @@ from jaxmeter.cli.inputs import (
     read_limits,
 )
 from jaxmeter.harness.record.wording import counted, visible
+from jaxmeter.reporting.draw.palette import Theme
 from jaxmeter.reporting.load import leave_out_confirming
-from jaxmeter.reporting.render import html, markdown, terminal
+from jaxmeter.reporting.render import figures, html, markdown, terminal
 from jaxmeter.reporting.render.console import open_console
 from jaxmeter.reporting.view import Page, build
 
-FIGURE_FORMATS: tuple[Literal["svg", "png"], ...] = ("svg", "png")
 LARGEST_PAGE = 5 * 2**20
 """Bytes. Larger ones are slow to open, and mail servers refuse them."""
 
@@ -82,20 +83,20 @@ def command(
     write_file(path, data)
     if markdown_file is not None:
         write_file(markdown_file, markdown.render(page).encode("utf-8", "replace"))
-    if figures_folder is not None:
-        _write_figures(figures_folder, page, "dark" if dark else "light")
+    has_all = figures_folder is None or _write_figures(figures_folder, page, "dark" if dark else "light")
     terminal.show(page, open_console())
     typer.echo(visible(str(path)))
     if open_page and not os.environ.get("CI"):
         webbrowser.open(path.resolve().as_uri())  # false where there is no browser: the path stands above
+    if not has_all:
+        give_up("no PNG was written: this machine has no font; install one, as fonts-dejavu-core", INCOMPLETE)
 
 
-def _write_figures(folder: Path, page: Page, theme: Literal["light", "dark"]) -> None:
-    """Write each figure of the page, named after the card, suite or case that it is of."""
-    from jaxmeter.reporting.render import figures  # whoever asks for none need not wait for matplotlib
-
-    found = figures.list_figures(page)
+def _write_figures(folder: Path, page: Page, theme: Theme) -> bool:
+    """Write each figure of the page, named after the card, suite or case that it is of; return whether as PNG, too."""
+    found, forms = figures.list_figures(page), ("svg", "png") if figures.has_font() else ("svg",)
     for name, figure in found.items():
-        for form in FIGURE_FORMATS:
+        for form in forms:
             write_file(folder / f"{name}.{form}", figures.draw(figure, form, theme))
     typer.echo(f"{counted(len(found), 'figure')} in {visible(str(folder))}")
+    return "png" in forms

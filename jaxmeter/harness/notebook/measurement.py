@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 from jaxmeter.harness.metrics.agreement import OF_PASSES, describe_disagreement
 from jaxmeter.harness.metrics.contention import is_slowed
@@ -15,6 +16,7 @@ from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.notebook.callables import SHOWN
 from jaxmeter.harness.notebook.passes import FEWEST_PASSES, Ratio, compare_passes, list_ratios
+from jaxmeter.harness.notebook.plot import draw_times
 from jaxmeter.harness.record import (
     AS_GIVEN,
     CaseRecord,
@@ -30,6 +32,9 @@ from jaxmeter.harness.record import (
 from jaxmeter.harness.record.patterns import explain_unknown
 from jaxmeter.harness.record.remarks import NOT_COUNTED, join_remarks
 from jaxmeter.harness.record.wording import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 IN_PROCESS = (
     "measured inside this process: no interval between processes; compile times are not those of a fresh process"
@@ -115,6 +120,22 @@ class Measurement:
             if reason := describe_disagreement(names, pair, (ratio.low, ratio.high), OF_PASSES):
                 found[name] = f"{MARK} {reason}"
         return {first: next(iter(found.values())), **found} if found else {}
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the time of each variant by matplotlib, with its speedup and a faint dot for each block of calls.
+
+        Args:
+          axes: Where to draw; None for a new figure.
+        Raises:
+          ImportError: matplotlib is not installed; the message says what to install.
+          ValueError: No variant was timed.
+        """
+        timed = [] if self.process is None else [item for item in self.process.variants if item.blocks]
+        if not timed:
+            raise ValueError("no variant was timed, so there is nothing to draw")
+        ratios = {item.variant: self.find_speedup(item.variant) for item in timed}
+        notes = {name: "" if ratio is None else f", {ratio}" for name, ratio in ratios.items()}
+        return draw_times([(_show(item.variant), item, notes[item.variant]) for item in timed], axes)
 
     def _explain_no_speedup(self, variant: Variant) -> Iterator[str]:
         """Say why a variant that was timed has no speedup, unless a probe says so."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 EXTRAS = {
-    **dict.fromkeys(("pandas", "jinja2", "markupsafe", "fsspec"), "report"),
+    **dict.fromkeys(("pandas", "jinja2", "markupsafe", "fsspec", "resvg_py"), "report"),
     **dict.fromkeys(("flax", "optax"), "suites"),
     "xprof": "viewer",
     "matplotlib": "plot",

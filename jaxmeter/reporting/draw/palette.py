@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
+
+Theme = Literal["light", "dark"]
 
 PANEL = ("#ffffff", "#141a21")
 """What lies behind a figure, (light, dark)."""
@@ -66,9 +69,14 @@ LOOKS: dict[str, dict[str, str]] = {
 
 def make_style_sheet() -> str:
     """Return the CSS of all classes, dark colours included; marks are `currentColor` everywhere."""
-    looks = (f"svg.figure .{name}{{{_declare(look)}}}" for name, look in LOOKS.items())
     dark = "".join(_list_rules(1))
-    return "".join([*_list_rules(0), *looks, f"@media screen and (prefers-color-scheme:dark){{{dark}}}"])
+    return f"{make_theme_sheet('light')}@media screen and (prefers-color-scheme:dark){{{dark}}}"
+
+
+def make_theme_sheet(theme: Theme) -> str:
+    """Return the CSS of all classes in the colours of one theme."""
+    looks = (f"svg.figure .{name}{{{_declare(look)}}}" for name, look in LOOKS.items())
+    return "".join([*_list_rules(0), *looks, *(_list_rules(1) if theme == "dark" else ())])
 
 
 def _list_rules(theme: int) -> Iterator[str]:

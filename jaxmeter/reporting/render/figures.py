@@ -1,58 +1,36 @@
-"""Stand-alone figures for slides and papers: matplotlib draws those of a page as SVG or PNG, light or dark."""
+"""Stand-alone figures for slides and papers: the drawings of a page as SVG or PNG files, light or dark."""
 
 from __future__ import annotations
 
-import io
 import itertools
 import re
-import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from functools import cache
+from typing import Literal
 
-import matplotlib.style
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure as Canvas
+import resvg_py
 
-from jaxmeter.reporting.draw.text import FONT_SIZE
-from jaxmeter.reporting.view.figure_model import Curves, Figure, Forest, Points, Roofline, Stacks
+from jaxmeter.reporting.draw.alone import draw_alone
+from jaxmeter.reporting.draw.palette import Theme
+from jaxmeter.reporting.view.figure_model import Figure
 from jaxmeter.reporting.view.overview_model import Card
 from jaxmeter.reporting.view.page_model import Page
 
-from .plots.curves import draw_curves
-from .plots.forest import draw_forest
-from .plots.points import draw_points
-from .plots.roofline import draw_roofline
-from .plots.sheet import Theme, fit_text
-from .plots.stacks import draw_stacks
-
 Form = Literal["svg", "png"]
 
-DOTS_PER_INCH = 200
-"""Of a PNG: sharp on a slide."""
+WIDTH = 720
+"""Pixels of a drawing. Texts have the size of the page's."""
+
+ZOOM = 3
+"""Pixels of a PNG per pixel of a drawing: sharp on a slide."""
 
 LONGEST_PART = 40
 """Characters of one part of a file's name."""
 
-LONGEST_ALT = 20_000.0
-"""Room of what a figure shows in words, in points."""
-
-_FORMATS: dict[Form, tuple[type[FigureCanvasSVG | FigureCanvasAgg], str, dict[str, str | None]]] = {
-    "svg": (FigureCanvasSVG, "Title", {"Creator": None, "Date": None, "Format": None, "Type": None}),
-    "png": (FigureCanvasAgg, "Description", {"Software": None}),
-}
-"""By format: its canvas, the field for what a figure shows, and those without which equal figures have equal bytes."""
-
-_SETTINGS: dict[str, Any] = {
-    "svg.hashsalt": "jaxmeter",
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "font.family": ["DejaVu Sans"],
-    "font.size": FONT_SIZE,
-}
-
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.]+")
 """Characters that some file system or shell does not take, and the hyphen that separates parts."""
+
+_LETTER = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><text y="15">{}</text></svg>'
 
 
 def list_figures(page: Page) -> dict[str, Figure]:
@@ -73,33 +51,19 @@ def list_figures(page: Page) -> dict[str, Figure]:
 
 
 def draw(figure: Figure, form: Form = "svg", theme: Theme = "light") -> bytes:
-    """Return the figure as SVG, or as PNG; equal input gives equal bytes."""
-    open_canvas, alt, metadata = _FORMATS[form]
-    with matplotlib.style.context(["default", _SETTINGS]), warnings.catch_warnings():
-        # It only measures text; whoever shows the figure has fonts of their own for a letter that its font lacks.
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        canvas = make_canvas(figure, theme)
-        open_canvas(canvas)
-        file = io.BytesIO()
-        metadata = {**metadata, alt: fit_text(figure.alt, LONGEST_ALT)}
-        canvas.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata=metadata)
-        return file.getvalue()
+    """Return the figure as SVG, or as PNG; equal input gives equal bytes on one machine.
+
+    A PNG has the fonts of this machine, and no texts if there is none: see `has_font`.
+    """
+    svg = draw_alone(figure, WIDTH, theme)
+    return svg.encode() if form == "svg" else resvg_py.svg_to_bytes(svg_string=svg, zoom=ZOOM)
 
 
-def make_canvas(figure: Figure, theme: Theme = "light") -> Canvas:
-    """Return the figure as matplotlib's, whatever the user's own settings of matplotlib are."""
-    with matplotlib.style.context(["default", _SETTINGS]):
-        match figure:
-            case Points():
-                return draw_points(figure, theme)
-            case Curves():
-                return draw_curves(figure, theme)
-            case Stacks():
-                return draw_stacks(figure, theme)
-            case Forest():
-                return draw_forest(figure, theme)
-            case Roofline():
-                return draw_roofline(figure, theme)
+@cache
+def has_font() -> bool:
+    """Return whether this machine has a font, without which a PNG lacks its texts."""
+    written, empty = (resvg_py.svg_to_bytes(svg_string=_LETTER.format(letter)) for letter in ("M", ""))
+    return written != empty
 
 
 def _walk(page: Page) -> Iterator[tuple[tuple[str, ...], Figure]]:

@@ -1,5 +1,9 @@
 """How the table of `jaxmeter.measure` reads."""
 
+import sys
+from statistics import median
+
+import matplotlib
 import pytest
 from msgspec import structs
 
@@ -9,6 +13,9 @@ from jaxmeter.harness.notebook.passes import Ratio
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 from tests.odd_run import odd_run
+
+matplotlib.use("agg")
+from matplotlib import pyplot  # noqa: E402  after the choice of a backend that needs no screen
 
 RUNS = {"usual": samples.run(), "troubled": samples.troubled_run(), "odd": odd_run()}
 
@@ -44,3 +51,42 @@ def test_both_times_at_odds_with_a_speedup_are_marked_with_the_reason(monkeypatc
     assert not any("*" in line for line in lines[4 : 2 + len(measured.case.variants)])
     assert lines[2 + len(measured.case.variants)] == found[second]
     assert "*</td>" in measured._repr_html_()
+
+
+def test_a_plot_has_a_row_a_variant_with_its_time_and_its_speedup():
+    measured = jaxmeter.measure({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
+    _, axes = pyplot.subplots()
+
+    assert measured.plot(axes) is axes
+
+    marks = [line for line in axes.lines if line.get_marker() == "o"]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    timed = {item.variant: [median(block.samples_s) for block in item.blocks] for item in measured.process.variants}
+    assert names == list(timed)
+    sizes = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+    (unit,) = (size for name, size in sizes.items() if f"[{name}]" in axes.get_xlabel())
+    assert [float(mark.get_xdata()[0]) for mark in marks] == pytest.approx(
+        [median(own) / unit for own in timed.values()]
+    )
+    ratios = {name: measured.find_speedup(name) for name in timed}
+    written = [text.get_text() for text in axes.texts]
+    assert [str(ratio) in text for ratio, text in zip(ratios.values(), written, strict=True) if ratio is not None]
+    pyplot.close()
+
+
+def test_a_plot_of_nothing_says_so():
+    run = samples.run()
+    untimed = Measurement(run.manifest.cases[0], run.cases[0], run.manifest.environment, run.manifest.settings)
+
+    with pytest.raises(ValueError, match="no variant was timed"):
+        untimed.plot()
+
+
+def test_a_plot_without_matplotlib_names_what_to_install(monkeypatch):
+    measured = jaxmeter.measure(lambda x: x + 1, 1.0)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)
+
+    with pytest.raises(ImportError, match=r"jaxmeter\[plot\]"):
+        measured.plot()
