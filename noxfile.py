@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from tests.tools.everything import EVERYTHING, REQUIRED
 from tests.tools.locks import find_unlocked
 from tests.tools.marked_tests import ANY_PROCESS, SIDE_BY_SIDE, select_tests
+from tests.tools.newest import list_requirements
 
 nox.needs_version = ">=2026.7.11"  # the first whose CommandFailed knows the exit code
 # With virtualenv nox installs with pip. uv would not read pip's settings: indexes, proxies, certificates.
@@ -48,8 +49,15 @@ HTML_VALIDATE = "tests/reporting/html_validate"
 """Where npm installs what checks the page's HTML."""
 
 INTERRUPT_TIMEOUT_S = 40
-TERMINATE_TIMEOUT_S = 10
-"""After Ctrl-C the harness ends the call in progress, writes the case and removes its processes."""
+TERMINATE_TIMEOUT_S = 40
+"""After Ctrl-C the harness ends the call in progress, writes the case and removes its processes. A scheduler may
+interrupt nox alone; then nox ends the command after the first time, and the command has the second for the same."""
+
+NO_ANSWER = 3
+"""jaxmeter's exit code if the machine or the network is in the way. 1 would be a regression."""
+
+VERBS = ("diff", "export", "fetch", "gc", "history", "night", "push", "reproduce", "trace")
+"""What `nox -s report` passes on as it is."""
 
 WHEELS = "docker/wheels"
 
@@ -79,9 +87,7 @@ def self_test(session: nox.Session) -> None:
 @nox.session
 def report(session: nox.Session) -> None:
     """Report on recorded runs: nox -s report -- results/RUN; or call another verb: export, history, push, diff A B."""
-    first = session.posargs[0] if session.posargs else ""
-    is_verb = first.isidentifier() and not Path(first).exists()
-    call(session, *(() if is_verb else ("report",)), *session.posargs)
+    call(session, *(() if session.posargs[:1] and session.posargs[0] in VERBS else ("report",)), *session.posargs)
 
 
 @nox.session
@@ -154,8 +160,7 @@ def tests(session: nox.Session) -> None:
 @nox.session(reuse_venv=False)  # the newest of today, without what an earlier --pre installed
 def newest(session: nox.Session) -> None:
     """Run the tests that a new JAX breaks first, with the newest packages, unlocked: nox -s newest -- --pre."""
-    project = nox.project.load_toml(CHECKOUT / "pyproject.toml")
-    needed = (*project["project"]["dependencies"], *nox.project.dependency_groups(project, "test"))
+    needed = list_requirements(CHECKOUT)
     pre = [word for word in session.posargs if word == "--pre"]
     session.install("--upgrade", "--upgrade-strategy", "eager", "--only-binary=:all:", *pre, *needed)
     session.run("python", "-m", "tests.tools.newest", *(word for word in session.posargs if word != "--pre"))
@@ -286,8 +291,13 @@ def call(session: nox.Session, *words: str) -> None:
 
     What measures and what reports runs in containers or environments of its own, which the command makes.
     """
-    if not install_offline(session, "launch"):
-        install(session, "launch")
+    try:
+        if not install_offline(session, "launch"):
+            install(session, "launch")
+    except nox.command.CommandFailed:
+        session.log("jaxmeter's command line needs a few packages, which pip could not install for the reason above.")
+        session.log(f"On a machine without a network, copy {WHEELS} from one on which `nox -s wheels` has filled it.")
+        sys.exit(NO_ANSWER)
     variables = {"JAXMETER_RUNTIME": os.environ.get("JAXMETER_RUNTIME") or "auto", "JAXMETER_IN_NOX": sys.executable}
     try:
         session.run(
@@ -298,9 +308,8 @@ def call(session: nox.Session, *words: str) -> None:
             terminate_timeout=TERMINATE_TIMEOUT_S,
         )
     except nox.command.CommandFailed as failure:
-        if failure.return_code is None:  # it could not be started
-            raise
-        sys.exit(failure.return_code)
+        code = failure.return_code
+        sys.exit(NO_ANSWER if code is None or code < 0 else code)  # it could not be started, or a signal ended it
 
 
 def install_offline(session: nox.Session, lock_name: str) -> bool:

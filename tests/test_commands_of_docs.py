@@ -21,6 +21,7 @@ from jaxmeter.launch.gate import read_gate_request
 from jaxmeter.launch.nightly import read_night_request
 from jaxmeter.launch.schedule import read_schedule_request
 from jaxmeter.launch.upgrade import read_upgrade_request
+from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [
@@ -126,9 +127,13 @@ def check_verb(words: Sequence[str], *, is_whole: bool = True) -> None:
     assert {word.split("=")[0] for word in arguments if word.startswith("--")} <= names
 
 
+NOX = {"JAXMETER_RUNTIME": "auto"}
+"""Variables that the noxfile sets."""
+
+
 def check_measurement(backend: str) -> Callable[[Sequence[str]], None]:
     def check(words: Sequence[str]) -> None:
-        request = read_request(backend, words, {})
+        request = read_request(backend, words, NOX)
         check_verb(["run", "--backend", backend, *request.arguments])
 
     return check
@@ -140,7 +145,7 @@ def check_report(words: Sequence[str]) -> None:
 
 def check_self_test(words: Sequence[str]) -> None:
     backend, rest = read_backend(words)
-    check_verb(["self-test", *read_request(backend, rest, {}).arguments])
+    check_verb(["self-test", *read_request(backend, rest, NOX).arguments])
 
 
 CHECKS: Mapping[str, Callable[[Sequence[str]], object]] = {
@@ -151,9 +156,9 @@ CHECKS: Mapping[str, Callable[[Sequence[str]], object]] = {
     "gate": read_gate_request,
     "nightly": read_night_request,
     "upgrade": read_upgrade_request,
-    "bisect": read_bisect_request,
+    "bisect": lambda words: read_bisect_request(words, TIME_BUDGET),
     "traces": lambda words: check_verb(["trace", "--open", *words]),
-    "doctor": lambda words: read_asked(words, {}),
+    "doctor": lambda words: read_asked(words, NOX),
     "schedule": read_schedule_request,
 }
 """By session, what reads its words and raises at what it does not know."""
@@ -167,6 +172,15 @@ def check_session(words: Sequence[str], *, is_whole: bool) -> None:
             CHECKS[session](words[end + 1 :])
 
 
+FORWARDING = ("gate", "upgrade", "bisect", "nightly")
+"""Verbs that take the options of `run`, too."""
+
+
+def is_of_two_runs(words: Sequence[str]) -> bool:
+    """Return whether the words are of a gate that judges and measures nothing."""
+    return words[0] == "gate" and len(words) > 2 and not words[2].startswith("-")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_every_command_of_a_page_is_accepted(page: Path) -> None:
     for command in list_commands(page):
@@ -174,6 +188,8 @@ def test_every_command_of_a_page_is_accepted(page: Path) -> None:
         try:
             if program == "nox":
                 check_session(words[1:], is_whole=command.is_whole)
+            elif command.is_whole and words[:1] and words[0] in FORWARDING and not is_of_two_runs(words):
+                CHECKS[words[0]](words[1:])
             elif words and words[0].islower():
                 check_verb(words, is_whole=command.is_whole)
         except Exception as error:

@@ -91,7 +91,7 @@ def choose_verb(name: str, words: Sequence[str]) -> Any:
 
         if launching.is_launched(name, words):
             verb = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            verb.command(name, context_settings=elsewhere.SETTINGS)(elsewhere.make_command(name))
+            verb.command(name, context_settings=elsewhere.SETTINGS)(elsewhere.make_command(name, words))
             return typer.main.get_command(verb)
     return load_verb(name)
 

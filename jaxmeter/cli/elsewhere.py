@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -15,14 +15,19 @@ from jaxmeter.launch.runs import plan_run, plan_self_test
 
 SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
-Words = Annotated[list[str] | None, typer.Argument(metavar="[OPTION...]")]
+Parsed = Annotated[list[str] | None, typer.Argument(hidden=True)]
 
 
-def make_command(verb: str) -> Callable[..., None]:
-    """Return the command that takes a verb's place."""
+def make_command(verb: str, words: Sequence[str]) -> Callable[..., None]:
+    """Return the command that takes a verb's place.
 
-    def command(words: Words = None) -> None:
-        end(lambda: _measure(verb, words or []) if verb in MEASURING else call_elsewhere(verb, words or []))
+    Args:
+      words: Of the command line as they are: a parser would take out the two dashes that end options.
+    """
+    given = list(words)  # the parser empties the list of the command line
+
+    def command(parsed: Parsed = None) -> None:
+        end(lambda: _measure(verb, given) if verb in MEASURING else call_elsewhere(verb, given))
 
     return command
 

@@ -58,12 +58,13 @@ def command(
     Exit code 0: passed; 1: a confirmed regression; 3: no reliable answer.
     """
     words = list_words(context)
-    if not runs or len(runs) < 2 or runs[1].startswith("-"):
+    if not runs or len(runs) < 2 or any(word.startswith("-") for word in runs[:2]):
         end(lambda: pass_gate(make_shell(words), words))
+    without_effect = "--runtime" if runtime is not None else next(iter(runs[2:]), None)
+    if without_effect is not None:
+        raise typer.BadParameter(f"two runs are judged without measuring; leave out {without_effect}")
     if is_launched("gate", ()):
         end(lambda: call_elsewhere("gate", words))
-    if len(runs) > 2:
-        raise typer.BadParameter(f"two runs are judged without measuring, so {runs[2]} has no effect; leave it out")
     from jaxmeter.cli.judging import judge_runs
 
     judge_runs(

@@ -12,7 +12,7 @@ import typer
 from jaxmeter.cli.ending import FINE, INCOMPLETE, INTERRUPTED, UNUSABLE
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.locks import choose_lock
-from jaxmeter.launch.options import UsageError, read_options
+from jaxmeter.launch.options import InstallationError, UsageError, read_options, write_option
 from jaxmeter.launch.request import HERE, RUNTIME_VARIABLE
 from jaxmeter.launch.shell import ProgramError, Shell, run_jaxmeter
 
@@ -34,7 +34,10 @@ Verdict = Annotated[str | None, typer.Option(metavar="FILE", help="Also write th
 
 
 def list_words(context: typer.Context) -> list[str]:
-    """Return the words of a command line, in which unknown options and their values come last."""
+    """Return the words of a command line: those of the argument first, unknown options where the parser puts them.
+
+    It puts them into an argument that takes any number of words, as `runs` of a gate; without such an argument, last.
+    """
     words: list[str] = []
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -47,9 +50,8 @@ def list_words(context: typer.Context) -> list[str]:
         elif value is True:
             words.append(parameter.opts[0])
         else:
-            words += [
-                word for each in (value if parameter.multiple else (value,)) for word in (parameter.opts[0], each)
-            ]
+            for each in value if parameter.multiple else (value,):
+                words += write_option(parameter.opts[0], each)
     return [*words, *context.args]
 
 
@@ -72,7 +74,7 @@ def _find_code(ask: Callable[[], int]) -> int:
         code = ask()
     except UsageError as error:
         say(f"error: {error}")
-        return UNUSABLE
+        return INCOMPLETE if isinstance(error, InstallationError) else UNUSABLE
     except ProgramError as error:  # what it should have printed was needed
         code = INCOMPLETE if error.code == REGRESSION else error.code
     except KeyboardInterrupt:
@@ -91,7 +93,10 @@ def is_launched(verb: str, words: Sequence[str]) -> bool:
     """Return whether a verb runs in another environment than this one."""
     given = os.environ.get(RUNTIME_VARIABLE)
     if verb in MEASURING:
-        given = read_options(words, "--runtime").get("--runtime") or given
+        try:
+            given = read_options(words, "--runtime").get("--runtime") or given
+        except UsageError:  # the verb's own parser says what is wrong
+            return False
     return given not in (None, "", HERE)
 
 

@@ -120,6 +120,8 @@ def end(command: Callable[[], int]) -> NoReturn:
 def run_command(command: Callable[[], int]) -> int:
     """Runs a command; errors that a person can act on become a line on stderr and an exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise somebody ignores it
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         return command()
     except (RunError, ServerLostError) as error:
@@ -143,6 +145,8 @@ def run_command(command: Callable[[], int]) -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Interrupt, and ignore each later SIGTERM: a caller forwards what its whole group may have received."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""`jaxmeter night`: the steps of a scheduled run, which `nox -s nightly` takes in order. Each can be repeated."""
+"""`jaxmeter night`: the steps of a scheduled run, which `jaxmeter nightly` takes in order. Each can be repeated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Url = Annotated[
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Steps of a scheduled run, which `nox -s nightly` runs in order.",
+    help="Steps of a scheduled run, which `jaxmeter nightly` runs in order.",
 )
 
 

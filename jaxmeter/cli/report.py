@@ -94,7 +94,8 @@ def command(
 
 def _write_figures(folder: Path, page: Page, theme: Theme) -> bool:
     """Write each figure of the page, named after the card, suite or case that it is of; return whether as PNG, too."""
-    found, forms = figures.list_figures(page), ("svg", "png") if figures.has_font() else ("svg",)
+    found = figures.list_figures(page)
+    forms: tuple[figures.Form, ...] = ("svg", "png") if figures.has_font() else ("svg",)
     for name, figure in found.items():
         for form in forms:
             write_file(folder / f"{name}.{form}", figures.draw(figure, form, theme))

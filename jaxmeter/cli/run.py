@@ -401,7 +401,7 @@ def _self_test_of(machine: str, out: Path) -> SelfTest | None:
     try:
         return find_self_test(out, machine)
     except RecordError as error:
-        warn([f"{error}; the run continues without a self-test; repeat it with: nox -s self-test"])
+        warn([f"{error}; the run continues without a self-test; repeat it with: jaxmeter self-test"])
         return None
 
 

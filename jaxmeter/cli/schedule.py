@@ -9,7 +9,6 @@ import typer
 from jaxmeter.cli.ending import FINE
 from jaxmeter.cli.launching import FORWARDS, end
 from jaxmeter.launch.schedule import look_here, write_asked_schedule
-from jaxmeter.launch.shell import find_checkout
 
 SETTINGS = {**FORWARDS, "help_option_names": []}  # --help is the launcher's own
 
@@ -26,5 +25,5 @@ def command(
 
 
 def _write(words: list[str]) -> int:
-    write_asked_schedule(words, look_here(find_checkout("a schedule")))
+    write_asked_schedule(words, look_here())
     return FINE

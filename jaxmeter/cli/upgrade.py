@@ -11,7 +11,6 @@ from jaxmeter.cli.launching import (
     Budgets,
     Markdown,
     MinEffect,
-    Runtime,
     Verdict,
     end,
     list_words,
@@ -46,7 +45,6 @@ def command(
     budgets: Budgets = None,
     markdown: Markdown = None,
     verdict: Verdict = None,
-    runtime: Runtime = None,
 ) -> None:
     """Other options are those of `jaxmeter run`.
 

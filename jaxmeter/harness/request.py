@@ -86,7 +86,7 @@ def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = 
     if _URL.match(str(request.out)):
         raise UsageError(
             f"--out {request.out}: measuring writes into a folder; `jaxmeter push RUN URL` copies a run "
-            "into a store, and `nox -s cpu -- --out URL` does both"
+            "into a store; in a checkout, `jaxmeter run --runtime auto --out URL` does both"
         )
     if request.data is not None and not request.data.is_dir():
         raise UsageError(f"--data '{request.data}' is not a folder; name the one that your data sets are in")

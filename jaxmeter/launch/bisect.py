@@ -18,9 +18,6 @@ OWN = ("--good", "--bad", "--case", "--variant", "--metric", "--command", "--pro
 
 TRY = "--try-env"
 
-TIME = "time"
-"""The metric of a walk, as budgets call it."""
-
 OF_TIMES = ("--processes", "--resume", TRY)
 """Options of a walk alone."""
 
@@ -43,8 +40,9 @@ class BisectRequest:
     Args:
       case: A pattern, as of `--select`; empty if a command decides.
       variant: Its name; if it is empty, all variants of a walk, else the one that differs the most.
-      metric: `time`, `program`, or the name of a metric in budgets.
+      metric: `program`, or the name of a metric in budgets.
       command: A shell command that decides; empty if a case decides.
+      is_walk: Whether times decide: then there may be several change points, and halving would miss some.
       resumed: The name of an interrupted walk; empty for a new one.
       python: The interpreter that all environments are made with.
       variables: Environment variables that may undo the first step that is slower.
@@ -59,21 +57,19 @@ class BisectRequest:
     metric: str
     command: str
     processes: int
+    is_walk: bool
     resumed: str
     python: str
     variables: Mapping[str, str]
     measuring: tuple[str, ...]
     out: Path
 
-    @property
-    def is_walk(self) -> bool:
-        """Whether times decide: then there may be several change points, and halving would miss some."""
-        return self.metric == TIME and not self.command
 
-
-def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
+def read_bisect_request(arguments: Sequence[str], time: str) -> BisectRequest:
     """Return what `--good RELEASE --bad RELEASE --case NAME [--variant NAME] [--metric NAME] …`, or `--command`, asks.
 
+    Args:
+      time: The metric of a walk, and the default.
     Raises:
       UsageError: Something is missing, contradicts itself, or is what a bisection does not take.
     """
@@ -89,7 +85,7 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
     if command and (metric or variant):
         raise UsageError("--command decides by its exit code; leave out --metric and --variant")
     of_times = next((name for name in OF_TIMES if name in given), None)
-    if of_times is not None and (command or metric not in ("", TIME)):
+    if of_times is not None and (command or metric not in ("", time)):
         raise UsageError(f"{of_times} is about times; leave it out, or leave out --metric and --command")
     out = Path(given.get("--out") or DEFAULT_OUT)
     if resumed and (resumed != Path(resumed).name or not any(_list_runs(out, resumed))):
@@ -101,9 +97,10 @@ def read_bisect_request(arguments: Sequence[str]) -> BisectRequest:
         bad=bad,
         case=case,
         variant=variant,
-        metric=metric or TIME,
+        metric=metric or time,
         command=command,
         processes=_read_processes(processes),
+        is_walk=metric in ("", time) and not command,
         resumed=resumed,
         python=python or sys.executable,
         variables=read_variables(TRY, given.values.get(TRY, ())),

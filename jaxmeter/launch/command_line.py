@@ -34,10 +34,12 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
     """Return what is asked of the launcher, with all other arguments.
 
     Raises:
-      UsageError: A value that there is not, options that exclude each other, or one that the backend does not have.
+      UsageError: A value that there is not, options that exclude each other, or one that the backend or the runtime
+        does not have.
     """
     given = read_options(arguments, *SHARED, *OWN, flags=("--open", *OWN_FLAGS))
-    runtime, image, base_image = map(given.get, SHARED)
+    named, image, base_image = map(given.get, SHARED)
+    runtime = choose_runtime(named, variables)
     own = [name for name in OPTIONS if name in given]
     lock = _choose_lock(backend, given)
     about_container = [name for name in ("--image", "--base-image") if given.get(name)]
@@ -45,13 +47,18 @@ def read_request(backend: str, arguments: Sequence[str], variables: Mapping[str,
     if about_container and runtime in (HERE, LOCAL):
         name = about_container[0]
         raise UsageError(f"{name} is about a container; add --runtime container, or leave out {name}")
+    if own and runtime == HERE:
+        raise UsageError(
+            f"{own[0]} chooses among locked packages, and this environment measures with its own; add --runtime local "
+            f"or --runtime container, or leave out {own[0]}"
+        )
     if image and base_image:
         raise UsageError("--image is used as it is and --base-image is built upon; give one of them")
     for name in own:
         if image and OPTIONS[name].beside_image:
             raise UsageError(f"--image {OPTIONS[name].beside_image}; leave out {name}")
     return Request(
-        runtime="container" if about_container else choose_runtime(runtime, variables),
+        runtime="container" if about_container else runtime,
         lock=lock,
         image=image,
         base_image=base_image or variables.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE,

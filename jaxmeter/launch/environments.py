@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.execution import say
+from jaxmeter.launch.options import InstallationError, UsageError
 from jaxmeter.launch.pip_messages import explain, find_complaint
 from jaxmeter.launch.request import name_command
 from jaxmeter.launch.versions import order_version
@@ -195,13 +196,18 @@ def make_locked_environment(lock: Path, folder: Path) -> Path:
     Args:
       folder: Of all environments; one that was made of the same lock is used again.
     Raises:
-      UsageError: pip cannot install it.
+      InstallationError: pip cannot install it now.
     """
     place = locate_locked(lock, folder)
     python = place / "bin" / "python"
-    with _make_once(place, str(lock)) as is_new:
-        if is_new:
-            _run([str(python), *PIP, "install", "--require-hashes", "--only-binary=:all:", "--requirement", str(lock)])
+    try:
+        with _make_once(place, str(lock)) as is_new:
+            if is_new:
+                say(f"installing {lock.name}; this takes a minute or two, once")
+                options = ("--require-hashes", "--only-binary=:all:", "--requirement", str(lock))
+                _run([str(python), *PIP, "install", *options])
+    except UsageError as error:
+        raise InstallationError(str(error)) from error
     return python
 
 

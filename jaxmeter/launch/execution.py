@@ -34,9 +34,6 @@ LOOK_EVERY_S = 0.05
 
 INTERRUPTED = 130
 
-SIGTERM_ENDED = "SIGTERM"
-"""The argument of a KeyboardInterrupt that is no Ctrl-C."""
-
 
 def say(line: str) -> None:
     """Print a message to standard error; standard output is for results."""
@@ -94,8 +91,9 @@ def run_container(engine: Engine, command: Sequence[str], name: str, *, has_term
     On a terminal the keyboard's Ctrl-C is the container's own; else the interrupt is handed on once.
 
     Returns:
-      The program's exit code; 130 where it was interrupted before it could say so.
+      The program's exit code.
     Raises:
+      KeyboardInterrupt: It was interrupted.
       UsageError: The engine could not start it.
     """
     with termination_as_interrupt():
@@ -118,6 +116,8 @@ def run_container(engine: Engine, command: Sequence[str], name: str, *, has_term
                 process.kill()
             _quietly([engine.client, "rm", "--force", name])
             reader.join(timeout=5)
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     if code in ENGINE_FAILED:
         cause = explain_start("".join(kept))
         raise UsageError(f"{engine} could not run the container (exit code {code}): {cause}")
@@ -243,10 +243,11 @@ def _quietly(command: Sequence[str]) -> None:
 
 @contextmanager
 def termination_as_interrupt() -> Iterator[None]:
-    """A scheduler's SIGTERM ends a run as Ctrl-C does, instead of leaving its container behind."""
+    """A scheduler's first SIGTERM ends a run as Ctrl-C does, instead of leaving its container behind."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(SIGTERM_ENDED)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
         yield

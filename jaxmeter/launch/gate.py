@@ -19,7 +19,7 @@ from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request, name_command
 from jaxmeter.launch.runs import DEFAULT_OUT, EXACT, Run, has_begun, is_store, plan_beside
 from jaxmeter.launch.same_runtime import follow_baseline, is_chosen, is_other_runtime
-from jaxmeter.launch.shell import INTERRUPTED, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_jaxmeter
+from jaxmeter.launch.shell import JAXMETER, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_jaxmeter
 
 JUDGING = ("--budgets", "--min-effect", "--markdown", "--verdict")
 """Options of the judge; all others are of the measurement."""
@@ -104,7 +104,7 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
         suspects = Path(folder) / "suspects.json"
         run, code = _measure_beside(shell, backend, measuring, asked.baseline, other=other)
         if not run.has_measured(code):
-            return code if code in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
+            return code if code == USAGE_ERROR else NO_ANSWER
         shell.install(SMALLEST_LOCK)
         confirmed: tuple[str, ...] = ()
         if not asked.exact:
@@ -125,7 +125,7 @@ def _fetch_baseline(shell: Shell, arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a gate, with the folder in the cache in place of the URL of a baseline run."""
     if not arguments or not is_store(arguments[0]):
         return list(arguments)
-    folder = shell.ask(str(prepare_stores(shell)), "-m", "jaxmeter", "fetch", arguments[0])
+    folder = shell.ask(str(prepare_stores(shell)), *JAXMETER, "fetch", arguments[0])
     return [folder.strip(), *arguments[1:]]
 
 

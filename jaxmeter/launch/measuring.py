@@ -17,7 +17,7 @@ from jaxmeter.launch.preflight import check, find_warnings
 from jaxmeter.launch.request import HERE, Request, format_command
 from jaxmeter.launch.runs import DEFAULT_OUT, Run, take_store
 from jaxmeter.launch.runtime import choose_engine
-from jaxmeter.launch.shell import FINE, NO_ANSWER, Shell, prepare_stores, run_elsewhere, run_jaxmeter
+from jaxmeter.launch.shell import FINE, JAXMETER, NO_ANSWER, Shell, prepare_stores, run_elsewhere, run_jaxmeter
 
 
 def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> int:
@@ -61,7 +61,6 @@ def run_harness(
     shell.set_variable("JAXMETER_COMMAND", format_command(backend, request))
     shell.set_variable("JAXMETER_FINISH", run.finish)
     if request.runtime != HERE:
-        say("installing what is locked; the first time, that takes a minute or two")
         shell.install(request.lock)
         shell.set_variable("JAXMETER_LOCK_SHA256", lock_sha256(shell.checkout, request.lock))
     code = run_jaxmeter(shell, run.verb, "--backend", backend, *run.arguments)
@@ -98,7 +97,7 @@ def name_machine(shell: Shell, backend: str, request: Request) -> str:
     if engine is not None:
         return ask_machine(Job(backend, request, run, engine, host, caller, shell.checkout, shell.variables))
     shell.install(request.lock)
-    return shell.ask("python", "-m", "jaxmeter", run.verb, "--backend", backend, *run.arguments).strip()
+    return shell.ask("python", *JAXMETER, run.verb, "--backend", backend, *run.arguments).strip()
 
 
 def reach(shell: Shell, run: Run, store: str) -> int:

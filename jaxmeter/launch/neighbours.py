@@ -11,7 +11,7 @@ from typing import Any
 from jaxmeter.harness.record import RecordError, RunFolder
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.runs import CAPTURE, PROGRAMS, has_begun, has_ended, read_record
-from jaxmeter.launch.shell import FINE, INTERRUPTED, NO_ANSWER, USAGE_ERROR
+from jaxmeter.launch.shell import FINE, NO_ANSWER, USAGE_ERROR
 
 MEASURED = (FINE, NO_ANSWER)
 """Exit codes of the harness after which there is a run: a whole one, and one that lacks something."""
@@ -142,10 +142,7 @@ def check_measured(code: int) -> None:
 
     Raises:
       NotMeasuredError: There is no run.
-      KeyboardInterrupt: It was interrupted.
     """
-    if code == INTERRUPTED:
-        raise KeyboardInterrupt
     if code not in MEASURED:
         raise NotMeasuredError(f"the measurement ended with {code}")
 

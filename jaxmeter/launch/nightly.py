@@ -90,6 +90,9 @@ def read_night_request(arguments: Sequence[str]) -> NightRequest:
     start = given.get("--from") or STEPS[0]
     if start not in STEPS:
         raise UsageError(f"--from {start!r} is no step; steps: {', '.join(STEPS)}")
+    early = next((name for name in (*BEGINNING, *BEGINNING_FLAGS) if name in given), None)
+    if early is not None and start != STEPS[0]:
+        raise UsageError(f"{early} has an effect in the step begin only; leave it out, or leave out --from {start}")
     beginning, ending = (tuple(given.list_words(*names)) for names in ((*BEGINNING, *BEGINNING_FLAGS), ENDING))
     return NightRequest(store, machine, Path(out or DEFAULT_OUT), beginning, ending, tuple(given.rest), start)
 

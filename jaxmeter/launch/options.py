@@ -12,6 +12,10 @@ class UsageError(Exception):
     """The command line or the machine cannot be used as asked; the message says what to do."""
 
 
+class InstallationError(UsageError):
+    """The packages of a lock cannot be installed now; the same command can succeed later."""
+
+
 class Parser(argparse.ArgumentParser):
     """The parser of a session's own options, whose errors end like all others."""
 
@@ -45,7 +49,12 @@ class Given:
 
     def list_words(self, *names: str) -> list[str]:
         """Return options with their last values, as words of another command line."""
-        return [word for name in names if name in self.values for word in (name, *self.values[name][-1:])]
+        return [word for name in names if name in self.values for word in write_option(name, *self.values[name][-1:])]
+
+
+def write_option(name: str, *value: str) -> tuple[str, ...]:
+    """Return an option and its value, if any, as words that `read_options` reads: `--name=-VALUE` is one word."""
+    return (f"{name}={value[0]}",) if value and value[0].startswith("-") else (name, *value)
 
 
 def read_options(

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jaxmeter.launch.containers import quote_command
-from jaxmeter.launch.execution import build_command, build_image, say
+from jaxmeter.launch.execution import build_command, build_image
 from jaxmeter.launch.host import GB, MB
 from jaxmeter.launch.images import WHEELS, Image, check_buildable, image_id, image_size_bytes
 from jaxmeter.launch.jobs import prepare_build
 from jaxmeter.launch.locks import LOCKS, SMALLEST_LOCK, locate_lock
 from jaxmeter.launch.options import Parser, UsageError
+from jaxmeter.launch.pip import find_pip
 from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, name_command
 from jaxmeter.launch.runtime import choose_engine
 
@@ -92,10 +91,10 @@ def download_asked_wheels(arguments: Sequence[str], checkout: Path) -> None:
     given = parser.parse_args(list(arguments))
     check_buildable(checkout)
     folder = checkout / WHEELS
-    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as environment:
-        pip = _find_pip(Path(environment))
+    pip = find_pip()
+    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as place:
         for lock in _choose_locks(given.locks):
-            selected = Path(environment) / f"{lock}.txt"
+            selected = Path(place) / f"{lock}.txt"
             select_for_image(pip, checkout / locate_lock(lock), selected, given.python)
             command = download_arguments(pip, selected, folder, given.python)
             if subprocess.run(command, check=False).returncode != 0:
@@ -132,17 +131,6 @@ def download_arguments(pip: Sequence[str], lock: Path, folder: Path, python: str
         *(word for tag in (*tags, "manylinux2014_x86_64", "manylinux1_x86_64") for word in ("--platform", tag)),
         *("--dest", str(folder), "--requirement", str(lock)),
     ]
-
-
-def _find_pip(folder: Path) -> list[str]:
-    """A pip of this machine, in an environment of its own where the running Python has none."""
-    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0:
-        return [sys.executable, "-m", "pip"]
-    say("making an environment with pip in it")
-    made = subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        raise UsageError(f"no pip here, and no environment with one: {made.stderr.strip() or made.stdout.strip()}")
-    return [os.fspath(folder / "bin" / "python"), "-m", "pip"]
 
 
 def _add_locks(parser: argparse.ArgumentParser) -> None:

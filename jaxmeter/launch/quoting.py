@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from jaxmeter.launch.options import UsageError
 
@@ -34,3 +35,15 @@ def quote_unit(words: Sequence[str]) -> str:
     """Return a command of a systemd unit: there `%` begins a specifier, and `$` a variable except in the program."""
     program, *arguments = (word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") for word in words)
     return " ".join(f'"{word}"' for word in (program, *(one.replace("$", "$$") for one in arguments)))
+
+
+def quote_folder(folder: Path) -> str:
+    """Return the working folder of a systemd unit: `%` begins a specifier, and there are neither quotes nor escapes.
+
+    Raises:
+      UsageError: systemd would change the path.
+    """
+    text = str(folder)
+    if text != text.strip() or text.endswith("\\"):
+        raise UsageError(f"{text!r}: systemd cannot start in this folder; call the command in another one")
+    return text.replace("%", "%%")

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from jaxmeter.launch.environments import PIP, Wanted, ask_version
+from jaxmeter.launch.environments import Wanted, ask_version
 from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.pip import find_pip
 from jaxmeter.launch.pip_messages import explain, find_nearest_version, list_versions
 from jaxmeter.launch.versions import order_version
 
@@ -173,7 +174,8 @@ def ask_versions(package: str, python: str) -> tuple[str, ...]:
       UsageError: It finds none, or cannot look.
     """
     name = package.partition("[")[0]
-    asked = [sys.executable, *PIP, "download", "--no-deps", "--dest", "/dev/null", "--python-version", python]
+    download = ("--disable-pip-version-check", "download", "--no-deps", "--dest", "/dev/null")
+    asked = [*find_pip(), *download, "--python-version", python]
     ended = subprocess.run(
         [*asked, f"{name}=={NO_VERSION}"], capture_output=True, text=True, errors="replace", check=False
     )

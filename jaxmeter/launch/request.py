@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from jaxmeter.launch.options import UsageError
 
@@ -62,11 +63,13 @@ def choose_runtime(given: str | None, variables: Mapping[str, str]) -> str:
     """Return the runtime that an option or a variable names; else that of this process.
 
     Raises:
-      UsageError: There is no such runtime.
+      UsageError: There is no such runtime; or it is that of a nox session, which has no jax.
     """
     runtime = given or variables.get(RUNTIME_VARIABLE) or HERE
     if runtime not in RUNTIMES:
         raise UsageError(f"--runtime {runtime!r} is unknown; allowed: {', '.join(RUNTIMES)}")
+    if runtime == HERE and is_in_nox() and find_spec("jax") is None:
+        raise UsageError(f"--runtime {HERE}: the environment of a nox session has no jax; allowed: --runtime {LOCAL}")
     return runtime
 
 

@@ -19,9 +19,10 @@ from jaxmeter.launch.cron import read_cron
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.nightly import BEGINNING, BEGINNING_FLAGS, ENDING, REFUSED, read_night_request
 from jaxmeter.launch.options import Parser, UsageError, read_options
-from jaxmeter.launch.quoting import check_printable, quote_list, quote_unit, quote_yaml
-from jaxmeter.launch.request import NOX_VARIABLE, name_command
+from jaxmeter.launch.quoting import check_printable, quote_folder, quote_list, quote_unit, quote_yaml
+from jaxmeter.launch.request import HERE, NOX_VARIABLE, RUNTIME_VARIABLE, is_in_nox, name_command
 from jaxmeter.launch.schedulers import EXPRESSION, SCHEDULERS, Scheduler
+from jaxmeter.launch.shell import PACKAGE, find_checkout
 
 STORES = ("s3://", "gs://", "file:///")
 
@@ -50,13 +51,13 @@ class Here:
 
     Args:
       python: The one that runs nox, or jaxmeter itself.
-      checkout: Folder of the noxfile.
+      folder: Where nightly runs start: that of the noxfile, or the current folder.
       user: Who asks.
       is_nox: Whether nox runs the nightly runs.
     """
 
     python: str
-    checkout: Path
+    folder: Path
     user: str
     is_nox: bool = True
 
@@ -65,17 +66,23 @@ class Here:
         """The command line of a nightly run without its options."""
         if not self.is_nox:
             return [self.python, "-m", "jaxmeter", "nightly"]
-        return [self.python, "-m", "nox", "--noxfile", str(self.checkout / "noxfile.py"), "--session", "nightly", "--"]
+        return [self.python, "-m", "nox", "--noxfile", str(self.folder / "noxfile.py"), "--session", "nightly", "--"]
 
 
-def look_here(checkout: Path) -> Here:
-    """Return this process and who runs it; nobody where the system has no name for them."""
+def look_here() -> Here:
+    """Return this process, its folder and who runs it; nobody where the system has no name for them.
+
+    Raises:
+      UsageError: The name of the folder cannot be written in a schedule.
+    """
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = ""
     nox = os.environ.get(NOX_VARIABLE)
-    return Here(nox or sys.executable, checkout.resolve(), user, is_nox=bool(nox))
+    folder = PACKAGE.parent if nox else Path.cwd()
+    check_printable("the folder", str(folder))
+    return Here(nox or sys.executable, folder, user, is_nox=bool(nox))
 
 
 def write_asked_schedule(arguments: Sequence[str], here: Here) -> None:
@@ -105,7 +112,7 @@ def read_schedule_request(arguments: Sequence[str]) -> Namespace:
     """Return the options of `ENGINE --store URL --machine NAME …`, with `scheduler`, and the nightly run's as `rest`.
 
     Raises:
-      UsageError: Something is missing, unknown, or not for this engine.
+      UsageError: Something is missing, unknown, or not for this engine; or the schedule needs a checkout.
     """
     scheduler = _choose_scheduler(arguments)
     for word in arguments[1:]:
@@ -119,8 +126,10 @@ def read_schedule_request(arguments: Sequence[str]) -> Namespace:
         raise UsageError(f"--devices: {needs.devices.name} has none to count; leave it out")
     if asked.privileged and all(option.name != "--privileged" for option in needs.options):
         raise UsageError(f"--privileged: {needs.devices.name} need none; leave it out")
+    if scheduler.needs_checkout:
+        find_checkout(f"a schedule of {scheduler.name}")
     night = read_options(rest, flags=BEGINNING_FLAGS).rest
-    measuring = night if scheduler.in_images else read_request(asked.backend, night, {}).arguments
+    measuring = night if scheduler.in_images else _read_measuring(scheduler, asked.backend, night)
     taken = (*BEGINNING, *ENDING) if scheduler.has_places else BEGINNING
     check_measuring(measuring, f"a nightly run by {scheduler.name}", taken, list_refused(scheduler))
     budgets = read_options(rest, "--budgets").get("--budgets")
@@ -219,12 +228,14 @@ def fill_schedule(asked: Namespace, here: Here) -> dict[str, str]:
         "nodes": quote_yaml(dict(label.split("=") for label in asked.node)),
         "begin_list": quote_list(begin),
         # Shells
+        "folder": shlex.quote(str(here.folder)),
         "begin": shlex.join(begin),
         "night": shlex.join(night),
         "gate": shlex.join(read_options(measuring, "--baseline", flags=BEGINNING_FLAGS).rest),
         "command": shlex.join([*here.program, *night]),
         # systemd
         "exec_start": quote_unit([*here.program, *night]),
+        "working_directory": quote_folder(here.folder),
         "user": here.user,
     }
     if "calendar" in asked.scheduler.blanks:
@@ -249,6 +260,19 @@ def _choose_scheduler(arguments: Sequence[str]) -> Scheduler:
         (nearest,) = difflib.get_close_matches(name, SCHEDULERS, n=1, cutoff=0)
         raise UsageError(f"there is no engine {name!r}; nearest: {nearest!r}; engines: {known}")
     return SCHEDULERS[name]
+
+
+def _read_measuring(scheduler: Scheduler, backend: str, night: Sequence[str]) -> Sequence[str]:
+    """Return the arguments of the harness, once those of the launcher are checked.
+
+    Raises:
+      UsageError: An option of the launcher is invalid, or needs a checkout.
+    """
+    by_nox = scheduler.needs_checkout or is_in_nox()
+    request = read_request(backend, night, {RUNTIME_VARIABLE: "auto"} if by_nox else {})
+    if request.runtime != HERE:
+        find_checkout(f"--runtime {request.runtime}", "; or leave it out, and the environment of this command measures")
+    return request.arguments
 
 
 def _read_store(scheduler: Scheduler) -> Callable[[str], str]:

@@ -11,7 +11,7 @@ from string import Template
 
 from jaxmeter.launch.backends import BACKENDS
 
-TEMPLATES = Path(__file__).parents[2] / "docker" / "schedules"
+TEMPLATES = Path(__file__).with_name("schedules")
 POD = "pod.yaml"
 """Part of the templates that name it."""
 
@@ -32,15 +32,17 @@ class Scheduler:
     """A scheduler that starts nightly runs.
 
     Args:
-      files: Its templates in docker/schedules; the second and later ones take the name of the first.
+      files: Its templates in the folder `schedules`; the second and later ones take the name of the first.
       backends: Backends that it can measure on; the first is the default.
       has_places: Whether options of the nightly run specify its output folders; else the template specifies them.
+      needs_checkout: Whether its template calls the sessions of a checkout of jaxmeter.
     """
 
     name: str
     files: tuple[str, ...]
     backends: tuple[str, ...]
     has_places: bool = False
+    needs_checkout: bool = False
 
     @cached_property
     def templates(self) -> dict[str, Blanks]:
@@ -79,7 +81,7 @@ SCHEDULERS = {
         Scheduler("jobset", ("jobset.yaml",), ("tpu",)),
         Scheduler("slurm", ("sbatch.sh",), ("cpu", "gpu"), has_places=True),
         Scheduler("pyxis", ("sbatch-pyxis.sh",), ("gpu", "cpu")),
-        Scheduler("github", ("github-actions.yaml",), tuple(BACKENDS)),
+        Scheduler("github", ("github-actions.yaml",), tuple(BACKENDS), needs_checkout=True),
         Scheduler("systemd", ("systemd.service", "systemd.timer"), tuple(BACKENDS), has_places=True),
     )
 }

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from jaxmeter.launch.environments import (
     make_environment,
     make_locked_environment,
 )
-from jaxmeter.launch.execution import SIGTERM_ENDED, say, termination_as_interrupt
+from jaxmeter.launch.execution import say, termination_as_interrupt
 from jaxmeter.launch.locks import STORES_LOCK, locate_lock
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import HERE, RUNTIME_VARIABLE, choose_runtime
@@ -40,12 +41,12 @@ PROJECT = PACKAGE.parent / "pyproject.toml"
 
 OF_SUITES = {"extra": "suites"}
 
-KEPT_IN_S = 20
-"""After an interrupt a program ends the call in progress, writes the case and removes its processes."""
+KEPT_IN_S = 30
+"""After SIGTERM a program ends the call in progress, writes the case and removes its processes or its container, which
+takes up to 20 s."""
 
-
-TOLD_AFTER_S = 10
-"""After SIGTERM, a program that has not ended by itself is interrupted. A second interrupt would stop its writing."""
+JAXMETER = ("-P", "-m", "jaxmeter")
+"""Arguments of a Python that runs jaxmeter. With -P, no folder where the user works takes a library's place."""
 
 
 class ProgramError(Exception):
@@ -105,16 +106,24 @@ class Shell:
         self._set[name] = value
 
     def run(self, *command: str) -> int:
-        """Return the exit code of a command: `python` is the environment's, all else is called by its path."""
+        """Return the exit code of a command: `python` is the environment's, all else is called by its path.
+
+        Raises:
+          KeyboardInterrupt: It was interrupted, or this process; it had time to keep what it measured.
+        """
         with termination_as_interrupt():
             process = subprocess.Popen(self._complete(command), env=self._make_variables(command))
             try:
-                return _read_code(process.wait())
-            except KeyboardInterrupt as interrupt:
-                return _end(process, is_told=SIGTERM_ENDED not in interrupt.args)
+                code = _read_code(process.wait())
+            except KeyboardInterrupt:
+                _end(process)
+                raise
             finally:
                 if process.poll() is None:
                     process.kill()
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        return code
 
     def ask(self, *command: str) -> str:
         """Return what a command prints on its stdout.
@@ -141,26 +150,23 @@ class Shell:
         """Return the variables of a command. Whatever it calls measures in its own environment."""
         variables = {**self.variables, **self._set}
         variables.pop(RUNTIME_VARIABLE, None)
-        if self._complete(command)[0] != sys.executable:
+        if is_checkout() or self._complete(command)[0] != sys.executable:
             own = str(link_package(self.environments))
             variables["PYTHONPATH"] = os.pathsep.join(filter(None, (own, variables.get("PYTHONPATH"))))
         return variables
 
 
-def _end(process: subprocess.Popen[bytes], *, is_told: bool) -> int:
-    """Return the exit code of an interrupted process, which has time to keep what it measured.
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Forward an interrupt, and give the program time to keep what it measured.
 
-    Args:
-      is_told: Whether the process was interrupted, too. Ctrl-C reaches all processes, and so do most schedulers.
+    The program may have received the interrupt, too: Ctrl-C reaches all processes, and so do most schedulers. What
+    measures ignores SIGTERM after the first signal.
     """
-    try:
-        if not is_told:
-            with suppress(subprocess.TimeoutExpired):
-                return _read_code(process.wait(timeout=TOLD_AFTER_S))
-            process.send_signal(signal.SIGINT)
-        return _read_code(process.wait(timeout=KEPT_IN_S))
-    except (KeyboardInterrupt, subprocess.TimeoutExpired):
-        return INTERRUPTED
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    process.terminate()
+    with suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+        process.wait(timeout=KEPT_IN_S)
 
 
 def _read_code(code: int) -> int:
@@ -219,7 +225,7 @@ def list_needed() -> tuple[str, ...]:
 
 def run_jaxmeter(shell: Shell, *arguments: str) -> int:
     """Return the exit code of `jaxmeter ARGUMENTS` in the shell's environment."""
-    return shell.run("python", "-m", "jaxmeter", *arguments)
+    return shell.run("python", *JAXMETER, *arguments)
 
 
 def run_elsewhere(shell: Shell, python: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> int:
@@ -229,7 +235,7 @@ def run_elsewhere(shell: Shell, python: Path, *arguments: str, variables: Mappin
       variables: Environment variables of this program alone.
     """
     setting = (ENV, *(f"{name}={value}" for name, value in variables.items())) if variables else ()
-    return shell.run(*setting, str(python), "-m", "jaxmeter", *arguments)
+    return shell.run(*setting, str(python), *JAXMETER, *arguments)
 
 
 def check_selection(shell: Shell, python: str, backend: str, measuring: Sequence[str]) -> None:
@@ -242,7 +248,7 @@ def check_selection(shell: Shell, python: str, backend: str, measuring: Sequence
     if "--select" in given or "--suites" in given:
         words = [word for name, values in given.values.items() for value in values for word in (name, value)]
         levels = [name for name in ("--quick", "--full") if name in given]
-        shell.ask(python, "-m", "jaxmeter", "run", "--dry-run", "--json", "--backend", backend, *words, *levels)
+        shell.ask(python, *JAXMETER, "run", "--dry-run", "--json", "--backend", backend, *words, *levels)
 
 
 def prepare_stores(shell: Shell) -> Path:

@@ -21,7 +21,6 @@ from jaxmeter.launch.runs import DEFAULT_OUT, PROGRAMS, Run, plan_run
 from jaxmeter.launch.selections import check_names
 from jaxmeter.launch.shell import (
     FINE,
-    INTERRUPTED,
     NO_ANSWER,
     USAGE_ERROR,
     Shell,
@@ -51,6 +50,9 @@ BEFORE = PROGRAMS
 """Probes that run in the old environment alone: the time of its calls is measured interleaved with the new one."""
 
 AFTER = ("--probe", "timing", *BEFORE)
+
+IN_IMAGE = ("--runtime", "container", "--image")
+"""Options of a measurement in an image, without its name."""
 
 _IMAGE = re.compile(r"(?:\S+@)?sha256:[0-9a-f]{64}")
 """One image: that of a registry by its digest, or one of this machine by its id."""
@@ -120,7 +122,7 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     if isinstance(asked.old, Wanted):
         measuring = check_packages(measuring, "an upgrade", REFUSED)
     else:
-        request = read_request(backend, ("--image", str(asked.old), *measuring), shell.variables)
+        request = read_request(backend, (*IN_IMAGE, str(asked.old), *measuring), shell.variables)
         check_measuring(request.arguments, "an upgrade", ["--machine"], REFUSED)
     check_names(shell.checkout, measuring)
     for arm, option in zip((asked.old, asked.new), PYTHONS, strict=True):
@@ -147,7 +149,7 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
         images = (str(asked.old), str(asked.new))
         codes = _measure_images(shell, backend, measuring, images, (before, after), asked.variables)
     if codes[-1] not in (FINE, NO_ANSWER) or len(codes) == 1:
-        return codes[-1] if codes[-1] in (USAGE_ERROR, INTERRUPTED) else NO_ANSWER
+        return codes[-1] if codes[-1] == USAGE_ERROR else NO_ANSWER
     code = run_jaxmeter(shell, "compare", str(before), str(after), *asked.judging)
     run_jaxmeter(shell, "report", str(before), str(after), *judging.list_words("--min-effect"))
     return code or max(codes)  # what was not measured was not compared
@@ -218,7 +220,7 @@ def _measure_images(
     """
 
     def plan(image: str, *words: str) -> tuple[Request, Run]:
-        request = read_request(backend, ("--image", image, *measuring, *words), shell.variables)
+        request = read_request(backend, (*IN_IMAGE, image, *measuring, *words), shell.variables)
         return request, replace(plan_run(request.arguments, ""), is_reported=False)
 
     before, after = ({**shell.variables, **own} for own in variables)

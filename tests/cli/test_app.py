@@ -12,7 +12,6 @@ NAMES = [name for verbs in VERBS.values() for name in verbs]
 SHARED = {
     "app",
     "arguments",
-    "bisecting",
     "complaints",
     "elsewhere",
     "ending",

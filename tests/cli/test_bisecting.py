@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.cli import bisecting
-from jaxmeter.cli.bisecting import CompareReleases, JudgeByCase, JudgeByCommand, bisect_releases, compare_folders
+from jaxmeter.cli import bisect
+from jaxmeter.cli.bisect import CompareReleases, JudgeByCase, JudgeByCommand, bisect_releases, compare_folders
 from jaxmeter.launch.bisect import PROCESSES, read_bisect_request
 from jaxmeter.launch.options import UsageError
+from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 from jaxmeter.reporting.releases.bisection import Answer
 from jaxmeter.reporting.releases.criteria import Target
 from jaxmeter.reporting.releases.walk import UnusableError
@@ -40,7 +41,9 @@ class Machine:
 
     def run(self, python, words, variables):
         self.ran.append((str(python), tuple(words)))
-        return self.codes.get(words[-1], 0)
+        if (code := self.codes.get(words[-1], 0)) == 130:  # as the shell
+            raise KeyboardInterrupt
+        return code
 
     def compare(self, before, after):
         if code := self.codes.get(after.name + " compared", 0):
@@ -54,7 +57,7 @@ class Machine:
 
 def judge_with(machine, *options):
     metric = options or ("--metric", "peak_memory")
-    asked = read_bisect_request(["--good", GOOD, "--bad", BAD, "--case", "selu", *metric])
+    asked = read_bisect_request(["--good", GOOD, "--bad", BAD, "--case", "selu", *metric], TIME_BUDGET)
     judge = JudgeByCase(asked, "cpu", ("--quick",), "it", machine.make, machine.run, machine.compare)
     judge.begin()
     return judge
@@ -178,8 +181,8 @@ class NotedShell:
     def run(self, *command):
         self.ran.append(command)
         words = command[command.index("jaxmeter") + 1 :]
-        variables = dict(word.split("=", 1) for word in command[1 : command.index("-m") - 1])
-        return self.machine.run(command[command.index("-m") - 1], words, variables) if words[0] == "run" else 0
+        variables = dict(word.split("=", 1) for word in command[1 : command.index("-P") - 1])
+        return self.machine.run(command[command.index("-P") - 1], words, variables) if words[0] == "run" else 0
 
 
 class Found:
@@ -201,14 +204,14 @@ def bisected(tmp_path, monkeypatch, capsys):
     """Bisects three releases by time on a machine, with options; (exit code, the shell, what it said)."""
     releases = ("jax==0.9.0", "jax==0.9.1", "jax==0.9.2")
     monkeypatch.setenv("JAXMETER_IN_NOX", sys.executable)
-    monkeypatch.setattr(bisecting, "list_releases", lambda good, bad, python: releases)
-    monkeypatch.setattr(bisecting, "make_run_id", lambda backend: "it")
-    monkeypatch.setattr(bisecting, "check_names", lambda *_: None)
-    monkeypatch.setattr(bisecting, "check_selection", lambda *_: None)
+    monkeypatch.setattr(bisect, "list_releases", lambda good, bad, python: releases)
+    monkeypatch.setattr(bisect, "make_run_id", lambda backend: "it")
+    monkeypatch.setattr(bisect, "check_names", lambda *_: None)
+    monkeypatch.setattr(bisect, "check_selection", lambda *_: None)
 
     def call(machine, *options, found=None):
-        monkeypatch.setattr(bisecting, "make_environment_of", lambda shell, packages, python: machine.make(packages))
-        monkeypatch.setattr(bisecting, "compare_folders", found or Found())
+        monkeypatch.setattr(bisect, "make_environment_of", lambda shell, packages, python: machine.make(packages))
+        monkeypatch.setattr(bisect, "compare_folders", found or Found())
         shell = NotedShell(tmp_path, machine)
         both = ("--good", "jax==0.9.0", "--bad", "jax==0.9.2", "--case", "scan", "--out", str(tmp_path))
         return bisect_releases(shell, [*both, *options]), shell, capsys.readouterr().err

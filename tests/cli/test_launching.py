@@ -1,7 +1,10 @@
 """Verbs that measure in other environments: their words, where they run, and how they end."""
 
+import ast
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -11,7 +14,7 @@ from typer.testing import CliRunner
 from jaxmeter.cli import elsewhere, gate
 from jaxmeter.cli.app import VERBS, app, choose_verb
 from jaxmeter.cli.launching import FORWARDS, end, is_launched, list_words
-from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.options import InstallationError, UsageError
 from jaxmeter.launch.shell import ProgramError
 
 OTHERS = ["list", "bisect", "report", "compare", "diff", "export", "trace", "push", "machine"]
@@ -44,7 +47,8 @@ def read(*words):
         (("base", "--budgets=b.toml", "--exact"), ["base", "--budgets", "b.toml", "--exact"]),
         (("base", "--select", "selu*", "--quick"), ["base", "--select", "selu*", "--quick"]),
         (("base", "--try-env", "A=1", "--try-env", "B=--x=2"), ["base", "--try-env", "A=1", "--try-env", "B=--x=2"]),
-        (("base", "--select=a b", "--budgets", "-"), ["base", "--select=a b", "--budgets", "-"]),
+        (("base", "--select=a b", "--budgets", "-"), ["base", "--select=a b", "--budgets=-"]),
+        (("base", "--try-env=-a", "--budgets=--b"), ["base", "--budgets=--b", "--try-env=-a"]),
     ],
 )
 def test_a_verb_passes_on_its_own_options_and_those_that_it_does_not_know(words, passed):
@@ -89,6 +93,32 @@ def test_verbs_that_make_environments_themselves_stay_where_they_are(monkeypatch
         assert choose_verb(verb, ()).help.startswith(next(group[verb] for group in VERBS.values() if verb in group))
 
 
+def test_two_dashes_that_end_options_are_kept():
+    assert choose_words("night", ["begin", "s3://x/y", "--", "--quick"]) == ["begin", "s3://x/y", "--", "--quick"]
+
+
+def choose_words(verb, words):
+    """The words with which a verb is called in another environment."""
+    called = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAXMETER_RUNTIME", "auto")
+        patch.setattr("jaxmeter.cli.elsewhere.call_elsewhere", lambda verb, words: called.append(list(words)) or 0)
+        assert CliRunner().invoke(app, [verb, *words]).exit_code == 0
+    return called[0]
+
+
+@pytest.mark.parametrize("words", [["--runtime"], ["--quick", "--runtime"]])
+def test_a_runtime_without_a_name_is_wrong_usage(words):
+    assert CliRunner().invoke(app, ["run", *words]).exit_code == 2
+
+
+def test_what_nox_passes_on_is_a_verb():
+    text = (Path(__file__).parents[2] / "noxfile.py").read_text("utf8")
+    (passed,) = re.findall(r"^VERBS = (.*)$", text, re.MULTILINE)
+
+    assert set(ast.literal_eval(passed)) < {verb for group in VERBS.values() for verb in group}
+
+
 def test_a_runtime_that_does_not_exist_is_named():
     ended = CliRunner().invoke(app, ["run", "--runtime", "docker"])
 
@@ -106,6 +136,7 @@ def fail(error):
         *((code, code) for code in (0, 1, 2, 3, 130)),
         (137, 3),
         (UsageError("no"), 2),
+        (InstallationError("no network"), 3),
         (ProgramError(2), 2),
         (ProgramError(1), 3),
         (KeyboardInterrupt(), 130),
@@ -120,25 +151,64 @@ def test_a_verb_ends_with_a_documented_code_and_with_1_only_for_a_regression(end
     assert found.value.exit_code == code
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["base"], ("measured", ["base"])),
-        (["base", "--select", "selu"], ("measured", ["base", "--select", "selu"])),
-        (["base", "--budgets", "b.toml", "--quick"], ("measured", ["base", "--quick", "--budgets", "b.toml"])),
-        (["base", "new"], ("judged", ["base", "new"])),
-        (["base", "new", "--exact"], ("judged", ["base", "new"])),
-    ],
-)
-def test_a_gate_measures_against_one_run_and_judges_two(words, expected, monkeypatch):
+@pytest.fixture
+def gated(monkeypatch):
+    """What a gate did: measured with these words, or judged with these runs and options."""
     from jaxmeter.cli import judging
 
     done = []
     monkeypatch.setattr(gate, "pass_gate", lambda shell, words: done.append(("measured", words)) or 0)
-    monkeypatch.setattr(judging, "judge_runs", lambda *runs, **options: done.append(("judged", list(runs))))
+    monkeypatch.setattr(judging, "judge_runs", lambda *runs, **options: done.append((*runs, options)))
+    return done
 
+
+@pytest.mark.parametrize(
+    ("words", "measured"),
+    [
+        (["base"], ["base"]),
+        (["base", "--select", "selu"], ["base", "--select", "selu"]),
+        (["base", "--budgets", "b.toml", "--quick"], ["base", "--quick", "--budgets", "b.toml"]),
+    ],
+)
+def test_a_gate_measures_against_one_run(words, measured, gated):
     assert CliRunner().invoke(app, ["gate", *words]).exit_code == 0
-    assert done == [expected]
+    assert gated == [("measured", measured)]
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ((), {}),
+        (("--exact",), {"exact": True}),
+        (("--budgets", "b.toml", "--min-effect", "5%"), {"budgets_file": Path("b.toml"), "min_effect": "5%"}),
+        (("--verdict", "v.json"), {"verdict_file": Path("v.json")}),
+        (("--markdown", "m.md"), {"markdown_file": Path("m.md")}),
+        (("--confirmed-by", "again"), {"confirmed_by": "again"}),
+    ],
+)
+def test_a_gate_judges_two_runs_with_its_options(words, given, gated):
+    options = dict.fromkeys(("confirmed_by", "budgets_file", "markdown_file", "verdict_file"))
+
+    assert CliRunner().invoke(app, ["gate", "base", "new", *words]).exit_code == 0
+    assert gated == [("base", "new", options | {"exact": False, "min_effect": "3%"} | given)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--quick", "base"),
+        ("--select", "selu", "base"),
+        ("base", "new", "--runtime", "local"),
+        ("base", "new", "--quick"),
+        ("base", "new", "newer"),
+    ],
+)
+@pytest.mark.parametrize("runtime", ["", "auto"])
+def test_a_gate_refuses_words_that_it_could_only_ignore_or_misread(words, runtime, monkeypatch):
+    monkeypatch.setenv("JAXMETER_RUNTIME", runtime)
+    monkeypatch.setattr(gate, "call_elsewhere", fail)
+
+    assert CliRunner().invoke(app, ["gate", *words]).exit_code == 2
 
 
 def test_two_runs_are_judged_where_records_can_be_read(monkeypatch):

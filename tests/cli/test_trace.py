@@ -279,6 +279,17 @@ def test_two_runs_are_compared_by_one_case_and_variant(call, tmp_path):
     assert compared[1][0] == "A: cumulative_sum[n=16] loop:jit"
 
 
+def test_captures_of_one_case_in_two_runs_are_opened_next_to_each_other(call, tmp_path, monkeypatch):
+    runs = [write_run(tmp_path / name, MATMUL) for name in ("a", "b")]
+    opened = []
+    monkeypatch.setattr(trace, "serve", lambda folder, port: opened.extend(folder.rglob("*.xplane.pb")))
+
+    code, _, _ = call(*runs, "--open")
+
+    assert code == 0
+    assert len(opened) == 2
+
+
 # Two captures
 
 

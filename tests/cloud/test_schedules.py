@@ -281,7 +281,7 @@ def test_a_job_that_slurm_ends_has_time_to_keep_what_the_night_has_measured(slur
     program.write_text(NOX)
     program.chmod(0o755)
     (tmp_path / "harness.py").write_text(HARNESS)
-    (path,) = write(tmp_path, "slurm", here=Here(str(program), CHECKOUT, "root"))
+    (path,) = write(tmp_path, "slurm", here=Here(str(program), tmp_path, "root"))
     job = slurm.submit(path, tmp_path)
     wait_until((tmp_path / "measuring").exists, "the night has begun", 60)
 

@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 def cpu_job(engine: Engine, caller: Caller, *arguments: str) -> Job:
-    request = read_request("cpu", arguments, os.environ)
+    request = read_request("cpu", arguments, {**os.environ, "JAXMETER_RUNTIME": "auto"})  # as the noxfile sets it
     run = plan_run(request.arguments, make_run_id("cpu"))
     return Job("cpu", request, run, engine, look_at_host(), caller, CHECKOUT, os.environ)
 
@@ -27,4 +27,7 @@ def cpu_job(engine: Engine, caller: Caller, *arguments: str) -> Job:
 if __name__ == "__main__":
     engine, _ = choose_engine("container", os.environ)
     assert engine is not None
-    sys.exit(measure_in_container(cpu_job(engine, caller_here(os.environ), *sys.argv[1:])))
+    try:
+        sys.exit(measure_in_container(cpu_job(engine, caller_here(os.environ), *sys.argv[1:])))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -131,7 +131,11 @@ def test_the_doctor_examines_the_environment_of_the_command(installed, project):
     [
         (("run", "--quick", "--runtime", "container"), "--runtime container"),
         (("gate", "results/it", "--runtime", "local"), "--runtime local"),
-        (("schedule", "slurm", "--store", "s3://a/b", "--machine", "lab"), "a schedule"),
+        (("schedule", "github", "--store", "s3://a/b", "--machine", "lab"), "a schedule of github"),
+        (
+            ("schedule", "slurm", "--store", "s3://a/b", "--machine", "lab", "--runtime", "container"),
+            "--runtime container",
+        ),
         (("images", "cpu"), "an image"),
     ],
 )
@@ -140,6 +144,13 @@ def test_what_needs_a_checkout_of_jaxmeter_says_so(installed, project, words, wh
 
     assert ended.returncode == 2
     assert f"error: {what} needs a checkout of jaxmeter" in ended.stderr
+
+
+def test_a_schedule_of_the_environment_is_written_by_an_installed_package(installed, project):
+    ended = call(project, installed / "jaxmeter", "schedule", "systemd", "--store", "s3://a/b", "--machine", "lab")
+
+    assert ended.returncode == 0, ended.stderr
+    assert f"WorkingDirectory={project}" in ended.stdout.splitlines()
 
 
 def test_a_gate_measures_in_the_environment_of_the_command_and_judges(installed, project):

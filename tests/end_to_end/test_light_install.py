@@ -84,12 +84,8 @@ def test_a_plain_installation_has_what_measuring_needs_and_no_more(programs, pro
     assert not {"pandas", "jinja2", "matplotlib", "flax", "optax", "xprof", "fsspec"} & set(names)
 
 
-def test_it_measures_and_the_run_is_kept_where_no_report_can_be_made(programs, project, measured):
-    reported = call(project, programs / "jaxmeter", "report", "results/base")
-
+def test_it_measures(measured):
     assert (measured / "run.json").is_file()
-    assert reported.returncode == 2
-    assert re.search(r"^error: \w+ is not installed: pip install 'jaxmeter\[report\]'$", reported.stderr, re.MULTILINE)
 
 
 def test_it_gates_a_change(programs, project, measured):
@@ -101,8 +97,27 @@ def test_it_gates_a_change(programs, project, measured):
 
 def test_it_compares_and_diffs(programs, project, measured):
     compared = call(project, programs / "jaxmeter", "compare", "results/base", "results/base")
+    diffed = call(project, programs / "jaxmeter", "diff", "results/base", "results/base", "--case", "increment*")
 
     assert compared.returncode == 0, compared.stderr
+    assert diffed.returncode == 0, diffed.stderr
+    assert "increment" in diffed.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("report", "results/base"), "report"),
+        (("push", "results/base", "file:///nowhere/store"), "report"),
+        (("trace", "--open", "results/base"), "viewer"),
+    ],
+    ids=["report", "push", "trace --open"],
+)
+def test_a_command_that_lacks_a_package_names_the_extra_that_has_it(programs, project, measured, words, extra):
+    ended = call(project, programs / "jaxmeter", *words)
+
+    assert ended.returncode == 2, ended.stdout + ended.stderr
+    assert re.search(rf"^error: \w+ is not installed: pip install 'jaxmeter\[{extra}\]'$", ended.stderr, re.MULTILINE)
 
 
 def test_it_examines_the_machine(programs, project):

@@ -141,7 +141,7 @@ def test_every_option_of_a_run_stands_in_the_table_and_no_other(harness: Harness
 
 
 def test_every_option_of_the_launcher_stands_in_the_table_and_no_other() -> None:
-    table = find_table(RUNNING, "| option of the sessions `cpu`, `gpu`, `tpu` | |")
+    table = find_table(RUNNING, "| option of `--runtime auto`, `local`, `container` | |")
 
     # A rehearsal is the harness' own; in a container the launcher adds to it.
     shared = {"--runtime", "--image", "--base-image", "--dry-run", "--open", WITH_CAPTURES}

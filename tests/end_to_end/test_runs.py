@@ -116,7 +116,7 @@ def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, 
     found = find_captures(tmp_path / "results" / "it", case="increment")
     copied = copy_captures(found.captures, tmp_path / "copies")
     assert copied == len(variants) == 2
-    shown = {f"{case.name.replace('[', '-').rstrip(']')}/{name.replace(':', '-')}/capture" for name in variants}
+    shown = {f"it/{case.name.replace('[', '-').rstrip(']')}/{name.replace(':', '-')}/capture" for name in variants}
     assert ask_xprof(tmp_path / "copies") == shown
 
 

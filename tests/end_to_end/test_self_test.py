@@ -74,7 +74,7 @@ def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(
 
     assert ended.returncode == 0
     assert "damaged" in ended.stderr
-    assert "the run continues without a self-test; repeat it with: nox -s self-test" in ended.stderr
+    assert "the run continues without a self-test; repeat it with: jaxmeter self-test" in ended.stderr
     manifest = read_manifest(RunFolder(tmp_path / "results" / "it"))
     assert (manifest.machine, manifest.self_test) == ("lab 3", None)
 

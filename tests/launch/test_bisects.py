@@ -10,10 +10,12 @@ from jaxmeter.launch.options import UsageError
 BOTH = ("--good", "jax==0.9.0", "--bad=jax==0.10.2")
 
 
+def read(words):
+    return read_bisect_request(words, "time")
+
+
 def test_releases_case_and_criterion_are_read_and_the_rest_is_for_measuring():
-    asked = read_bisect_request(
-        [*BOTH, "--case", "selu", "--variant", "selu:jit", "--metric", "program", "--quick", "--out", "there"]
-    )
+    asked = read([*BOTH, "--case", "selu", "--variant", "selu:jit", "--metric", "program", "--quick", "--out", "there"])
 
     assert (asked.good, asked.bad, asked.case, asked.variant) == ("jax==0.9.0", "jax==0.10.2", "selu", "selu:jit")
     assert (asked.metric, asked.command, asked.is_walk) == ("program", "", False)
@@ -21,41 +23,41 @@ def test_releases_case_and_criterion_are_read_and_the_rest_is_for_measuring():
 
 
 def test_by_default_times_decide_and_all_releases_are_walked():
-    asked = read_bisect_request([*BOTH, "--case", "selu"])
+    asked = read([*BOTH, "--case", "selu"])
 
     assert (asked.is_walk, asked.processes, asked.resumed, asked.out) == (True, PROCESSES, "", Path("results"))
-    assert read_bisect_request([*BOTH, "--case", "selu", "--metric", "time", "--processes", "12"]).processes == 12
-    assert not read_bisect_request([*BOTH, "--command", "python check.py"]).is_walk
+    assert read([*BOTH, "--case", "selu", "--metric", "time", "--processes", "12"]).processes == 12
+    assert not read([*BOTH, "--command", "python check.py"]).is_walk
 
 
 def test_all_environments_may_be_made_with_another_python():
-    assert read_bisect_request([*BOTH, "--case", "selu"]).python == sys.executable
+    assert read([*BOTH, "--case", "selu"]).python == sys.executable
     python = os.path.realpath(sys.executable)
-    assert read_bisect_request([*BOTH, "--command", "b", "--python", python]).python == python
+    assert read([*BOTH, "--command", "b", "--python", python]).python == python
     with pytest.raises(UsageError, match="no-python: no Python that can be started"):
-        read_bisect_request([*BOTH, "--case", "selu", "--python", "no-python"])
+        read([*BOTH, "--case", "selu", "--python", "no-python"])
 
 
 def test_a_walk_is_resumed_by_its_name(tmp_path):
     (tmp_path / "it-0.9.0").mkdir()
     options = [*BOTH, "--case", "selu", "--out", str(tmp_path), "--resume"]
 
-    assert read_bisect_request([*options, "it"]).resumed == "it"
+    assert read([*options, "it"]).resumed == "it"
     for name in ("i", "../it", "it-0.9.0"):
         with pytest.raises(UsageError, match="no run in"):
-            read_bisect_request([*options, name])
+            read([*options, name])
 
 
 def test_variables_to_try_are_read():
     flags = ["--try-env", "XLA_FLAGS=--xla_a=1 --xla_b=2", "--try-env", "OMP_NUM_THREADS=1"]
 
-    asked = read_bisect_request([*BOTH, "--case", "selu", *flags])
+    asked = read([*BOTH, "--case", "selu", *flags])
 
     assert asked.variables == {"XLA_FLAGS": "--xla_a=1 --xla_b=2", "OMP_NUM_THREADS": "1"}
 
 
 def test_a_command_may_decide():
-    assert read_bisect_request([*BOTH, "--command", "python check.py"]).command == "python check.py"
+    assert read([*BOTH, "--command", "python check.py"]).command == "python check.py"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_a_command_may_decide():
 )
 def test_what_cannot_be_done_is_said(arguments, said):
     with pytest.raises(UsageError) as caught:
-        read_bisect_request(arguments)
+        read(arguments)
 
     assert said in str(caught.value)
 
@@ -87,4 +89,4 @@ def test_what_cannot_be_done_is_said(arguments, said):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_a_bisection_does_not_take_is_said(name):
     with pytest.raises(UsageError, match=f"{name}: "):
-        read_bisect_request([*BOTH, "--case", "a", name, "b"])
+        read([*BOTH, "--case", "a", name, "b"])

@@ -29,6 +29,7 @@ from jaxmeter.launch.host import Host
 from jaxmeter.launch.mounts import Mount
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
 
+AUTO = {"JAXMETER_RUNTIME": "auto"}
 CALLER = Caller(
     uid=1000,
     gid=100,
@@ -68,7 +69,7 @@ MOUNTS = (
 
 def container_of(engine, backend, options, host=HOST, **changes):
     """The container of a measurement, as jaxmeter/launch/jobs.py puts it together."""
-    request, needs = read_request(backend, options, {}), BACKENDS[backend]
+    request, needs = read_request(backend, options, AUTO), BACKENDS[backend]
     traits = {
         "name": "jaxmeter-1",
         "image": "jaxmeter:cpu-1",
@@ -231,7 +232,7 @@ def test_a_container_knows_its_caller_and_takes_what_else_it_is_told():
 def test_gpus_are_asked_for_by_nvidias_runtime_or_by_their_cdi_name(kind, nvidia_runtime, toolkit, expected):
     engine = Engine(kind, kind, "1", nvidia_runtime=nvidia_runtime)
 
-    assert NVIDIA_GPUS.container_arguments(engine, read_request("gpu", [], {}), Host(toolkit=toolkit)) == expected
+    assert NVIDIA_GPUS.container_arguments(engine, read_request("gpu", [], AUTO), Host(toolkit=toolkit)) == expected
 
 
 @every_engine
@@ -245,7 +246,7 @@ def test_a_tpus_device_files_are_handed_over_one_by_one_since_a_folder_would_be_
     assert values(arguments, "--group-add") == (own if engine.rootless else ["27", "101"])
     # One that is given everything is handed no single device, and a processor needs none.
     assert values(arguments_of(engine, "tpu", ["--privileged"]), "--device") == []
-    assert BACKENDS["cpu"].devices.container_arguments(engine, read_request("cpu", [], {}), HOST) == ()
+    assert BACKENDS["cpu"].devices.container_arguments(engine, read_request("cpu", [], AUTO), HOST) == ()
 
 
 def test_what_steers_jax_is_handed_on():

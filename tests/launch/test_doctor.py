@@ -191,13 +191,26 @@ def test_whether_a_machine_can_measure_is_told(place, arrange, arguments, can):
     assert arrange(place).look(*arguments)[2] is can
 
 
+@pytest.mark.parametrize("runtime", ["auto", "local", "container"])
+def test_without_a_checkout_only_the_environment_of_the_command_measures(place, runtime):
+    place.without(place.checkout / "docker" / "Dockerfile")
+
+    rows, _, can = place.look("--runtime", runtime)
+
+    (fault,) = [row for row in rows.values() if row.state is State.MISSING]
+    assert not can
+    assert fault.found.startswith(f"--runtime {runtime} needs a checkout")
+    assert fault.remedy.startswith("leave --runtime out")
+    assert place.look("--runtime", "here")[2]
+
+
 def test_the_cpu_is_asked_about_where_nothing_is_named_and_each_backend_once():
     assert [asked.backend for asked in read_asked([], {})] == ["cpu"]
     assert [asked.backend for asked in read_asked(["tpu", "cpu", "tpu"], {})] == ["tpu", "cpu"]
 
 
 def test_options_of_the_measurement_are_part_of_the_command_that_is_judged():
-    cpu, gpu = read_asked(["cpu", "gpu", "--cuda=12", "--base-image", "mine:1"], {})
+    cpu, gpu = read_asked(["cpu", "gpu", "--cuda=12", "--base-image", "mine:1"], {"JAXMETER_RUNTIME": "auto"})
 
     assert cpu.command == "nox -s cpu -- --base-image mine:1"
     assert gpu.command == "nox -s gpu -- --base-image mine:1 --cuda 12"

@@ -5,7 +5,7 @@ import pytest
 from jaxmeter.launch.command_line import check_measuring
 from jaxmeter.launch.gate import ARMS, REFUSED, read_gate_request
 from jaxmeter.launch.mounts import Mount, mounts_for
-from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.runs import EXACT, plan_beside
 
 
@@ -27,6 +27,15 @@ def test_what_judges_is_told_from_what_measures(baseline):
     assert request.measuring == ("--suites", "mine")
     assert request.judging == ("--budgets", "b.toml", "--markdown", "m.md", "--verdict", "v.json")
     assert not request.exact
+
+
+def test_a_value_that_looks_like_an_option_reaches_the_judge(baseline):
+    judging = read_gate_request(["base", "--min-effect=-3%", "--budgets=-b.toml"]).judging
+
+    assert read_options(judging, "--min-effect", "--budgets").values == {
+        "--min-effect": ["-3%"],
+        "--budgets": ["-b.toml"],
+    }
 
 
 def test_a_run_is_found_by_its_id_among_the_results(baseline):

@@ -28,7 +28,7 @@ def job(tmp_path, docker, monkeypatch):
     monkeypatch.setattr("jaxmeter.launch.jobs._is_watched", lambda: False)
 
     def make(*arguments, backend="cpu", uid=1000, variables=None):
-        request = read_request(backend, arguments, {})
+        request = read_request(backend, arguments, {"JAXMETER_RUNTIME": "auto"})
         return Job(
             backend=backend,
             request=request,
@@ -94,14 +94,33 @@ def test_a_run_knows_its_image_and_how_it_was_started(docker, job):
     assert told["JAXMETER_HOST"] == "5bce98f7"
 
 
-@pytest.mark.parametrize(
-    ("harness", "report", "code"), [(0, 0, 0), (3, 0, 3), (3, 2, 3), (0, 2, 2), (2, 0, 2), (130, 0, 130)]
-)
+@pytest.mark.parametrize(("harness", "report", "code"), [(0, 0, 0), (3, 0, 3), (3, 2, 3), (0, 2, 2), (2, 0, 2)])
 def test_the_harness_decides_the_exit_code_and_the_report_only_where_it_is_content(docker, job, harness, report, code):
     docker.script(results=str(docker.folder / "results"), **{"harness code": harness, "report code": report})
 
     assert measure_in_container(job()) == code
     assert bool([words for words in docker.calls("run") if "report" in words]) is (harness in (0, 3))
+
+
+def test_an_image_of_the_user_s_needs_no_checkout_unless_a_report_is_made(docker, job, tmp_path):
+    docker.has("mine:1")
+    docker.script(results=str(docker.folder / "results"))
+    asked = replace(job("--image", "mine:1"), checkout=tmp_path)
+
+    with pytest.raises(UsageError, match="built from a checkout"):
+        measure_in_container(asked)
+    assert docker.calls("run") == []
+
+    assert measure_in_container(replace(asked, run=replace(asked.run, is_reported=False))) == 0
+
+
+def test_an_interrupted_harness_has_no_report(docker, job):
+    docker.script(results=str(docker.folder / "results"), **{"harness code": 130})
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_in_container(job())
+
+    assert not [words for words in docker.calls("run") if "report" in words]
 
 
 def test_no_container_is_left_behind(docker, job):

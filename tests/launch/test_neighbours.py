@@ -43,6 +43,8 @@ class Machine:
         if code in (0, 3):
             variants = [{"name": name, "outcomes": outcomes} for name, outcomes in self.outcomes.items()]
             (run / "run.json").write_text(json.dumps({"cases": [{"name": "scan", "variants": variants}]}))
+        if code == 130:  # as the shell
+            raise KeyboardInterrupt
         return code
 
 

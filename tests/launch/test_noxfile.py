@@ -33,7 +33,14 @@ sys.exit(int(os.environ["STAND_IN_CODE"]))
 """
 
 INTERRUPTED_HARNESS = """
-import pathlib, sys, time
+import pathlib, signal, sys, time
+
+def interrupt(number, frame):  # as the harness does
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGTERM, interrupt)
+signal.signal(signal.SIGINT, interrupt)
 try:
     pathlib.Path("measuring").touch()
     time.sleep(60)
@@ -64,7 +71,7 @@ def test_old():
 
 STAND_IN = """
 import pathlib, runpy, sys
-folder, words = pathlib.Path(sys.argv[0]).parent, sys.argv[3:]  # after -m jaxmeter
+folder, words = pathlib.Path(sys.argv[0]).parent, sys.argv[4:]  # after -P -m jaxmeter
 part = "harness" if words[0] in ("run", "self-test") else "reporting"
 sys.argv = [part, *words]
 runpy.run_path(folder / f"{part}.py", run_name="__main__")
@@ -258,7 +265,7 @@ def test_a_session_calls_the_verb_of_its_name_and_the_report_any_other(checkout,
     returned, output = run_nox(checkout, session, "--", *words)
 
     assert returned == 0, output
-    assert sorted((checkout / "report-arguments").read_text().split()) == sorted(called.split())
+    assert (checkout / "report-arguments").read_text() == called
 
 
 @pytest.mark.end_to_end
@@ -277,8 +284,6 @@ def test_tests_that_fail_with_the_newest_packages_are_named_with_their_versions(
 
 @pytest.mark.end_to_end
 def test_a_schedule_is_printed_alone_and_calls_the_nox_that_wrote_it(checkout):
-    shutil.copytree(CHECKOUT / "docker" / "schedules", checkout / "docker" / "schedules")
-
     def schedule(*words):
         nox = [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", "schedule", "--", *words]
         return subprocess.run(nox, cwd=checkout, capture_output=True, text=True, timeout=60, check=False)
@@ -306,6 +311,33 @@ def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_w
     assert nox.returncode == 130, output
     assert (checkout / "kept").exists()
     assert not (checkout / "report-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_nox_that_is_interrupted_alone_ends_the_harness_which_keeps_what_it_measured(checkout):
+    (checkout / "harness.py").write_text(INTERRUPTED_HARNESS)
+    noxfile = checkout / "noxfile.py"
+    noxfile.write_text(noxfile.read_text("utf8").replace("INTERRUPT_TIMEOUT_S = 40", "INTERRUPT_TIMEOUT_S = 1", 1))
+    nox = start_nox(checkout, "cpu")
+    wait_for(checkout / "measuring")
+
+    nox.send_signal(signal.SIGINT)  # what systemd does
+    output, _ = nox.communicate(timeout=60)
+
+    assert nox.returncode == 130, output
+    assert (checkout / "kept").exists()
+    assert not (checkout / "report-arguments").exists()
+
+
+@pytest.mark.end_to_end
+def test_a_command_line_that_cannot_be_installed_is_no_regression(checkout):
+    (checkout / "docker" / "locks" / "launch.txt").write_text("no-such-package==1.0 --hash=sha256:00\n")
+    nox = [sys.executable, "-m", "nox", "--session", "doctor"]
+    variables = {**os.environ, "PIP_NO_INDEX": "1"}
+
+    ended = subprocess.run(nox, cwd=checkout, env=variables, capture_output=True, text=True, timeout=120, check=False)
+
+    assert ended.returncode == 3, ended.stdout + ended.stderr
 
 
 @pytest.mark.end_to_end

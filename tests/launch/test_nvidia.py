@@ -8,12 +8,13 @@ from jaxmeter.launch.findings import Finding, State
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.nvidia import CUDA_LOCKS, NVIDIA_GPUS
 
+AUTO = {"JAXMETER_RUNTIME": "auto"}
 DOCKER = Engine("docker", "docker", "28", nvidia_runtime=True)
 PODMAN = Engine("podman", "podman", "5", cdi=True)
 
 
 def arguments(engine=DOCKER, options=(), host=None):
-    return NVIDIA_GPUS.container_arguments(engine, read_request("gpu", options, {}), host or Host())
+    return NVIDIA_GPUS.container_arguments(engine, read_request("gpu", options, AUTO), host or Host())
 
 
 def test_a_container_is_given_all_gpus_and_nothing_else():
@@ -43,7 +44,7 @@ def test_where_nothing_stands_in_the_way_gpus_are_asked_for_in_a_way_that_works(
     engine = Engine(kind, kind, "1", nvidia_runtime=nvidia_runtime, cdi=cdi or kind == "podman")
     host = Host(driver="580.65.06", gpus=1, toolkit=toolkit, cdi_gpu=cdi_gpu)
 
-    problems = NVIDIA_GPUS.find_problems(read_request("gpu", [], {}), host, engine)
+    problems = NVIDIA_GPUS.find_problems(read_request("gpu", [], AUTO), host, engine)
 
     asked_by_name = arguments(engine, host=host) == ("--device", "nvidia.com/gpu=all")
     name_works, option_works = engine.cdi and cdi_gpu, kind != "podman" and (nvidia_runtime or toolkit)
@@ -58,13 +59,13 @@ def test_the_newest_cuda_that_a_driver_can_run_is_the_first_of_its_versions():
 def test_a_driver_that_is_too_old_is_told_with_the_cuda_that_was_asked_for(cuda, driver):
     host = Host(driver=driver, gpus=1)
 
-    (problem,) = NVIDIA_GPUS.find_problems(read_request("gpu", ["--cuda", cuda], {}), host, DOCKER)
+    (problem,) = NVIDIA_GPUS.find_problems(read_request("gpu", ["--cuda", cuda], AUTO), host, DOCKER)
 
     assert f"which CUDA {cuda} needs" in problem.what
 
 
 def test_a_driver_that_is_exactly_new_enough_for_an_older_cuda_is_offered_it():
-    (problem,) = NVIDIA_GPUS.find_problems(read_request("gpu", [], {}), Host(driver="525", gpus=1), DOCKER)
+    (problem,) = NVIDIA_GPUS.find_problems(read_request("gpu", [], AUTO), Host(driver="525", gpus=1), DOCKER)
 
     assert problem.remedy == "use CUDA 12, which this driver can run (--cuda 12), or update the driver"
 

@@ -1,9 +1,14 @@
 """Wheels ahead of time: for the image's Python and system, whatever this machine's are."""
 
+import subprocess
+import sys
+
 import pytest
 
+from jaxmeter.launch import pip
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.prefetch import _find_pip, select_for_image
+from jaxmeter.launch.pip import find_pip
+from jaxmeter.launch.prefetch import select_for_image
 
 LOCK = r"""numpy==1.0 ; python_full_version < '3.12' \
     --hash=sha256:aa \
@@ -18,9 +23,13 @@ rich==3.0 \
 """
 
 
-@pytest.fixture(scope="module")
-def pip(tmp_path_factory):
-    return _find_pip(tmp_path_factory.mktemp("environment"))
+def test_a_python_without_pip_has_one_made_for_it(monkeypatch):
+    monkeypatch.setattr(pip, "find_spec", lambda name: None)
+
+    command = pip.find_pip.__wrapped__()
+
+    assert command[0] != sys.executable
+    assert subprocess.run([*command, "--version"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -30,16 +39,16 @@ def pip(tmp_path_factory):
         ("3.13", ["numpy==2.0", "--hash=sha256:cc", "rich==3.0", "--hash=sha256:ee"]),
     ],
 )
-def test_a_lock_is_read_for_the_python_of_the_image(tmp_path, pip, python, wanted):
+def test_a_lock_is_read_for_the_python_of_the_image(tmp_path, python, wanted):
     lock, selected = tmp_path / "cpu.txt", tmp_path / "selected.txt"
     lock.write_text(LOCK)
 
-    select_for_image(pip, lock, selected, python)
+    select_for_image(find_pip(), lock, selected, python)
 
     # Without markers, of which pip would ask the Python that runs it.
     assert [word for word in selected.read_text().split() if word not in ("\\", "#", "via", "jax")] == wanted
 
 
-def test_a_lock_that_cannot_be_read_is_named(tmp_path, pip):
+def test_a_lock_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(UsageError, match=r"nothing\.txt cannot be read with"):
-        select_for_image(pip, tmp_path / "nothing.txt", tmp_path / "selected.txt", "3.13")
+        select_for_image(find_pip(), tmp_path / "nothing.txt", tmp_path / "selected.txt", "3.13")

@@ -11,6 +11,7 @@ from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.preflight import check, find_problems, find_warnings
 from tests.golden_texts import check_golden_scenes
 
+AUTO = {"JAXMETER_RUNTIME": "auto"}
 DOCKER = Engine("/usr/bin/docker", "docker", "28.2.2", nvidia_runtime=True)
 PODMAN = Engine("/usr/bin/podman", "podman", "5.4.2", cdi=True)
 GPU_HOST = Host(driver="580.65.06", gpus=1, cdi_gpu=True)
@@ -18,16 +19,16 @@ TPU_HOST = Host(tpu_chips=2, tpu_nodes=("/dev/vfio/0", "/dev/vfio/1", "/dev/vfio
 
 
 def gpu_problems(host=GPU_HOST, engine=DOCKER, options=()):
-    return find_problems("gpu", read_request("gpu", options, {}), host, engine)
+    return find_problems("gpu", read_request("gpu", options, AUTO), host, engine)
 
 
 def tpu_problems(host=TPU_HOST, engine=DOCKER, options=(), *, is_accessible=lambda node: True):
-    return tpu.find_problems(read_request("tpu", options, {}), host, engine, is_accessible)
+    return tpu.find_problems(read_request("tpu", options, AUTO), host, engine, is_accessible)
 
 
 @pytest.mark.parametrize("engine", [DOCKER, PODMAN, None])
 def test_a_processor_is_always_there(engine):
-    assert find_problems("cpu", read_request("cpu", [], {}), Host(), engine) == []
+    assert find_problems("cpu", read_request("cpu", [], AUTO), Host(), engine) == []
 
 
 @pytest.mark.parametrize("engine", [DOCKER, PODMAN, None])
@@ -130,14 +131,14 @@ def test_a_device_file_has_to_be_open_for_reading_and_writing(monkeypatch):
     asked = []
     monkeypatch.setattr("os.access", lambda path, mode: asked.append((path, mode)) or True)
 
-    find_problems("tpu", read_request("tpu", [], {}), Host(tpu_nodes=("/dev/accel0",)), DOCKER)
+    find_problems("tpu", read_request("tpu", [], AUTO), Host(tpu_nodes=("/dev/accel0",)), DOCKER)
 
     assert asked == [("/dev/accel0", os.R_OK | os.W_OK)]
 
 
 def test_the_users_own_permission_is_asked_for_by_default(tmp_path):
     node = tmp_path / "accel0"
-    request = read_request("tpu", [], {})
+    request = read_request("tpu", [], AUTO)
     host = Host(tpu_nodes=(str(node),))
 
     missing = find_problems("tpu", request, host, DOCKER)
@@ -172,7 +173,7 @@ def test_a_machine_that_cannot_measure_is_an_error_with_a_line_a_problem_before_
     host = Host(driver="550.54.15", gpus=0)
 
     with pytest.raises(UsageError) as raised:
-        check("gpu", read_request("gpu", [], {}), host, DOCKER)
+        check("gpu", read_request("gpu", [], AUTO), host, DOCKER)
 
     first, *rest = str(raised.value).splitlines()
     assert first == "gpu cannot be measured on this machine; nothing was downloaded or built"
@@ -181,7 +182,7 @@ def test_a_machine_that_cannot_measure_is_an_error_with_a_line_a_problem_before_
 
 
 def test_a_machine_that_can_measure_is_no_error():
-    check("gpu", read_request("gpu", [], {}), GPU_HOST, DOCKER)
+    check("gpu", read_request("gpu", [], AUTO), GPU_HOST, DOCKER)
 
 
 def test_a_problem_is_shown_with_its_remedy():

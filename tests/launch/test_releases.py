@@ -142,6 +142,15 @@ def test_the_pythons_that_have_both_releases_are_named_with_the_option(pip, pyth
     assert str(caught.value) == f"there is no {said}{advice}"
 
 
+def test_a_pip_that_was_made_for_it_is_asked_where_this_python_has_none(pip, monkeypatch):
+    monkeypatch.setattr(releases, "find_pip", lambda: ("/made/bin/python", "-m", "pip"))
+    asked = pip()
+
+    list_releases("jax==0.4.34", "jax==0.10.2")
+
+    assert {tuple(command[:3]) for command in asked} == {("/made/bin/python", "-m", "pip")}
+
+
 def test_only_jax_goes_by_the_wheels_of_jaxlib(pip, monkeypatch):
     pip()
     monkeypatch.setitem(OFFERED, ("flax", "3.13"), ("0.4.0", "0.5.0"))

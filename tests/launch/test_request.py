@@ -88,7 +88,7 @@ OF_CONTAINERS = {
 )
 def test_what_cannot_be_asked_for_is_said(backend, arguments, fault):
     with pytest.raises(UsageError, match=fault):
-        read_request(backend, arguments, {})
+        read_request(backend, arguments, AUTO)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_cannot_be_asked_for_is_said(backend, arguments, fault):
     ],
 )
 def test_the_lock_is_the_backends_and_on_gpus_that_of_a_cuda_version(backend, arguments, lock):
-    assert read_request(backend, arguments, {}).lock == lock
+    assert read_request(backend, arguments, AUTO).lock == lock
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_an_option_of_another_backend_is_an_error_that_names_its_owner(backend, 
     option = arguments[0]
 
     with pytest.raises(UsageError, match=f"{option} belongs to the {owner} backend"):
-        read_request(backend, arguments, {})
+        read_request(backend, arguments, AUTO)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,23 @@ def test_an_option_of_another_backend_is_an_error_that_names_its_owner(backend, 
 @pytest.mark.parametrize("runtime", [[], ["--runtime", "auto"], ["--runtime", "container"]])
 def test_an_option_about_containers_asks_for_one(name, value, runtime):
     backend, arguments = OF_CONTAINERS[name]
-    request = read_request(backend, [*arguments, *runtime], {})
+    request = read_request(backend, [*arguments, *runtime], AUTO)
 
     assert (getattr(request, name), request.runtime, request.arguments) == (value, "container", ())
+
+
+@pytest.mark.parametrize("variables", [{}, {"JAXMETER_RUNTIME": "here"}])
+@pytest.mark.parametrize(
+    ("backend", "arguments"), [*OF_CONTAINERS.values(), ("cpu", ["--torch"]), ("gpu", ["--cuda", "12"])]
+)
+def test_an_option_that_the_environment_of_the_command_cannot_follow_is_refused(backend, arguments, variables):
+    with pytest.raises(UsageError, match=f"^{arguments[0]} .*--runtime"):
+        read_request(backend, arguments, variables)
+
+
+def test_a_variable_that_names_packages_does_not_give_way_to_an_image():
+    with pytest.raises(UsageError, match="add --runtime container"):
+        read_request("cpu", ["--image", "mine:1"], {"JAXMETER_RUNTIME": "local"})
 
 
 @pytest.mark.parametrize(
@@ -143,7 +157,7 @@ def test_an_option_about_containers_asks_for_one(name, value, runtime):
         ([], {}, DEFAULT_BASE_IMAGE),
         ([], {"JAXMETER_BASE_IMAGE": ""}, DEFAULT_BASE_IMAGE),
         ([], {"JAXMETER_BASE_IMAGE": "mirror/python:3.13"}, "mirror/python:3.13"),
-        (["--base-image", "mine"], {"JAXMETER_BASE_IMAGE": "mirror/python:3.13"}, "mine"),
+        (["--base-image", "mine"], {"JAXMETER_BASE_IMAGE": "mirror/python:3.13"} | AUTO, "mine"),
     ],
 )
 def test_the_base_image_is_the_options_then_the_variables_then_the_default(arguments, variables, base):
@@ -155,7 +169,7 @@ def test_the_base_images_variable_is_a_default_and_asks_for_no_container():
 
     assert read_request("cpu", [], variables).runtime == "here"
     assert read_request("cpu", ["--runtime", "local"], variables).runtime == "local"
-    assert read_request("cpu", ["--image", "mine:1"], variables).image == "mine:1"
+    assert read_request("cpu", ["--image", "mine:1"], variables | AUTO).image == "mine:1"
 
 
 def test_what_was_taken_is_kept_in_one_order_to_be_given_again():
@@ -168,7 +182,7 @@ def test_what_was_taken_is_kept_in_one_order_to_be_given_again():
 
 
 def test_the_command_to_go_on_with_is_quoted_for_a_shell(monkeypatch):
-    request = read_request("cpu", ["--image", "mine 1"], {})
+    request = read_request("cpu", ["--image", "mine 1"], AUTO)
 
     assert format_command("cpu", request) == "nox -s cpu -- --image 'mine 1'"
     monkeypatch.delenv("JAXMETER_IN_NOX")

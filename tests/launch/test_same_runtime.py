@@ -38,8 +38,9 @@ class NotedShell:
         return f"{self.python}\n" if "platform" in command[-1] else ""
 
     def run(self, *command):
-        self.said.append(list(command[2:]))
-        return self.codes.get(command[3], 0)
+        words = list(command[command.index("jaxmeter") :])
+        self.said.append(words)
+        return self.codes.get(words[1], 0)
 
     def ran(self, program):
         return [words for words in self.said if words[0] == program]

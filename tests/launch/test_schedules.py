@@ -11,7 +11,9 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from jaxmeter.cli.app import app
 from jaxmeter.launch.backends import OPTIONS
 from jaxmeter.launch.nightly import ENDING, REFUSED
 from jaxmeter.launch.options import UsageError
@@ -446,6 +448,52 @@ def test_pull_requests_have_a_folder_of_their_own():
 
 def test_the_bot_finds_its_comment_by_the_marker_that_the_page_begins_with():
     assert f"startsWith('{MARKER}')" in fill("github")
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """Jaxmeter is an installed package, called in a folder."""
+    monkeypatch.delenv("JAXMETER_IN_NOX")
+    monkeypatch.setattr("jaxmeter.launch.shell.is_checkout", lambda: False)
+    folder = tmp_path / "100% mine"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def call(engine, *options):
+    return CliRunner().invoke(app, ["schedule", engine, *WHERE, *NEEDED.get(engine, ()), *options])
+
+
+@pytest.mark.parametrize("engine", SCHEDULERS)
+def test_an_installed_package_writes_every_schedule_that_calls_no_session_of_a_checkout(installed, engine):
+    assert call(engine).exit_code == (2 if engine == "github" else 0)
+
+
+@pytest.mark.parametrize("engine", ["slurm", "systemd"])
+@pytest.mark.parametrize(
+    "options", [("--runtime", "container"), ("--runtime=local",), ("--torch",), ("--image", "mine:1")]
+)
+def test_an_installed_package_schedules_no_measurement_that_it_cannot_make(installed, engine, options):
+    assert call(engine, *options).exit_code == 2
+
+
+def test_a_nightly_run_starts_in_the_folder_where_its_schedule_was_written(installed):
+    unit, job = call("systemd").stdout, call("slurm").stdout
+
+    (folder,) = re.findall(r"^WorkingDirectory=(.*)$", unit, re.MULTILINE)
+    assert folder.replace("%%", "%") == str(installed)
+    assert read_shell(job, r"^cd (.*) \|\| ") == [str(installed)]
+
+
+def test_a_nightly_run_of_nox_starts_in_its_checkout():
+    assert f"WorkingDirectory={CHECKOUT}" in fill("systemd")[0].splitlines()
+
+
+@pytest.mark.parametrize("name", ["ends in \\", "ends in a space "])
+def test_a_folder_that_systemd_would_change_is_refused(name):
+    with pytest.raises(UsageError, match="systemd cannot start in this folder"):
+        fill("systemd", here=Here("python3", Path("/", name), "me"))
 
 
 @pytest.mark.parametrize("user", ["", "a b", "a\nExecStart=b", "%h"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.cli.bisecting import bisect_releases
+from jaxmeter.cli.bisect import bisect_releases
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
 from jaxmeter.harness.plan.selection import SelectionError, select
 from jaxmeter.launch import upgrade
@@ -36,7 +36,7 @@ class NotedShell:
         return 0
 
     def ask(self, *command):
-        assert command[1:5] == ("-m", "jaxmeter", "run", "--dry-run")
+        assert command[1:6] == ("-P", "-m", "jaxmeter", "run", "--dry-run")
         self.steps.append(f"check in {Path(command[0]).name}")
         if Path(command[0]).name == self.refusing:
             raise ProgramError(USAGE_ERROR)

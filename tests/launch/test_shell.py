@@ -19,6 +19,7 @@ from jaxmeter.launch.shell import (
     link_package,
     list_needed,
     prepare_stores,
+    run_jaxmeter,
 )
 
 VARIABLES = {"PATH": os.environ["PATH"], "HOME": "/home/me"}
@@ -105,33 +106,64 @@ def test_other_environments_get_what_measuring_needs_and_what_is_measured_decide
 
 PATIENT = """
 import pathlib, sys, time
+from jaxmeter.cli.measuring import run_command
+
+def measure():
+    try:
+        pathlib.Path(sys.argv[1], "started").touch()
+        time.sleep(60)
+    finally:
+        time.sleep(1)  # a second interrupt would end this
+        pathlib.Path(sys.argv[1], "kept").touch()
+
+sys.exit(run_command(measure))
+"""
+"""Keeps what it measured if it is interrupted once."""
+
+CALLER = """
+import os, sys
+from jaxmeter.launch.shell import Shell
+
 try:
-    pathlib.Path(sys.argv[1]).touch()
-    time.sleep(30)
+    Shell((), os.environ).run(*sys.argv[1:])
+    open(sys.argv[-1] + "/next-step", "w").close()
 except KeyboardInterrupt:
     sys.exit(130)
 """
 
-CALLER = """
-import os, sys
-from jaxmeter.launch import shell
-shell.TOLD_AFTER_S = 0.5
-sys.exit(shell.Shell((), os.environ).run("python", "-c", sys.argv[1], sys.argv[2]))
-"""
-
 
 @pytest.mark.end_to_end
-def test_a_scheduler_that_ends_the_caller_interrupts_the_program_once(tmp_path):
-    started = tmp_path / "started"
-    words = [sys.executable, "-c", CALLER, PATIENT, str(started)]
-    caller = subprocess.Popen(words, start_new_session=True)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("to_group", [False, True], ids=["caller", "group"])
+@pytest.mark.parametrize("is_nested", [False, True], ids=["one", "nested"])
+def test_an_interrupted_program_keeps_what_it_has_and_no_next_step_begins(tmp_path, number, to_group, is_nested):
+    nested = ("python", "-c", CALLER) if is_nested else ()
+    words = [sys.executable, "-c", CALLER, *nested, "python", "-c", PATIENT, str(tmp_path)]
+    caller = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 30
-    while not started.exists() and time.monotonic() < until:
+    while not (tmp_path / "started").exists() and time.monotonic() < until:
         time.sleep(0.05)
 
-    caller.send_signal(signal.SIGTERM)  # the caller alone, as systemd does without its control group
+    if to_group:  # as Ctrl-C of a terminal, or a scheduler
+        os.killpg(caller.pid, number)
+    else:
+        caller.send_signal(number)
 
-    assert caller.wait(timeout=30) == 130
+    _, errors = caller.communicate(timeout=30)
+    assert {path.name for path in tmp_path.iterdir()} == {"started", "kept"}, errors
+    assert caller.returncode == 130
+
+
+def test_a_program_that_was_interrupted_alone_interrupts_its_caller(here):
+    with pytest.raises(KeyboardInterrupt):
+        here.run("python", "-c", "import sys; sys.exit(130)")
+
+
+def test_no_folder_where_the_user_works_takes_a_librarys_place(here, tmp_path, monkeypatch):
+    (tmp_path / "typer.py").write_text("raise SystemExit(5)")
+    monkeypatch.chdir(tmp_path)
+
+    assert run_jaxmeter(here, "--version") == 0
 
 
 def test_a_program_may_be_called_from_any_thread(here):

@@ -7,13 +7,14 @@ from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.tpu import TPUS
 
+AUTO = {"JAXMETER_RUNTIME": "auto"}
 DOCKER = Engine("docker", "docker", "28")
 ROOTLESS = Engine("podman", "podman", "5", rootless=True)
 
 
 def arguments(engine, options=()):
     host = Host(tpu_chips=1, tpu_nodes=("/dev/vfio/0", "/dev/vfio/vfio"), tpu_groups=(27, 101))
-    return TPUS.container_arguments(engine, read_request("tpu", options, {}), host)
+    return TPUS.container_arguments(engine, read_request("tpu", options, AUTO), host)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_a_file_that_is_closed_to_the_user_is_open_to_a_root_engines_container_i
     node.chmod(mode)
     monkeypatch.setattr("os.access", lambda path, mode: False)
 
-    problems = TPUS.find_problems(read_request("tpu", [], {}), Host(tpu_nodes=(str(node),)), engine)
+    problems = TPUS.find_problems(read_request("tpu", [], AUTO), Host(tpu_nodes=(str(node),)), engine)
 
     assert [problem.what for problem in problems] == ([f"no permission for {node}"] if is_problem else [])
 
@@ -74,6 +75,6 @@ def test_a_file_that_is_closed_to_the_user_is_open_to_a_root_engines_container_i
 def test_giving_the_container_everything_is_a_remedy_only_where_the_engine_has_roots_rights(engine, more):
     host = Host(tpu_nodes=("/dev/not-there",))
 
-    (problem,) = TPUS.find_problems(read_request("tpu", [], {}), host, engine)
+    (problem,) = TPUS.find_problems(read_request("tpu", [], AUTO), host, engine)
 
     assert problem.remedy == f"let a group of your user read and write them, or run as root{more}"

@@ -138,8 +138,8 @@ def test_the_same_release_is_measured_under_the_variables_of_each_side(same_rele
     python = str(tmp_path / "python")
     assert code == 0
     assert limits[-3:] == ("limits", "--new-env", "XLA_FLAGS=--xla_a=1 --xla_b=2")
-    assert old[:4] == (python, "-m", "jaxmeter", "run")
-    assert new[:5] == ("/usr/bin/env", "XLA_FLAGS=--xla_a=1 --xla_b=2", python, "-m", "jaxmeter")
+    assert old[:5] == (python, "-P", "-m", "jaxmeter", "run")
+    assert new[:6] == ("/usr/bin/env", "XLA_FLAGS=--xla_a=1 --xla_b=2", python, "-P", "-m", "jaxmeter")
     assert ("--lock-step", python) == new[new.index("--lock-step") :][:2]
     said = capsys.readouterr().err
     assert "old: jax==0.10.2 with no variable of its own" in said

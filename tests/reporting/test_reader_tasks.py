@@ -97,7 +97,7 @@ def test_its_profiler_trace(read):
     reader.find("transformer_step")
     reader.click("#case summary", "Traces and programs")
 
-    reader.sees("#case .files", "nox -s traces -- ")
+    reader.sees("#case .files", "jaxmeter trace --open ")
 
 
 def test_how_far_to_trust_the_numbers(read):

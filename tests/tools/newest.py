@@ -11,8 +11,10 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import nox
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from jaxmeter.launch.locks import locate_lock
@@ -28,6 +30,9 @@ DEVELOPMENT_LOCK = "dev"
 
 INTERNALS = Path("jaxmeter/harness/machine/jax_internals.py")
 """Names the newest release of jax that all tests have passed with, as NEWEST_TESTED; nothing here imports it."""
+
+EXTRA = "all"
+"""The extra that the tests need: flax, pandas and others are no dependencies of the project."""
 
 FINE, FAILED = 0, 1
 
@@ -83,9 +88,21 @@ def run_newest_tests(
 
 
 def list_requirements(checkout: Path) -> list[str]:
-    """Return what the project and its tests ask for."""
-    project = nox.project.load_toml(checkout / "pyproject.toml")
-    return [*project["project"]["dependencies"], *nox.project.dependency_groups(project, "test")]
+    """Return what the project, its extra `all` and its tests ask for: `nox -s newest` installs it."""
+    settings = nox.project.load_toml(checkout / "pyproject.toml")
+    project, tests = settings["project"], nox.project.dependency_groups(settings, "test")
+    return [*project["dependencies"], *_expand_extra(project, EXTRA), *tests]
+
+
+def _expand_extra(project: Mapping[str, Any], extra: str) -> Iterator[str]:
+    """Yield the requirements of an extra, and of the extras of the project that it names."""
+    for line in project["optional-dependencies"][extra]:
+        requirement = Requirement(line)
+        if requirement.name == project["name"]:
+            for other in sorted(requirement.extras):
+                yield from _expand_extra(project, other)
+        else:
+            yield line
 
 
 def list_installed() -> dict[str, str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import jax
 import pytest
+from packaging.requirements import Requirement
 
 from jaxmeter.harness.machine.jax_internals import NEWEST_TESTED
 from jaxmeter.launch.locks import locate_lock
@@ -67,10 +68,12 @@ def newest(tmp_path, capsys):
 SAME = {"jax": "0.12.0.1", "flax": "1"}
 
 
-def test_what_is_asked_for_is_what_the_project_and_its_tests_need():
-    names = {requirement.partition(">")[0] for requirement in list_requirements(CHECKOUT)}
+def test_what_is_asked_for_is_what_the_project_its_extras_and_its_tests_need():
+    names = {Requirement(line).name for line in list_requirements(CHECKOUT)}
 
     assert {"jax", "pytest", "hypothesis", "nox"} <= names
+    assert {"pandas", "jinja2", "fsspec", "resvg-py", "flax", "optax", "matplotlib"} <= names
+    assert "jaxmeter" not in names  # pip would ask an index for it
 
 
 def test_what_is_installed_is_listed_by_its_canonical_name_without_installers():

@@ -9,8 +9,8 @@ from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 from jaxmeter.harness.record.wording import counted
 
-NONE = "The false-positive rate of this machine is unknown; nox -s self-test measures it"
-DAMAGED = "The self-test of this machine is damaged: run nox -s self-test"
+NONE = "The false-positive rate of this machine is unknown; jaxmeter self-test measures it"
+DAMAGED = "The self-test of this machine is damaged: run jaxmeter self-test"
 
 MANY_DEGREES = 1e6
 """Of a variance that is as good as known."""

@@ -15,6 +15,13 @@ EXTRAS = {
 
 
 def describe_missing(error: BaseException | None) -> str:
-    """Return what to install, if an import failed for lack of an optional package; else empty."""
-    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    return f"{name} is not installed: pip install 'jaxmeter[{EXTRAS[name]}]'" if name in EXTRAS else ""
+    """Return what to install, if an import failed for lack of an optional package; else empty.
+
+    Args:
+      error: The error of the import, or the error that a library raised from it.
+    """
+    for each in (error, None if error is None else error.__cause__):
+        name = (each.name or "").partition(".")[0] if isinstance(each, ModuleNotFoundError) else ""
+        if name in EXTRAS:
+            return f"{name} is not installed: pip install 'jaxmeter[{EXTRAS[name]}]'"
+    return ""

@@ -47,6 +47,7 @@ class Capture:
       case, variant, platform: Of a run of jaxmeter; empty elsewhere.
       program: The text of the program that a run keeps of the variant, which may not exist.
       environment: Of a run of jaxmeter, that of the platform.
+      source: Id of the run, or name of the log folder; empty for a file.
     """
 
     path: Path
@@ -57,6 +58,7 @@ class Capture:
     platform: str = ""
     program: Path | None = None
     environment: Environment | None = None
+    source: str = ""
 
     def read_texts(self) -> tuple[str, ...]:
         """Return the HLO that a run keeps of the program: an executable from a cache has none in the capture."""
@@ -97,8 +99,7 @@ def find_captures(
     Args:
       path: A `*.xplane.pb`, a log folder of `jax.profiler`, a session's folder in it, or a run of jaxmeter.
       session: Name of a profiler session; None for the newest.
-      case: Of a run: name of a case, its workload or suite, in which `*` is any text and `?` one character, or the
-        beginning of a case's id; None for all.
+      case: Of a run: name of a case, its workload or suite; `*` is any text, `?` one character; None for all.
       variant: Of a run: name of a variant; None for all.
     Raises:
       NoCaptureError: There is none; the message says what to do.
@@ -123,7 +124,9 @@ def find_captures(
     if session is not None and session not in names:
         raise NoCaptureError(f"{path}: {explain_unknown('session', session, names)}")
     chosen = sessions[0] if session is None else sessions[names.index(session)]
-    captures = tuple(Capture(one, _name_host(one), chosen.name) for one in sorted(chosen.glob(f"*{SUFFIX}")))
+    source = path.absolute().name
+    files = sorted(chosen.glob(f"*{SUFFIX}"))
+    captures = tuple(Capture(one, _name_host(one), chosen.name, source=source) for one in files)
     return Captures(captures, tuple(folder.name for folder in sessions if folder != chosen))
 
 
@@ -183,7 +186,7 @@ def _list_of_run(run: RunFolder, case: str | None, variant: str | None) -> Itera
     except RecordError as error:
         raise NoCaptureError(str(error)) from None
     cases = manifest.cases
-    chosen = cases if case is None else match_cases(cases, case) or [one for one in cases if one.id.startswith(case)]
+    chosen = cases if case is None else match_cases(cases, case)
     if not chosen:
         known = [name for planned in cases for name in names_of(planned)]
         nearest = (
@@ -217,6 +220,7 @@ def _list_of_case(run: RunFolder, manifest: Manifest, planned: PlannedCase, want
                 platform=planned.platform,
                 program=program[0] if program else None,
                 environment=manifest.environments.get(planned.platform),
+                source=manifest.run_id,
             )
 
 

@@ -7,6 +7,7 @@ It has no option against that.
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import shutil
 import sys
@@ -14,12 +15,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxmeter.harness.record.extras import describe_missing
 from jaxmeter.harness.traces.captures import Capture
 
 ADDRESS = "127.0.0.1"
-
-NEEDED = "xprof 2.24 is needed: pip install 'xprof>=2.24.2,<2.25'"
-"""The versions that have all names in `_find_missing`."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_=.,+-]+")
 
@@ -37,14 +36,22 @@ class ServeError(Exception):
 def copy_captures(captures: Iterable[Capture], folder: Path) -> int:
     """Copy the sessions of captures below a folder, as xprof finds them; return how many there are.
 
-    xprof may write next to them, and a run that has ended is not changed.
+    xprof may write next to them, and a run that has ended is not changed. Names are unique, also with several runs of
+    one case.
     """
     sessions = {capture.path.parent: capture for capture in captures}
     for session, capture in sessions.items():
-        parts = (_UNSAFE.sub("-", text).strip("-.") for text in (capture.case, capture.variant))
-        place = folder.joinpath(*(tuple(filter(None, parts)) or (session.name,)))
+        names = (capture.source, capture.case, capture.variant)
+        parts = (_UNSAFE.sub("-", text).strip("-.") for text in names)
+        place = _choose_new(folder.joinpath(*(tuple(filter(None, parts)) or (session.name,))))
         shutil.copytree(session, place / "plugins" / "profile" / session.name)
     return len(sessions)
+
+
+def _choose_new(place: Path) -> Path:
+    """Return a folder's path, with a number at its end if the path is taken."""
+    numbered = (place.with_name(f"{place.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain([place], numbered) if not path.exists())
 
 
 def serve(folder: Path, port: int) -> None:
@@ -68,7 +75,10 @@ def confine(server: Any) -> Any:
       ServeError: A name that has to be replaced is missing.
     """
     if missing := _find_missing(server):
-        raise ServeError(f"this xprof has no {', '.join(missing)} and could listen on every address; {NEEDED}")
+        raise ServeError(
+            f"this xprof has no {', '.join(missing)} and could listen on every address; install the version that "
+            "jaxmeter needs: pip install 'jaxmeter[viewer]'"
+        )
     server._get_wildcard_address = lambda port: ADDRESS
     server._pywrap_profiler_plugin.start_grpc_server = lambda port, max_concurrent_requests: None
     return server
@@ -85,7 +95,7 @@ def _import_server() -> Any:
     try:
         from xprof import server
     except ImportError as error:
-        raise ServeError(f"xprof cannot be imported ({error}); {NEEDED}") from error
+        raise ServeError(describe_missing(error) or f"xprof cannot be imported: {error}") from error
     return server
 
 

@@ -22,7 +22,7 @@ from jaxmeter.launch.engines import Ask, Engine, ask_client, find_engine
 from jaxmeter.launch.environments import MARK, locate_locked
 from jaxmeter.launch.findings import Finding, State
 from jaxmeter.launch.host import GB, allowed_cores, free_bytes, look_at_host
-from jaxmeter.launch.images import WHEELS, Image, check_buildable, image_id
+from jaxmeter.launch.images import DOCKERFILE, WHEELS, Image, image_id
 from jaxmeter.launch.index import Index, read_index
 from jaxmeter.launch.locks import LOCKS, locate_lock
 from jaxmeter.launch.options import UsageError, read_options
@@ -268,10 +268,13 @@ def _split_message(error: UsageError) -> tuple[str, str]:
 
 def _check_made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Finding, ...]:
     """The image or environment to measure in: OK where it is there, a note where it has to be made first."""
+    name = f"{asked.backend} environment" if engine is None else f"{asked.request.lock} image"
+    runtime = asked.request.runtime
+    if runtime != HERE and not (checkout / DOCKERFILE).is_file():
+        what = f"--runtime {runtime} needs a checkout of jaxmeter, with its locks and docker/"
+        return (Finding(name, State.MISSING, what, "leave --runtime out, or clone jaxmeter"),)
     if engine is None:
-        name = f"{asked.backend} environment"
         return run_check(name, lambda: (_check_environment(name, asked, checkout, surroundings),))
-    name = f"{asked.request.lock} image"
     return run_check(name, lambda: (_check_image(name, asked, engine, checkout, surroundings),))
 
 
@@ -293,10 +296,6 @@ def _check_this_environment(name: str) -> Finding:
 
 
 def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Finding:
-    try:
-        check_buildable(checkout)
-    except UsageError as error:
-        return Finding(name, State.MISSING, str(error), "clone jaxmeter, or measure without: --runtime local")
     image = Image(asked.request.lock, asked.request.base_image, checkout)
     if surroundings.image_id(engine, image.name):
         return Finding(name, State.OK, f"built ({image.name})")

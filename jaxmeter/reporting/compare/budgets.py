@@ -24,7 +24,9 @@ from jaxmeter.harness.record.patterns import find_nearest
 from .. import numbers
 from .findings import TIME
 
-NAMES = {"time": TIME, **{metric.budget: metric.name for metric in METRICS.values() if metric.budget}}
+TIME_BUDGET = "time"
+
+NAMES = {TIME_BUDGET: TIME, **{metric.budget: metric.name for metric in METRICS.values() if metric.budget}}
 """What a budget calls a metric."""
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")

@@ -70,8 +70,7 @@ def _name_confirming(before: Run, after: Run) -> str:
     lock_step = after.manifest.settings.lock_step
     if lock_step is not None and lock_step.checkout is not None:
         return ""
-    is_launched = after.environment.lock_sha256 is not None
-    return name_confirming_command(before.manifest, after.manifest, str(before.folder.path), with_nox=is_launched)
+    return name_confirming_command(before.manifest, after.manifest, str(before.folder.path))
 
 
 def _list_changes(runs: Comparison) -> Iterator[Change]:

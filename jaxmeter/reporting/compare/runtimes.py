@@ -63,7 +63,7 @@ class Runtime:
         """What has the launcher measure in it."""
         if not self.image:
             return "--runtime local"
-        return "--runtime container" if self.repository == OWN_IMAGES else f"--image {self.image}"
+        return "--runtime container" + ("" if self.repository == OWN_IMAGES else f" --image {self.image}")
 
 
 def read_runtime(manifest: Manifest) -> Runtime:
@@ -83,17 +83,16 @@ def describe_other_runtime(before: Runtime, after: Runtime, backend: str) -> str
         return ""
     return (
         f"the baseline was measured in {before}, the candidate in {after}: a difference may be that of the runtimes; "
-        f"nox -s {backend} -- {after.option} makes a comparable baseline"
+        f"jaxmeter run --backend {backend} {after.option} makes a comparable baseline"
     )
 
 
-def name_confirming_command(before: Manifest, after: Manifest, run: str, *, with_nox: bool = True) -> str:
+def name_confirming_command(before: Manifest, after: Manifest, run: str) -> str:
     """Return the command that measures the whole call of two commits in lock-step, and so confirms a difference.
 
     Args:
       before, after: Of the baseline run and of the candidate, whose suites are named.
       run: The baseline run, as a person would type it.
-      with_nox: Whether nox measures and judges; else jaxmeter itself only measures.
     """
     revision = before.environment.git_revision or ""
     commit = revision[:_SHOWN_DIGITS] if _COMMIT.fullmatch(revision) else "COMMIT"
@@ -101,6 +100,5 @@ def name_confirming_command(before: Manifest, after: Manifest, run: str, *, with
     words = [run, *(word for name in own for word in ("--suites", name)), "--baseline-checkout", "../base"]
     words += [] if after.backend == DEFAULT_BACKEND else ["--backend", after.backend]
     words += [] if after.settings.data is None else ["--data", after.settings.data]
-    measure = ("nox", "-s", "gate", "--") if with_nox else ("jaxmeter", "run", "--against")
-    quoted = (word if _HOME.fullmatch(word) else shlex.quote(word) for word in (*measure, *words))
+    quoted = (word if _HOME.fullmatch(word) else shlex.quote(word) for word in ("jaxmeter", "gate", *words))
     return f"git worktree add ../base {commit} && {' '.join(quoted)}"

@@ -47,7 +47,7 @@ def draw_alone(figure: Figure, width: int, theme: Theme) -> str:
 
 
 def _place(drawing: Markup, top: float) -> str:
-    return drawing.replace("<svg", f'<svg x="{MARGIN}" y="{top:g}"', 1)
+    return str(drawing).replace("<svg", f'<svg x="{MARGIN}" y="{top:g}"', 1)
 
 
 def _draw_key(figure: Figure, width: int) -> Markup | None:

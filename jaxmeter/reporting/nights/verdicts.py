@@ -106,7 +106,7 @@ def accept(store: Store, acceptance: Acceptance) -> bool:
     if not acceptance.why.strip():
         raise StoreError("--why is empty; give a reason")
     if find_verdict(store, acceptance.run) is None:
-        raise StoreError(f"{store.url}: has no verdict on a run '{acceptance.run}'; name a run of `nox -s nightly`")
+        raise StoreError(f"{store.url}: has no verdict on a run '{acceptance.run}'; name a run of `jaxmeter nightly`")
     if persist(partial(store.look_up, acceptance.run, MARK)) is None:
         raise StoreError(f"{store.name(acceptance.run)}: is not whole there; nothing can be compared with it")
     name = f"{acceptance.run}{ACCEPTED}{ENDING}"

@@ -6,8 +6,10 @@ import io
 import json
 import statistics
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
+from jaxmeter.harness.record.extras import describe_missing
 from jaxmeter.reporting.frame import list_rows, make_frame
 from jaxmeter.reporting.load import Loaded
 from jaxmeter.reporting.text import visible_record
@@ -47,13 +49,14 @@ def to_parquet(loaded: Loaded, table: str = "metrics") -> bytes:
     """The table as Parquet.
 
     Raises:
-      ExportError: pyarrow is not installed.
+      ExportError: pyarrow is not installed, or too old for pandas.
     """
     buffer = io.BytesIO()
     try:
+        import_module("pyarrow")  # pandas has words of its own for a missing package
         make_frame(loaded, table).to_parquet(buffer, engine="pyarrow", index=False)
-    except ImportError:
-        raise ExportError("Parquet needs pyarrow: pip install 'jaxmeter[parquet]'; or export --to csv") from None
+    except ImportError as error:
+        raise ExportError(f"{describe_missing(error) or error}; or export --to csv") from None
     return buffer.getvalue()
 
 

@@ -143,7 +143,7 @@ def _await(kept: Sequence[Future[None]]) -> None:
 def fetch_whole(url: str, cache: Path | None = None, *, note: Callable[[str], object] = lambda words: None) -> Path:
     """One run with its programs and texts, as a comparison of programs and a measurement beside it need them.
 
-    Captures stay in the store: they are the largest files, and only `nox -s traces` shows them.
+    Captures stay in the store: they are the largest files, and only `jaxmeter trace` shows them.
 
     Args:
       note: Called with a sentence on each file that is not fetched: it is too large, or its name cannot be one here.

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jaxmeter.harness.record.extras import describe_missing
 from jaxmeter.harness.record.files import LARGEST_RECORD
 from jaxmeter.harness.record.layout import LARGEST_CAPTURE, locate_capture
 from jaxmeter.harness.record.patterns import find_nearest
@@ -25,8 +26,7 @@ from .. import numbers
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-SCHEMES = {"s3": "s3", "gs": "gcs", "gcs": "gcs", "file": ""}
-"""By the extra that brings what reads it; empty where none is needed."""
+SCHEMES = ("s3", "gs", "gcs", "file")
 
 MANIFEST, MARK = "manifest.json", "run.json"
 """The first file of a run and the last, as everywhere."""
@@ -301,8 +301,7 @@ def open_store(url: str) -> Store:
             local = {"auto_mkdir": True} if scheme == "file" else {}
             files, base = fsspec.core.url_to_fs(url, use_listings_cache=False, **local)
     except ImportError as error:
-        extra = SCHEMES[scheme]
-        raise StoreError(f"{url}: needs jaxmeter[{extra}]: pip install 'jaxmeter[{extra}]' ({error})") from error
+        raise StoreError(f"{url}: {describe_missing(error) or error}") from error
     return Store(url, files, base)
 
 

@@ -35,7 +35,7 @@ def _list_of(case: Case) -> Iterable[KeptFile]:
         names = dict.fromkeys(one.variant for one in kept if one.kind == TRACE)
         yield KeptFile(
             f"{', '.join(names)} · {where}: profiler trace",
-            f"nox -s traces -- {run} --select {shlex.quote(case.planned.id)}",
+            f"jaxmeter trace --open {run} --select {shlex.quote(case.planned.id)}",
             f"{size} in {folder.path}/trace",
         )
     by_variant: dict[str, list[Artifact]] = {}

@@ -18,7 +18,7 @@ from .tone import Tone
 MEMORY_RANK, TRACES_RANK = 8.3, 8.6
 """Among those of the suites."""
 
-NOT_CAPTURED = "No answer: no profile was captured; nox -s cpu -- --probe trace captures some."
+NOT_CAPTURED = "No answer: no profile was captured; jaxmeter run --probe trace captures some."
 
 
 def make_overall_answers(cases: Sequence[Case]) -> tuple[AnswerLine, ...]:
@@ -47,6 +47,6 @@ def _answer_traces(cases: Sequence[Case]) -> AnswerLine:
     if not captured and not read:
         return AnswerLine("traces", QUESTION, NOT_CAPTURED, "", Tone.MUTED)
     case = (read or captured)[0]
-    opened = f"nox -s traces -- {name_folder(describe_folder(case.run))}"
+    opened = f"jaxmeter trace --open {name_folder(describe_folder(case.run))}"
     text = describe_traces(cases) if read else f"No answer: the captures were not read; {opened}"
     return AnswerLine("traces", QUESTION, text, label_case(case), target=fragment_of(case), rank=TRACES_RANK)

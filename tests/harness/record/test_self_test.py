@@ -92,5 +92,5 @@ def test_what_may_be_believed_reads_as_its_golden_text():
 def test_of_a_record_with_impossible_numbers_only_that_is_said(changes):
     damaged = samples.self_test(**changes)
 
-    assert describe_in_short(damaged) == "The self-test of this machine is damaged: run nox -s self-test."
+    assert describe_in_short(damaged) == "The self-test of this machine is damaged: run jaxmeter self-test."
     assert describe_self_test(damaged) == (describe_in_short(damaged),)

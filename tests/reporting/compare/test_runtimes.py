@@ -21,7 +21,7 @@ SENTENCE = describe_other_runtime(OWN, LOCAL, "cpu")
 
 
 def test_two_runtimes_and_the_command_of_a_comparable_baseline_are_named():
-    named = (OWN.image, OWN.python, LOCAL.python, "nox -s cpu -- --runtime local")
+    named = (OWN.image, OWN.python, LOCAL.python, "jaxmeter run --backend cpu --runtime local")
 
     assert [words for words in named if words not in SENTENCE] == []
 
@@ -30,12 +30,12 @@ def test_two_runtimes_and_the_command_of_a_comparable_baseline_are_named():
     ("after", "option"),
     [
         (Runtime("3.13.5", "jaxmeter:gpu-ab"), "--runtime container"),
-        (Runtime("3.13.5", "registry:5000/team/jax:1"), "--image registry:5000/team/jax:1"),
+        (Runtime("3.13.5", "registry:5000/team/jax:1"), "--runtime container --image registry:5000/team/jax:1"),
         (Runtime("3.12.1"), "--runtime local"),
     ],
 )
 def test_the_command_is_that_of_the_later_runtime(after, option):
-    assert f"nox -s gpu -- {option} makes" in describe_other_runtime(LOCAL, after, "gpu")
+    assert f"jaxmeter run --backend gpu {option} makes" in describe_other_runtime(LOCAL, after, "gpu")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,5 @@ def test_the_command_that_confirms_a_slower_call_names_the_commit_the_run_and_th
 
     assert name_confirming_command(before, after, "results/base") == (
         f"git worktree add ../base {commit} && "
-        "nox -s gate -- results/base --suites 'bench/my step.py' --baseline-checkout ../base"
-    )
-    assert name_confirming_command(before, after, "results/base", with_nox=False).endswith(
-        "&& jaxmeter run --against results/base --suites 'bench/my step.py' --baseline-checkout ../base"
+        "jaxmeter gate results/base --suites 'bench/my step.py' --baseline-checkout ../base"
     )

@@ -31,7 +31,9 @@ def make_points(*marks: Any) -> Points:
 
 
 def list_texts(figure: Figure) -> list[str]:
-    return [element.text or "" for element in ElementTree.fromstring(draw(figure)).iter() if element.tag.endswith("text")]
+    return [
+        element.text or "" for element in ElementTree.fromstring(draw(figure)).iter() if element.tag.endswith("text")
+    ]
 
 
 @pytest.mark.parametrize("make", ONE_OF_EACH)

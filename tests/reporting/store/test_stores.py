@@ -36,14 +36,18 @@ def test_what_is_no_store_is_said_with_the_nearest(url, said):
     assert "secret" not in str(caught.value)
 
 
-def test_what_reads_it_is_named_where_it_is_not_installed(monkeypatch):
+@pytest.mark.parametrize(
+    ("url", "package", "extra"),
+    [("s3://b/a", "s3fs", "s3"), ("gs://b/a", "gcsfs", "gcs"), ("gcs://b/a", "gcsfs", "gcs")],
+)
+def test_what_reads_it_is_named_where_it_is_not_installed(url, package, extra, monkeypatch):
     def refuse(url, **options):
-        raise ImportError("Install s3fs to access S3")
+        raise ImportError(f"Install {package}") from ModuleNotFoundError(f"No module {package}", name=package)
 
     monkeypatch.setattr("fsspec.core.url_to_fs", refuse)
 
-    with pytest.raises(StoreError, match=r"s3://b/a: needs jaxmeter\[s3\]: pip install 'jaxmeter\[s3\]'"):
-        open_store("s3://b/a")
+    with pytest.raises(StoreError, match=rf"{url}: .*pip install 'jaxmeter\[{extra}\]'"):
+        open_store(url)
 
 
 def test_a_file_is_created_once_and_never_written_again_and_nothing_else_is_left(url):

@@ -130,7 +130,7 @@ GLOSSARY = (
         "contended",
         (
             "other programs, the hypervisor, a CPU quota or a throttled device disturbed too many processes. "
-            "Do not rely on this time; `nox -s doctor` lists causes and remedies"
+            "Do not rely on this time; `jaxmeter doctor` lists causes and remedies"
         ),
     ),
     (

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A night of jaxmeter as a SLURM job, from a checkout that the node sees too; docs/operations.md has the recipe.
+# A night of jaxmeter as a SLURM job, in a folder that the node sees too; docs/operations.md has the recipe.
 #   sbatch THIS_FILE                   tonight's, now; partition, account and node of your site go before the file
 #   ${at} sbatch THIS_FILE             every night, in `crontab -e` of a login node, which goes by local time
 #SBATCH --job-name=${name}
@@ -16,6 +16,7 @@ ${gres}
 # Line by line: nights do not overlap; nobody else is on the node, and all of its memory is ours; a regression is not
 # measured again until it passes; two minutes before the time is over the night is told, and keeps what it has.
 set -u
+cd ${folder} || exit 2
 set -m # the night is a group of its own, which can be interrupted as by Ctrl-C
 
 credentials=$HOME/.config/jaxmeter/store.env # lines NAME=value, readable by you alone
@@ -26,7 +27,7 @@ if [[ -r $credentials ]]; then
     set +a
 fi
 
-# scancel tells all processes to end. nox would do so at once; the harness hears it too, and keeps what it has.
+# scancel tells all processes to end. The first would do so at once; the harness hears it too, and keeps what it has.
 trap '' TERM
 ${command} &
 night=$!

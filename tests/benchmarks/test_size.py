@@ -1,0 +1,46 @@
+"""What counts as a line of code."""
+
+import subprocess
+import sys
+
+from benchmarks.size import CHECKOUT, count_lines
+
+SOURCE = '''"""Of the module,
+
+in two lines.
+"""
+
+import os  # a comment behind code
+
+LIMIT = 1
+"""Of a constant."""
+
+
+def call(
+    x,
+):
+    """Of a function."""
+    # alone
+    return f"""{x}
+    of a text"""
+'''
+
+
+def test_blank_lines_comments_and_docstrings_do_not_count():
+    assert count_lines(SOURCE) == len(["import", "LIMIT", "def", "x", "):", "return", "of a text"])
+
+
+def test_each_part_is_counted_once(tmp_path):
+    for path in ("jaxmeter/one.py", "jaxmeter/suites/two.py", "tests/three.py", "noxfile.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("pass\n")
+
+    words = [sys.executable, "-m", "benchmarks.size", "--checkout", str(tmp_path)]
+    printed = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+
+    assert {line.split()[0]: int(line.split()[3]) for line in printed.splitlines()} == {
+        "product": 2,
+        "suites": 1,
+        "tests": 1,
+        "benchmarks": 0,
+    }
