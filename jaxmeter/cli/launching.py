@@ -13,7 +13,7 @@ from jaxmeter.cli.ending import FINE, INCOMPLETE, INTERRUPTED, UNUSABLE
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.locks import choose_lock
 from jaxmeter.launch.options import InstallationError, UsageError, read_options, write_option
-from jaxmeter.launch.request import HERE, RUNTIME_VARIABLE
+from jaxmeter.launch.request import HERE, RUNTIME_VARIABLE, lacks_jax
 from jaxmeter.launch.shell import ProgramError, Shell, run_jaxmeter
 
 REGRESSION = 1
@@ -97,7 +97,7 @@ def is_launched(verb: str, words: Sequence[str]) -> bool:
             given = read_options(words, "--runtime").get("--runtime") or given
         except UsageError:  # the verb's own parser says what is wrong
             return False
-    return given not in (None, "", HERE)
+    return given not in (None, "", HERE) or (verb in MEASURING and lacks_jax())
 
 
 def call_elsewhere(verb: str, words: Sequence[str]) -> int:

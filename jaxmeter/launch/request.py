@@ -68,7 +68,7 @@ def choose_runtime(given: str | None, variables: Mapping[str, str]) -> str:
     runtime = given or variables.get(RUNTIME_VARIABLE) or HERE
     if runtime not in RUNTIMES:
         raise UsageError(f"--runtime {runtime!r} is unknown; allowed: {', '.join(RUNTIMES)}")
-    if runtime == HERE and is_in_nox() and find_spec("jax") is None:
+    if runtime == HERE and lacks_jax():
         raise UsageError(f"--runtime {HERE}: the environment of a nox session has no jax; allowed: --runtime {LOCAL}")
     return runtime
 
@@ -86,6 +86,11 @@ def name_command(verb: str, *words: str) -> str:
         session, *others = (*VERBS_OF_REPORT.get(verb, (verb,)), *words)
         return shlex.join(("nox", "-s", session, *(("--", *others) if others else ())))
     return shlex.join(("jaxmeter", verb, *words))
+
+
+def lacks_jax() -> bool:
+    """Return whether this is the environment of a nox session, which measures in others."""
+    return is_in_nox() and find_spec("jax") is None
 
 
 def is_in_nox() -> bool:

@@ -112,6 +112,16 @@ def test_a_runtime_without_a_name_is_wrong_usage(words):
     assert CliRunner().invoke(app, ["run", *words]).exit_code == 2
 
 
+def test_a_nox_session_without_jax_measures_nothing_in_its_own_environment(monkeypatch):
+    monkeypatch.setenv("JAXMETER_IN_NOX", sys.executable)
+    monkeypatch.setattr("jaxmeter.launch.request.find_spec", lambda name: None)
+
+    ended = CliRunner().invoke(app, ["run", "--runtime", "here", "--quick"])
+
+    assert (ended.exit_code, ended.stdout) == (2, "")
+    assert "--runtime local" in ended.stderr
+
+
 def test_what_nox_passes_on_is_a_verb():
     text = (Path(__file__).parents[2] / "noxfile.py").read_text("utf8")
     (passed,) = re.findall(r"^VERBS = (.*)$", text, re.MULTILINE)
