@@ -159,8 +159,8 @@ def describe_step(step: Step) -> Iterator[str]:
     for change in (one for one in step.times if one.finding not in FAILED):
         cause = f"likely cause: {change.cause}" if change.cause else ""
         counts = ", ".join(_write_count(other) for other in step.changes if _is_count(other) and _is_of(other, change))
-        told = (_write_finding(change), change.reason, cause, f"counts: {counts}" if counts else "")
-        yield f"  {_name(change)}: {'; '.join(filter(None, told))}"
+        parts = (_write_finding(change), change.reason, cause, f"counts: {counts}" if counts else "")
+        yield f"  {_name(change)}: {'; '.join(filter(None, parts))}"
     yield from (f"  {line}" for line in _list_failures(step))
 
 
@@ -171,17 +171,17 @@ def describe(result: Walk) -> Iterator[str]:
         yield f"in total, {result.total.after} compared with {result.total.before}{_write_conditions([result.total])}:"
         yield from (f"  {_name(change)}: {_write_finding(change)}" for change in result.total.times)
     costs = [(step, change) for step in result.steps for change in step.changes if change.metric in COSTS]
-    if told := [
+    if lines := [
         f"  {step.after}: {_name(change)}: {_write_count(change)}" for step, change in costs if _is_count(change)
     ]:
-        yield from ("planned memory and compilations that changed:", *told)
+        yield from ("planned memory and compilations that changed:", *lines)
     stages = [(step, change) for step in result.steps for change in step.changes if change.metric in COLD]
-    if told := [
+    if lines := [
         f"  {step.after}: {_name(change)}: {METRICS[change.metric].title} {_write_finding(change)}"
         for step, change in stages
         if change.finding in OPEN
     ]:
-        yield from ("compile times that are suspected to differ, by the times that both runs stored:", *told)
+        yield from ("compile times that are suspected to differ, by the times that both runs stored:", *lines)
     unjudged = [f"  {release}: passed over: {reason}" for release, reason in result.passed_over]
     for step in result.steps:
         pair = f"{step.after} compared with {step.before}"
