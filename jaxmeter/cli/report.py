@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from jaxmeter.cli.complaints import give_up, write_file
-from jaxmeter.cli.ending import INCOMPLETE
 from jaxmeter.cli.inputs import (
     FOLDER,
     KnownFile,
@@ -83,21 +82,19 @@ def command(
     write_file(path, data)
     if markdown_file is not None:
         write_file(markdown_file, markdown.render(page).encode("utf-8", "replace"))
-    has_all = figures_folder is None or _write_figures(figures_folder, page, "dark" if dark else "light")
+    if figures_folder is not None:
+        _write_figures(figures_folder, page, "dark" if dark else "light")
     terminal.show(page, open_console())
     typer.echo(visible(str(path)))
     if open_page and not os.environ.get("CI"):
         webbrowser.open(path.resolve().as_uri())  # false where there is no browser: the path stands above
-    if not has_all:
-        give_up("no PNG was written: this machine has no font; install one, as fonts-dejavu-core", INCOMPLETE)
 
 
-def _write_figures(folder: Path, page: Page, theme: Theme) -> bool:
-    """Write each figure of the page, named after the card, suite or case that it is of; return whether as PNG, too."""
+def _write_figures(folder: Path, page: Page, theme: Theme) -> None:
+    """Write each figure of the page as SVG and PNG, named after the card, suite or case that it is of."""
     found = figures.list_figures(page)
-    forms: tuple[figures.Form, ...] = ("svg", "png") if figures.has_font() else ("svg",)
+    forms: tuple[figures.Form, ...] = ("svg", "png")
     for name, figure in found.items():
         for form in forms:
             write_file(folder / f"{name}.{form}", figures.draw(figure, form, theme))
     typer.echo(f"{counted(len(found), 'figure')} in {visible(str(folder))}")
-    return "png" in forms

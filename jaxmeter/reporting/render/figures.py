@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import resvg_py
@@ -24,13 +24,14 @@ WIDTH = 720
 ZOOM = 3
 """Pixels of a PNG per pixel of a drawing: sharp on a slide."""
 
+FONT = Path(__file__).with_name("DejaVuSans.ttf")
+"""The font of a PNG, since a machine or a container may have none. Fonts of the machine add other scripts."""
+
 LONGEST_PART = 40
 """Characters of one part of a file's name."""
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.]+")
 """Characters that some file system or shell does not take, and the hyphen that separates parts."""
-
-_LETTER = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><text y="15">{}</text></svg>'
 
 
 def list_figures(page: Page) -> dict[str, Figure]:
@@ -51,19 +52,11 @@ def list_figures(page: Page) -> dict[str, Figure]:
 
 
 def draw(figure: Figure, form: Form = "svg", theme: Theme = "light") -> bytes:
-    """Return the figure as SVG, or as PNG; equal input gives equal bytes on one machine.
-
-    A PNG has the fonts of this machine, and no texts if there is none: see `has_font`.
-    """
+    """Return the figure as SVG, or as PNG; equal input gives equal bytes on one machine."""
     svg = draw_alone(figure, WIDTH, theme)
-    return svg.encode() if form == "svg" else resvg_py.svg_to_bytes(svg_string=svg, zoom=ZOOM)
-
-
-@cache
-def has_font() -> bool:
-    """Return whether this machine has a font, without which a PNG lacks its texts."""
-    written, empty = (resvg_py.svg_to_bytes(svg_string=_LETTER.format(letter)) for letter in ("M", ""))
-    return written != empty
+    if form == "svg":
+        return svg.encode()
+    return resvg_py.svg_to_bytes(svg_string=svg, zoom=ZOOM, font_files=[str(FONT)])
 
 
 def _walk(page: Page) -> Iterator[tuple[tuple[str, ...], Figure]]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import resvg_py
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxmeter.reporting.draw.palette import COLOURS, PANEL, Theme
-from jaxmeter.reporting.render.figures import Form, draw, has_font, list_figures
+from jaxmeter.reporting.render.figures import Form, draw, list_figures
 from jaxmeter.reporting.view.figure_model import Figure, Hue, PointRow, Points
 from tests.reporting.draw import examples
 from tests.reporting.draw.test_any_figure import KINDS
@@ -78,9 +80,8 @@ def test_the_key_explains_devices_intervals_and_hollow_marks() -> None:
     assert not key & set(list_texts(Points("alt", examples.TIME, ())))
 
 
-def test_a_machine_with_a_font_writes_texts_into_a_png() -> None:
-    if not has_font():
-        pytest.skip("no font is installed here")
+def test_a_machine_without_fonts_writes_texts_into_a_png(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", partial(resvg_py.svg_to_bytes, skip_system_fonts=True))
     named, renamed = (Points("alt", examples.TIME, (PointRow(name, (examples.mark(1.0),)),)) for name in ("a", "b"))
 
     assert draw(named, "png") != draw(renamed, "png")
