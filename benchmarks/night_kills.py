@@ -28,7 +28,7 @@ from benchmarks.here import describe_here
 from jaxmeter.harness.record import ProcessRecord, RecordError, RunFolder, read_json, read_manifest, read_run
 from jaxmeter.harness.record.cases import CaseRecord
 from jaxmeter.harness.record.processes import LEFT_OUT
-from jaxmeter.reporting.nights import verdicts
+from jaxmeter.reporting.nightly import stored
 from jaxmeter.reporting.store.captures import is_capture
 from jaxmeter.reporting.store.push import list_local
 from jaxmeter.reporting.store.stores import open_store
@@ -213,7 +213,7 @@ def is_kept(path: Path, data: bytes) -> bool:
 def check_store(store: str, out: Path, tally: Tally) -> None:
     """The store holds every run that is whole here, with all of its files, and one verdict on each night."""
     there = open_store(store)
-    known = {one.run for one in verdicts.read_all(there, out.parent / "fresh").verdicts}
+    known = {one.run for one in stored.read_all(there, out.parent / "fresh").verdicts}
     local: Mapping[str, Path] = {one.parent.name: one.parent for one in out.glob("*/run.json")}
     nights = {name for name in local if "-beside-" not in name}
     tally.wrong += [f"{name}: no verdict" for name in sorted(nights - known)]

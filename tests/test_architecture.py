@@ -104,7 +104,7 @@ ARROWS: dict[str, Callable[[str], bool]] = {
         f"jaxmeter/reporting/{folder}": lambda module, folder=folder: (
             not within(module, "jaxmeter.reporting.render") and ARROWS["jaxmeter/reporting"](module)
         )
-        for folder in ("view", "nights", "store")
+        for folder in ("view", "nightly", "store")
     },
     "jaxmeter/reporting/history": lambda module: of_others(module) or of_reporting(module, "history", *BELOW_HISTORY),
     "jaxmeter/reporting/compare": lambda module: of_others(module) or of_reporting(module, "compare", *BELOW_COMPARE),
@@ -194,7 +194,7 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("jaxmeter/reporting/compare/pairs.py", "from ..load import Run", None),
         ("jaxmeter/reporting/compare/pairs.py", "from ..view import build", "imports jaxmeter.reporting.view"),
         ("jaxmeter/reporting/compare/pairs.py", "from ..render import html", "imports jaxmeter.reporting.render.html"),
-        ("jaxmeter/reporting/nights/judged.py", "from ..render import html", "imports jaxmeter.reporting.render.html"),
+        ("jaxmeter/reporting/nightly/outcome.py", "from ..render import html", "imports jaxmeter.reporting.render.html"),
         ("jaxmeter/reporting/load.py", "from jaxmeter import measure", "imports jaxmeter"),
         (
             "jaxmeter/reporting/load.py",

@@ -18,7 +18,7 @@ from jaxmeter.launch.bisect import read_bisect_request
 from jaxmeter.launch.command_line import read_backend, read_request
 from jaxmeter.launch.doctor.examination import read_asked
 from jaxmeter.launch.gate import read_gate_request
-from jaxmeter.launch.nightly import read_night_request
+from jaxmeter.launch.nightly import read_nightly_request
 from jaxmeter.launch.schedule import read_schedule_request
 from jaxmeter.launch.upgrade import read_upgrade_request
 from jaxmeter.reporting.compare.budgets import TIME_BUDGET
@@ -154,7 +154,7 @@ CHECKS: Mapping[str, Callable[[Sequence[str]], object]] = {
     "report": check_report,
     "compare": lambda words: check_verb(["compare", *words]),
     "gate": read_gate_request,
-    "nightly": read_night_request,
+    "nightly": read_nightly_request,
     "upgrade": read_upgrade_request,
     "bisect": lambda words: read_bisect_request(words, TIME_BUDGET),
     "traces": lambda words: check_verb(["trace", "--open", *words]),

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from jaxmeter.cli.complaints import write_file
-from jaxmeter.cli.findings import warn_of_unused, write_findings
 from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile, load_one, read_limits
+from jaxmeter.cli.judging import warn_of_unused, write_changes
 from jaxmeter.reporting.compare.changes import compare_runs
 from jaxmeter.reporting.compare.gate import encode_suspects, judge_alone
 from jaxmeter.reporting.render import compare as render
@@ -52,7 +52,7 @@ def command(
     told = judgement if judgement.code else None
     if suspects_file is not None:
         write_file(suspects_file, encode_suspects(changes, budgets))
-    write_findings(changes, told, markdown_file, verdict_file)
+    write_changes(changes, told, markdown_file, verdict_file)
     # In the terminal, what takes the suspects judges.
     render.show(changes, open_console(), told if suspects_file is None else None)
     raise typer.Exit(judgement.code)

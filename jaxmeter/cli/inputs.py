@@ -16,8 +16,8 @@ from jaxmeter.cli.complaints import complain, give_up, report_store_errors, warn
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record.wording import counted, visible
-from jaxmeter.reporting.compare.budgets import BudgetError, Budgets
-from jaxmeter.reporting.compare.limits import EffectError, choose_budgets, read_effect
+from jaxmeter.reporting.compare import budgets
+from jaxmeter.reporting.compare.budgets import Budgets, LimitError
 from jaxmeter.reporting.history.known import KnownChangePoint, KnownError, read_known
 from jaxmeter.reporting.load import Loaded, choose_folders, load
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
@@ -69,10 +69,8 @@ VerdictFile = Annotated[
 def read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budgets]:
     """The smallest difference that counts, and what is allowed."""
     try:
-        effect = read_effect(min_effect)
-        budgets = choose_budgets(budgets_file, effect)
-        return budgets.least_time(effect), budgets
-    except (EffectError, BudgetError) as error:
+        return budgets.read_limits(min_effect, budgets_file)
+    except LimitError as error:
         give_up(str(error))
 
 

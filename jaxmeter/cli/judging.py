@@ -1,4 +1,4 @@
-"""A verdict on a run that was measured `--against` an earlier one."""
+"""What `compare` and `gate` share: a verdict on a run that was measured `--against` an earlier one, and its files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import NoReturn
 
 import typer
 
-from jaxmeter.cli.findings import warn_of_unused, write_findings
-from jaxmeter.cli.inputs import load_one, read_limits
+from jaxmeter.cli.complaints import complain, write_file
+from jaxmeter.cli.inputs import LONGEST_NAME, load_one, read_limits
 from jaxmeter.harness.record import Manifest
-from jaxmeter.reporting.compare.changes import compare_runs
-from jaxmeter.reporting.compare.findings import leave_out_times, merge
-from jaxmeter.reporting.compare.gate import judge
+from jaxmeter.reporting.compare import gate
+from jaxmeter.reporting.compare.budgets import Budgets
+from jaxmeter.reporting.compare.findings import Changes
+from jaxmeter.reporting.compare.gate import Judgement
 from jaxmeter.reporting.render import compare as render
 from jaxmeter.reporting.render.console import open_console
+from jaxmeter.reporting.text import shorten
+from jaxmeter.reporting.view.verdict import encode_verdict
 
 
 def judge_runs(
@@ -37,20 +40,12 @@ def judge_runs(
     effect, budgets = read_limits(min_effect, budgets_file)
     before, after = load_one(baseline), load_one(candidate)
     _check_roles(before.manifest, after.manifest)
-    changes = compare_runs(before, after, effect)
-    confirmation = None
-    if confirmed_by is not None:
-        again = load_one(confirmed_by)
-        if again.manifest.against != before.manifest.run_id:
-            raise typer.BadParameter(f"--confirmed-by {confirmed_by}: this run was not measured --against {baseline}")
-        confirmation = compare_runs(before, again, effect, explained_by=after)
+    again = None if confirmed_by is None else load_one(confirmed_by)
+    if again is not None and again.manifest.against != before.manifest.run_id:
+        raise typer.BadParameter(f"--confirmed-by {confirmed_by}: this run was not measured --against {baseline}")
+    changes, judgement = gate.judge_runs(before, after, effect, budgets, confirmed_by=again, exact=exact)
     warn_of_unused(budgets, changes)
-    if exact:
-        changes = leave_out_times(changes)
-    judgement = judge(changes, budgets, confirmed_by=confirmation, exact=exact)
-    if confirmation is not None and not exact:
-        changes = merge(changes, confirmation)
-    write_findings(changes, judgement, markdown_file, verdict_file)
+    write_changes(changes, judgement, markdown_file, verdict_file)
     render.show(changes, open_console(), judgement)
     raise typer.Exit(judgement.code)
 
@@ -61,3 +56,19 @@ def _check_roles(before: Manifest, after: Manifest) -> None:
         raise typer.BadParameter(f"BASELINE and CANDIDATE are the same run, {before.run_id}; give two runs")
     if before.against == after.run_id:
         raise typer.BadParameter(f"{before.run_id} was measured --against {after.run_id}: give the latter as BASELINE")
+
+
+def warn_of_unused(budgets: Budgets, changes: Changes) -> None:
+    """Warn of budgets that match no case."""
+    for pattern in budgets.find_unused({f"{one.suite}/{one.case}" for one in changes.found} | set(changes.names)):
+        complain(f'the budget of "{shorten(pattern, LONGEST_NAME)}" matches no case', "warning")
+
+
+def write_changes(
+    changes: Changes, judgement: Judgement | None, markdown_file: Path | None, verdict_file: Path | None
+) -> None:
+    """Write what changed to the files that were asked for."""
+    if markdown_file is not None:
+        write_file(markdown_file, render.write_markdown(changes, judgement).encode("utf-8", "replace"))
+    if verdict_file is not None:
+        write_file(verdict_file, encode_verdict(changes, judgement))

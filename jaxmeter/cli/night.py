@@ -14,16 +14,13 @@ from jaxmeter.cli.ending import INCOMPLETE
 from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
 from jaxmeter.harness.record import make_run_id, now, write_bytes
 from jaxmeter.harness.record.wording import visible
-from jaxmeter.reporting.nights import verdicts
-from jaxmeter.reporting.nights.baselines import TITLES
-from jaxmeter.reporting.nights.ending import conclude
-from jaxmeter.reporting.nights.night import Night, NightError, end_night
-from jaxmeter.reporting.nights.outcome_text import tell_night
-from jaxmeter.reporting.nights.page import build_night_page
-from jaxmeter.reporting.nights.steps import begin, list_suspects
-from jaxmeter.reporting.nights.verdicts import Acceptance
-from jaxmeter.reporting.render import html
-from jaxmeter.reporting.render.night import write_night_markdown
+from jaxmeter.reporting.compare.budgets import LimitError
+from jaxmeter.reporting.nightly.outcome import build_nightly_page
+from jaxmeter.reporting.nightly.state import NightlyError, NightlyRun, remove_state
+from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects
+from jaxmeter.reporting.nightly.stored import TITLES, Acceptance, accept, encode
+from jaxmeter.reporting.render import html, nightly
+from jaxmeter.reporting.render.console import open_console
 from jaxmeter.reporting.store.captures import OPTION
 from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from jaxmeter.reporting.text import hide_home
@@ -65,7 +62,7 @@ def begin_command(
     ] = None,
 ) -> None:
     """Choose the runs to compare with, and write what to measure to DIR/.night/measure."""
-    asked = Night(
+    asked = NightlyRun(
         store=url,
         run=make_run_id(backend),
         backend=backend,
@@ -81,9 +78,9 @@ def begin_command(
     for note in begun.notes:
         complain(note, "warning")
     verb = "goes on" if begun.goes_on else "begins"
-    beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.night.beside) or "no earlier run"
-    compared = f"is compared with {beside}" if begun.night.is_chosen else "is compared once the store can be reached"
-    _say(f"the nightly run of {begun.night.run} {verb}; it {compared}")
+    beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.nightly.beside) or "no earlier run"
+    compared = f"is compared with {beside}" if begun.nightly.is_chosen else "is compared once the store can be reached"
+    _say(f"the nightly run of {begun.nightly.run} {verb}; it {compared}")
 
 
 @app.command("suspects")
@@ -105,22 +102,24 @@ def conclude_command(
     markdown_file: MarkdownFile = None,
     verdict_file: VerdictFile = None,
 ) -> None:
-    """Judge the run, store the verdict next to it, and print three lines. The exit code is the verdict's."""
+    """Judge the run, store the verdict next to it, and print three lines; unless it passes, also what the gate prints.
+
+    The exit code is the verdict's.
+    """
     with _errors(out):
-        ended = conclude(out)
-        page = page_file or Path("reports") / f"report-{ended.night.run}.html"
-        write_bytes(page, html.render(build_night_page(ended)).encode("utf8", "replace"))
-        lines = tell_night(ended, page)
+        concluded = conclude(out)
+        page = page_file or Path("reports") / f"report-{concluded.nightly.run}.html"
+        write_bytes(page, html.render(build_nightly_page(concluded)).encode("utf8", "replace"))
         if verdict_file is not None:
-            write_bytes(verdict_file, verdicts.encode(ended.verdict))
+            write_bytes(verdict_file, encode(concluded.verdict))
         if markdown_file is not None:
-            text = write_night_markdown(ended.verdict.heading, (lines[0], lines[-1]), ended.judged)
-            write_bytes(markdown_file, text.encode("utf8", "replace"))
-        if ended.is_over:
-            end_night(out)
-    for line in lines:
+            write_bytes(markdown_file, nightly.write_markdown(concluded, page).encode("utf8", "replace"))
+        if concluded.is_over:
+            remove_state(out)
+    for line in nightly.write_lines(concluded, page):
         _say(line)
-    raise typer.Exit(ended.verdict.exit_code)
+    nightly.show_failures(concluded, open_console())
+    raise typer.Exit(concluded.verdict.exit_code)
 
 
 @app.command("accept")
@@ -131,7 +130,7 @@ def accept_command(
 ) -> None:
     """Accept a run as good: later nightly runs compare with it. `begin --baseline` overrides this."""
     with _errors():
-        is_new = verdicts.accept(open_store(url), Acceptance(run=run, why=why, at=now()))
+        is_new = accept(open_store(url), Acceptance(run=run, why=why, at=now()))
     _say(f"{run}: accepted; it is the pinned run from now on" if is_new else f"{run}: was accepted before")
 
 
@@ -144,7 +143,7 @@ def _errors(out: Path | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except (NightError, StoreError) as error:
+    except (NightlyError, LimitError, StoreError) as error:
         give_up(str(error))
     except BrokenOffError as error:
         kept = "" if out is None else f"; the run is kept in {out}: this command, or the next nightly run, sends it"

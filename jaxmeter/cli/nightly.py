@@ -17,7 +17,7 @@ from jaxmeter.cli.launching import (
     list_words,
     make_shell,
 )
-from jaxmeter.launch.nightly import pass_night
+from jaxmeter.launch.nightly import run_nightly
 
 SETTINGS = FORWARDS
 
@@ -53,4 +53,4 @@ def command(
     Exit code 1: a confirmed regression; 3: no answer.
     """
     words = list_words(context)
-    end(lambda: pass_night(make_shell(words), words))
+    end(lambda: run_nightly(make_shell(words), words))

@@ -28,7 +28,7 @@ FOLDER = ".night"
 LOCK = ".night.lock"
 MEASURE = "measure"
 CONFIRM = "confirm-*"
-"""Files of arguments, as `jaxmeter.reporting.nights.night` calls them; a test holds that they are the same."""
+"""Files of arguments, as `jaxmeter.reporting.nightly.state` calls them; a test holds that they are the same."""
 
 STEPS = ("begin", "measure", "suspects", "confirm", "conclude")
 """Of a nightly run, in order. Each can be repeated."""
@@ -45,7 +45,7 @@ REFUSED = REASONS | {
 
 
 @dataclass(frozen=True)
-class NightRequest:
+class NightlyRequest:
     """A nightly run.
 
     Args:
@@ -71,7 +71,7 @@ class NightRequest:
         return self.out / FOLDER
 
 
-def read_night_request(arguments: Sequence[str]) -> NightRequest:
+def read_nightly_request(arguments: Sequence[str]) -> NightlyRequest:
     """Return what `--store URL [--machine NAME] [--baseline RUN] [--budgets FILE] [--with-captures] …` asks for.
 
     Raises:
@@ -94,11 +94,11 @@ def read_night_request(arguments: Sequence[str]) -> NightRequest:
     if early is not None and start != STEPS[0]:
         raise UsageError(f"{early} has an effect in the step begin only; leave it out, or leave out --from {start}")
     beginning, ending = (tuple(given.list_words(*names)) for names in ((*BEGINNING, *BEGINNING_FLAGS), ENDING))
-    return NightRequest(store, machine, Path(out or DEFAULT_OUT), beginning, ending, tuple(given.rest), start)
+    return NightlyRequest(store, machine, Path(out or DEFAULT_OUT), beginning, ending, tuple(given.rest), start)
 
 
 @contextmanager
-def hold(request: NightRequest) -> Iterator[None]:
+def hold(request: NightlyRequest) -> Iterator[None]:
     """Lock the folder of this nightly run against other nightly runs.
 
     Raises:
@@ -125,18 +125,18 @@ def read_step(path: Path) -> list[str]:
     return os.fsdecode(path.read_bytes()).removesuffix("\n").split("\n")
 
 
-def pass_night(shell: Shell, arguments: Sequence[str]) -> int:
+def run_nightly(shell: Shell, arguments: Sequence[str]) -> int:
     """Measure, push, confirm, judge and report; return the verdict's exit code, or that of the step that failed.
 
     Raises:
       UsageError: An option is invalid.
     """
-    asked = read_night_request(arguments)
+    asked = read_nightly_request(arguments)
     with hold(asked):
         return _pass_held(shell, asked)
 
 
-def _pass_held(shell: Shell, asked: NightRequest) -> int:
+def _pass_held(shell: Shell, asked: NightlyRequest) -> int:
     backend, measuring = read_backend(asked.measuring)
     request = read_request(backend, measuring, shell.variables)
     check_measuring(request.arguments, "a nightly run", reasons=REFUSED)

@@ -17,7 +17,7 @@ from jaxmeter.launch.backends import BACKENDS, OPTIONS
 from jaxmeter.launch.command_line import SHARED, check_measuring, read_request
 from jaxmeter.launch.cron import read_cron
 from jaxmeter.launch.execution import say
-from jaxmeter.launch.nightly import BEGINNING, BEGINNING_FLAGS, ENDING, REFUSED, read_night_request
+from jaxmeter.launch.nightly import BEGINNING, BEGINNING_FLAGS, ENDING, REFUSED, read_nightly_request
 from jaxmeter.launch.options import Parser, UsageError, read_options
 from jaxmeter.launch.quoting import check_printable, quote_folder, quote_list, quote_unit, quote_yaml
 from jaxmeter.launch.request import HERE, NOX_VARIABLE, RUNTIME_VARIABLE, is_in_nox, name_command
@@ -208,7 +208,7 @@ def fill_schedule(asked: Namespace, here: Here) -> dict[str, str]:
     needs, count = BACKENDS[asked.backend], asked.devices or "1"
     measuring = ["--machine", asked.machine, "--backend", asked.backend, *asked.rest]
     night = ["--store", asked.store, *measuring]
-    request = read_night_request(["--store", asked.store, *asked.rest])
+    request = read_nightly_request(["--store", asked.store, *asked.rest])
     where = ("--machine", asked.machine, "--backend", asked.backend, "--out", RESULTS)
     begin = [asked.store, *where, *request.beginning, "--", *request.measuring]
     values = {

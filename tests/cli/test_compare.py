@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from jaxmeter.cli.app import app
 from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
-from jaxmeter.reporting.compare.limits import EffectError, read_effect
+from jaxmeter.reporting.compare.budgets import LimitError, read_effect
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed, with_fusions
@@ -246,7 +246,7 @@ def test_an_effect_is_a_percentage(text, share):
 
 @pytest.mark.parametrize("text", ["", "-1%", "0%", "101%", "3x", "nan"])
 def test_no_other_effect_is_taken(text):
-    with pytest.raises(EffectError):
+    with pytest.raises(LimitError):
         read_effect(text)
 
 

@@ -17,7 +17,7 @@ from jaxmeter.harness.traces.serve import copy_captures
 from jaxmeter.launch import baseline, nightly
 from jaxmeter.launch.environments import Wanted
 from jaxmeter.launch.gate import pass_gate
-from jaxmeter.launch.nightly import pass_night
+from jaxmeter.launch.nightly import run_nightly
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.shell import JAXMETER
 from jaxmeter.launch.upgrade import compare_environments
@@ -226,7 +226,7 @@ def shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> NotedShell:
 
 LAUNCHED = {
     "gate": (pass_gate, ("RUN", "--runtime", "local")),
-    "nightly": (pass_night, ("--store", "STORE", "--runtime", "local", "--baseline", "RUN", "--machine", "here")),
+    "nightly": (run_nightly, ("--store", "STORE", "--runtime", "local", "--baseline", "RUN", "--machine", "here")),
     "upgrade": (compare_environments, ("--old", "RUN", "--new", "RUN")),
     "bisect": (bisect_releases, ("--good", "RUN", "--bad", "RUN", "--case", CASE)),
 }

@@ -2,15 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.nightly import CONFIRM, FOLDER, MEASURE, hold, read_night_request, read_step
+from jaxmeter.launch.nightly import CONFIRM, FOLDER, MEASURE, hold, read_nightly_request, read_step
 from jaxmeter.launch.options import UsageError
-from jaxmeter.reporting.nights import night
+from jaxmeter.reporting.nightly import state
 
 STORE = "s3://bucket/team"
 
 
 def test_what_begins_and_ends_a_night_is_told_from_what_measures():
-    asked = read_night_request(
+    asked = read_nightly_request(
         [
             *("--store", STORE, "--machine", "gpu box", "--budgets", "b.toml", "--baseline=RUN", "--quick"),
             *("--min-effect", "2%", "--markdown", "m.md", "--verdict", "v.json", "--runtime", "local", "--out", "here"),
@@ -29,14 +29,14 @@ def test_what_begins_and_ends_a_night_is_told_from_what_measures():
 
 
 def test_captures_are_pushed_where_the_first_step_is_asked_for_them():
-    asked = read_night_request(["--store", STORE, "--with-captures", "--quick", "--budgets", "b.toml"])
+    asked = read_nightly_request(["--store", STORE, "--with-captures", "--quick", "--budgets", "b.toml"])
 
     assert asked.beginning == ("--budgets", "b.toml", "--with-captures")
     assert asked.measuring == ("--quick",)
 
 
 def test_the_harness_names_the_machine_and_results_are_kept_as_ever_unless_the_user_says():
-    asked = read_night_request(["--store", STORE])
+    asked = read_nightly_request(["--store", STORE])
 
     assert (asked.machine, asked.out, asked.measuring) == (None, Path("results"), ())
 
@@ -57,13 +57,13 @@ def test_the_harness_names_the_machine_and_results_are_kept_as_ever_unless_the_u
 )
 def test_what_a_night_does_not_take_is_said(arguments, words):
     with pytest.raises(UsageError) as raised:
-        read_night_request(arguments)
+        read_nightly_request(arguments)
 
     assert words in str(raised.value)
 
 
 def test_the_steps_are_where_the_reporter_writes_them(tmp_path):
-    asked = night.Night(
+    asked = state.NightlyRun(
         store=STORE,
         run="a-run",
         backend="cpu",
@@ -72,11 +72,11 @@ def test_the_steps_are_where_the_reporter_writes_them(tmp_path):
         measuring=("--select", "selu*"),
         min_effect="3%",
     )
-    beside = night.Beside(role="last", run="before", source="before", folder="/cache/before", again="again")
+    earlier = state.EarlierRun(role="last", run="before", source="before", folder="/cache/before", again="again")
 
-    night.write_night(tmp_path, asked)
-    night.write_steps(tmp_path, asked)
-    night.write_confirmation(tmp_path, asked, beside, b"{}")
+    state.write_state(tmp_path, asked)
+    state.write_steps(tmp_path, asked)
+    state.write_confirmation(tmp_path, asked, earlier, b"{}")
 
     folder = tmp_path / FOLDER
     common = ["--backend", "cpu", "--machine", "a machine, 2 cores", "--select", "selu*"]
@@ -89,8 +89,8 @@ def test_the_steps_are_where_the_reporter_writes_them(tmp_path):
 
 
 def test_two_nights_do_not_share_a_folder(tmp_path):
-    asked = read_night_request(["--store", STORE, "--out", str(tmp_path / "results")])
-    other = read_night_request(["--store", STORE, "--out", str(tmp_path / "others")])
+    asked = read_nightly_request(["--store", STORE, "--out", str(tmp_path / "results")])
+    other = read_nightly_request(["--store", STORE, "--out", str(tmp_path / "others")])
 
     with hold(asked):
         with pytest.raises(UsageError, match=r"another nightly run is in progress in .*results; wait"), hold(asked):
@@ -102,7 +102,7 @@ def test_two_nights_do_not_share_a_folder(tmp_path):
 
 
 def test_a_fault_of_a_night_is_not_taken_for_one_of_its_folder(tmp_path):
-    asked = read_night_request(["--store", STORE, "--out", str(tmp_path)])
+    asked = read_nightly_request(["--store", STORE, "--out", str(tmp_path)])
 
     with pytest.raises(FileNotFoundError), hold(asked):
         raise FileNotFoundError
@@ -113,6 +113,6 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
 
     with (
         pytest.raises(UsageError, match="cannot be written"),
-        hold(read_night_request(["--store", STORE, "--out", str(tmp_path / "file")])),
+        hold(read_nightly_request(["--store", STORE, "--out", str(tmp_path / "file")])),
     ):
         pass

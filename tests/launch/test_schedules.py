@@ -26,8 +26,8 @@ from jaxmeter.launch.schedule import (
     write_asked_schedule,
 )
 from jaxmeter.launch.schedulers import SCHEDULERS
-from jaxmeter.reporting.nights.baselines import TITLES
-from jaxmeter.reporting.nights.night import FOLDER, MEASURE
+from jaxmeter.reporting.nightly.state import FOLDER, MEASURE
+from jaxmeter.reporting.nightly.stored import TITLES
 from jaxmeter.reporting.render.markdown import MARKER
 
 CHECKOUT = Path(__file__).parents[2]

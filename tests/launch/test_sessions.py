@@ -9,7 +9,7 @@ import pytest
 
 from jaxmeter.launch import measuring, nightly
 from jaxmeter.launch.measuring import measure
-from jaxmeter.launch.nightly import pass_night
+from jaxmeter.launch.nightly import run_nightly
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.runs import Run
 from tests import samples
@@ -63,7 +63,7 @@ def night(tmp_path, monkeypatch):
 
     def run(codes=None, files=None, *options):
         shell = NotedShell(tmp_path, codes or {}, files or {})
-        code = pass_night(shell, ["--store", STORE, "--runtime", "local", *options])
+        code = run_nightly(shell, ["--store", STORE, "--runtime", "local", *options])
         return code, shell.said
 
     return run
@@ -164,7 +164,7 @@ def test_the_first_step_of_a_night_says_whether_captures_are_pushed(tmp_path, mo
     monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
     shell = NotedShell(tmp_path, {"night suspects": 2}, {})
 
-    pass_night(shell, ["--store", STORE, "--runtime", "local", "--machine", "lab", *options])
+    run_nightly(shell, ["--store", STORE, "--runtime", "local", "--machine", "lab", *options])
 
     where = ["--out", "results", "--backend", "cpu", "--machine", "lab"]
     assert shell.commands[0] == ["night", "begin", STORE, *where, *options, "--"]
@@ -186,7 +186,7 @@ def test_a_night_measures_in_the_runtime_of_what_it_is_compared_or_goes_on_with(
     monkeypatch.setattr(nightly, "run_harness", run_harness)
     monkeypatch.setattr(nightly, "name_machine", lambda *words: "a machine")
 
-    pass_night(shell, ["--store", STORE])
+    run_nightly(shell, ["--store", STORE])
 
     assert measured == ["local"]
     assert ("runtime" in shell.said) == (option == "--against")

@@ -1,4 +1,6 @@
-"""Budgets: how much more a case may take than the baseline run, by metric; from a TOML file.
+"""The limits of a comparison: the smallest difference that counts, and budgets, how much more a case may take.
+
+Budgets are of a metric, from a TOML file:
 
     "mlp/*" = { time = "5%", peak_memory = "0%", compiles = 0 }
 
@@ -30,10 +32,14 @@ NAMES = {TIME_BUDGET: TIME, **{metric.budget: metric.name for metric in METRICS.
 """What a budget calls a metric."""
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_EFFECT = re.compile(r"(\d+(?:\.\d+)?)\s*%?")
+
+LARGEST_EFFECT = 100.0
+"""Per cent. A larger minimum effect would let anything pass."""
 
 
-class BudgetError(Exception):
-    """A file of budgets that cannot be used; the message says what to write instead."""
+class LimitError(Exception):
+    """A minimum effect or a file of budgets that cannot be used; the message says what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -107,18 +113,43 @@ def _matches(name: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
+def read_limits(min_effect: str, path: Path | None) -> tuple[float, Budgets]:
+    """Return the smallest difference of a time that counts anywhere, and what is allowed.
+
+    Args:
+      path: Of a file of budgets; without it there are the allowances of what no budget names.
+    Raises:
+      LimitError: One of them cannot be used.
+    """
+    effect = read_effect(min_effect)
+    budgets = Budgets(defaults=make_defaults(effect)) if path is None else read_budgets(path, effect)
+    return budgets.least_time(effect), budgets
+
+
+def read_effect(text: str) -> float:
+    """Return the share of `3%`, `2.5 %`, `3`.
+
+    Raises:
+      LimitError: It is no percentage, 0, or so large that anything would pass.
+    """
+    match = _EFFECT.fullmatch(text.strip())
+    if match is None or not 0 < float(match[1]) <= LARGEST_EFFECT:
+        raise LimitError(f"--min-effect '{text}' is not a percentage; write 3% or 2.5%")
+    return float(match[1]) / 100
+
+
 def read_budgets(path: Path, minimum_effect: float = MINIMUM_EFFECT) -> Budgets:
     """The budgets in a file.
 
     Raises:
-      BudgetError: It cannot be read, or says what nobody understands.
+      LimitError: It cannot be read, or says what nobody understands.
     """
     try:
         found = tomllib.loads(path.read_text("utf8"))
     except OSError as error:
-        raise BudgetError(f"{path}: cannot be read: {error.strerror}") from error
+        raise LimitError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of numbers that no machine holds
-        raise BudgetError(f"{path}: is no TOML: {error}") from error
+        raise LimitError(f"{path}: is no TOML: {error}") from error
     rules = tuple((pattern, _read_rule(path, pattern, rule)) for pattern, rule in found.items())
     return Budgets(rules, make_defaults(minimum_effect))
 
@@ -130,13 +161,13 @@ def make_defaults(minimum_effect: float) -> Mapping[str, Allowance]:
 
 def _read_rule(path: Path, pattern: str, rule: object) -> Mapping[str, Allowance]:
     if not isinstance(rule, dict):
-        raise BudgetError(f'{path}: "{pattern}" is not a table; write "{pattern}" = {{ time = "5%" }}')
+        raise LimitError(f'{path}: "{pattern}" is not a table; write "{pattern}" = {{ time = "5%" }}')
     allowances = {}
     for name, value in rule.items():
         if name not in NAMES:
             nearest = find_nearest(name, NAMES)
             hint = f", nearest: {nearest}" if nearest else ""
-            raise BudgetError(f'{path}: "{pattern}" has no metric {name!r}{hint}; metrics are {", ".join(NAMES)}')
+            raise LimitError(f'{path}: "{pattern}" has no metric {name!r}{hint}; metrics are {", ".join(NAMES)}')
         allowances[NAMES[name]] = _read_allowance(path, pattern, name, value)
     return allowances
 
@@ -148,4 +179,4 @@ def _read_allowance(path: Path, pattern: str, name: str, value: object) -> Allow
     if is_number and name != "time" and 0 <= value <= LARGEST:  # type: ignore[operator]
         return Allowance(more=float(value))  # type: ignore[arg-type]
     ways = '"5%"' if name == "time" else '"5%", or a number that may be added'
-    raise BudgetError(f'{path}: "{pattern}" {name} = {value!r} is not a budget; write {ways}')
+    raise LimitError(f'{path}: "{pattern}" {name} = {value!r} is not a budget; write {ways}')

@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval
 from jaxmeter.harness.record.suspects import Suspect, Suspects
 
 from .budgets import Budgets, describe_between_releases
 from .chance import reject_by_holm
+from .changes import compare_runs
 from .effort import plan_processes
-from .findings import DECIDED, PROGRAM, TIME, WHOLE, Change, Changes, Finding
+from .findings import DECIDED, PROGRAM, TIME, WHOLE, Change, Changes, Finding, leave_out_times, merge
 from .times import LARGE
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
@@ -58,6 +60,31 @@ class Judgement:
         if self.regressions:
             return REGRESSED
         return UNDECIDED if self.unconfirmed or self.obstacles else FINE
+
+
+def judge_runs(
+    before: Run,
+    after: Run,
+    effect: float,
+    budgets: Budgets,
+    *,
+    confirmed_by: Run | None = None,
+    exact: bool = False,
+    also_changed: bool = False,
+) -> tuple[Changes, Judgement]:
+    """Compare two runs, and return what changed and what the gate says of it.
+
+    Args:
+      effect: The smallest difference of a time that counts, as a share.
+      confirmed_by: A run that timed the suspects of `after` once more; what it says replaces what was suspected.
+      exact, also_changed: As for `judge`.
+    """
+    changes = compare_runs(before, after, effect)
+    again = None if confirmed_by is None else compare_runs(before, confirmed_by, effect, explained_by=after)
+    if exact:
+        changes = leave_out_times(changes)
+    judgement = judge(changes, budgets, confirmed_by=again, exact=exact, also_changed=also_changed)
+    return (changes if again is None or exact else merge(changes, again)), judgement
 
 
 def list_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = False) -> Suspects:

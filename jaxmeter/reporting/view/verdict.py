@@ -15,19 +15,24 @@ from ..text import counted
 from .changes import describe_changes, order_changes
 
 
-def write_heading(changes: Changes, judgement: Judgement | None) -> str:
-    """What was judged, else what changed."""
+def write_heading(changes: Changes, judgement: Judgement | None, compared_with: str = "") -> str:
+    """Return what was judged, else what changed.
+
+    Args:
+      compared_with: The earlier runs, where the heading has to name them.
+    """
     told = describe_changes(changes)
     if judgement is None:
         return told[:1].upper() + told[1:]
+    compared = f", compared with {compared_with}" if compared_with else ""
     if judgement.regressions:
         is_sure = not any(one.finding in SUSPECTED.values() for one in judgement.regressions)
         what = "confirmed regression" if is_sure else "regression"
-        return f"Failed: {counted(len(judgement.regressions), what)}; {told}"
+        return f"Failed{compared}: {counted(len(judgement.regressions), what)}; {told}"
     if judgement.code:
         suspects = f"{counted(len(judgement.unconfirmed), 'suspect')} not confirmed; " if judgement.unconfirmed else ""
-        return f"No answer: {suspects}{told}"
-    return f"Passed: {told}"
+        return f"No answer{compared}: {suspects}{told}"
+    return f"Passed{compared}: {told}"
 
 
 def find_confirming_command(changes: Changes, judgement: Judgement) -> str:

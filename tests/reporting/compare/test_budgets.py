@@ -1,6 +1,6 @@
 import pytest
 
-from jaxmeter.reporting.compare.budgets import Allowance, BudgetError, read_budgets
+from jaxmeter.reporting.compare.budgets import Allowance, LimitError, read_budgets
 
 
 def write(tmp_path, text):
@@ -38,14 +38,14 @@ def test_a_budget_is_found_by_suite_and_case_and_brackets_mean_themselves(tmp_pa
     ],
 )
 def test_what_nobody_understands_is_said_with_what_to_write(tmp_path, text, word):
-    with pytest.raises(BudgetError, match=r"budgets\.toml") as caught:
+    with pytest.raises(LimitError, match=r"budgets\.toml") as caught:
         read_budgets(write(tmp_path, text))
 
     assert word in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(BudgetError, match="cannot be read"):
+    with pytest.raises(LimitError, match="cannot be read"):
         read_budgets(tmp_path / "none.toml")
 
 

@@ -1,23 +1,23 @@
 """How each comparison reads, in a terminal and in Markdown: by two runs, over many, by programs, in a nightly run."""
 
 import io
-from dataclasses import replace
+from pathlib import Path
 
 from msgspec import structs
 from rich.console import Console
 
+from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.reporting.compare import Difference
 from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.gate import judge, judge_alone
 from jaxmeter.reporting.history.known import KnownChangePoint
-from jaxmeter.reporting.nights.judged import Judged
-from jaxmeter.reporting.nights.night import Beside, Night
-from jaxmeter.reporting.nights.outcome_text import write_outcome
+from jaxmeter.reporting.nightly.outcome import Concluded, GateResult, make_nightly_verdict
+from jaxmeter.reporting.nightly.state import EarlierRun, NightlyRun
 from jaxmeter.reporting.render import compare as renderer
 from jaxmeter.reporting.render import diff as diff_renderer
 from jaxmeter.reporting.render import history as history_renderer
-from jaxmeter.reporting.render.night import write_night_markdown
+from jaxmeter.reporting.render import nightly as nightly_renderer
 from jaxmeter.reporting.view.history import find_history
 from tests import samples
 from tests.golden_texts import check_golden_scenes, check_golden_text
@@ -27,7 +27,6 @@ from tests.reporting.history.runs import case_of_night, environment_of, load_all
 from tests.reporting.recorded_programs import JAXPR, OTHER, PLANNED, TEXTS, compared, program
 
 USUAL = Budgets(defaults=make_defaults(0.03))
-BUSY = "1 of 1 times are known to no better than a factor of two"
 SUSPECTED = plain(AFTER, 2e-4, fingerprint="bb", source="1")
 
 
@@ -187,34 +186,46 @@ def test_differences_of_programs_in_a_terminal_read_as_their_golden_text():
     check_golden_scenes("diff-terminal", texts)
 
 
-def night_scenes():
-    """The night, its run, what was judged beside each earlier run, and whether the machine was too busy."""
-    night = Night(
+def nightly_scenes():
+    """The nightly run, its run, and what the gate says next to each earlier run."""
+    nightly = NightlyRun(
         store="file:///store", run=AFTER, backend="cpu", machine="lab", begun="", measuring=(), min_effect="3%"
     )
-    alone = {"a first run": (night, plain(AFTER), (), ""), "a busy machine": (night, plain(AFTER), (), BUSY)}
-    failed = changed.run(AFTER, (changed.case(), None))
-    alone["a first run in which something failed"] = night, failed, (), ""
-    alone["runs of another machine"] = structs.replace(night, why_alone="they are of 'other'"), plain(AFTER), (), ""
-    judged = {
-        rule: Judged(Beside(role="last", run=BEFORE, source="", folder="", again=""), changes, judgement, None)
-        for rule, (changes, judgement) in comparisons().items()
-        if judgement is not None
+    busy = changed.run(
+        AFTER, (changed.case(), {"selu:jit": {"numerics": changed.checked(), "timing": changed.timed(1e-4, scatter=60)}})
+    )
+    alone = {
+        "a first run": (nightly, plain(AFTER), ()),
+        "a busy machine": (nightly, busy, ()),
+        "a first run in which something failed": (nightly, changed.run(AFTER, (changed.case(), None)), ()),
+        "runs of another machine": (structs.replace(nightly, why_alone="they are of 'other'"), plain(AFTER), ()),
     }
-    pinned = structs.replace(judged["a suspect that is confirmed"].beside, role="pinned", run="first")
-    beside = {
-        rule: (night, plain(AFTER), (one, replace(one, beside=pinned)) if "confirmed" in rule else (one,), "")
-        for rule, one in judged.items()
+    last = EarlierRun(role="last", run=BEFORE, source="", folder="", again="")
+    pinned = structs.replace(last, role="pinned", run="first")
+    judged = {rule: one for rule, one in comparisons().items() if one[1] is not None}
+    beside = {}
+    for rule, both in judged.items():
+        earlier = (last, pinned) if "confirmed" in rule else (last,)
+        beside[rule] = nightly, plain(AFTER), tuple(GateResult(one, *both, None) for one in earlier)
+    as_before, failed = beside["two runs that are alike pass"][2], beside["a suspect that is confirmed"][2][1]
+    return alone | beside | {
+        "as before on a busy machine": (nightly, busy, as_before),
+        "slower than the pinned run alone": (nightly, plain(AFTER), (*as_before, failed)),
     }
-    return alone | beside | {"as before on a busy machine": (*beside["two runs that are alike pass"][:3], BUSY)}
 
 
-def test_the_outcomes_of_nights_read_as_their_golden_text():
-    check_golden_scenes("night-outcomes", {rule: write_outcome(*night) for rule, night in night_scenes().items()})
+def conclude(nightly, run, results):
+    return Concluded(nightly, Run(run), make_nightly_verdict(nightly, Run(run), results), results)
 
 
-def test_a_night_in_markdown_reads_as_its_golden_text():
-    night, run, judged, busy = night_scenes()["a suspect that is confirmed"]
-    outcome = write_outcome(night, run, judged, busy)
+def test_the_outcomes_of_nightly_runs_read_as_their_golden_text():
+    texts = {rule: conclude(*scene).verdict.heading for rule, scene in nightly_scenes().items()}
 
-    check_golden_text("night-markdown", write_night_markdown(outcome, ("1 case on lab", "page: p"), judged))
+    check_golden_scenes("nightly-outcomes", texts)
+
+
+def test_a_nightly_run_that_fails_reads_as_its_golden_text():
+    concluded = conclude(*nightly_scenes()["a suspect that is confirmed"])
+
+    check_golden_text("nightly-terminal", in_terminal(nightly_renderer.show_failures, concluded))
+    check_golden_text("nightly-markdown", nightly_renderer.write_markdown(concluded, Path("p")))

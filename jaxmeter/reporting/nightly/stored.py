@@ -1,9 +1,9 @@
-"""Verdicts on nightly runs, a file each next to the runs of a store: the findings, and whether the run is good."""
+"""Verdicts on nightly runs, a file each next to the runs of a store, and the earlier runs that they make baselines."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,9 +20,15 @@ ACCEPTED = ".accepted"
 ENDING = ".json"
 OLDEST = datetime.min.replace(tzinfo=UTC)
 
+LAST, PINNED = "last", "pinned"
+TITLES = {LAST: "last good", PINNED: "pinned"}
+"""Roles of the earlier runs: the last good one, and a pinned one, which detects many small changes."""
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What a night has found.
+MOST_NAMED = 3
+
+
+class NightlyVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on a nightly run, as a store keeps it.
 
     Args:
       measuring: Options of the measurement: nightly runs of others are not compared.
@@ -30,8 +36,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
       exit_code: 0 passed, 1 a confirmed regression, 3 no answer.
       good: Whether later nightly runs may be compared with it.
       why_not: Why they may not; empty where they may.
-      baselines: What was found beside each earlier run, as `--verdict` of a gate writes it, and in which role the run
-        stood: of times and numbers only those that have changed.
+      baselines: What the gate said of each earlier run, as its `--verdict` writes it, and in which role the run stood:
+        of times and numbers only those that have changed.
     """
 
     run: str
@@ -62,18 +68,45 @@ class Known(msgspec.Struct, frozen=True):
       set_aside: Why a file does not count, by its name.
     """
 
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[NightlyVerdict, ...] = ()
     accepted: tuple[str, ...] = ()
     set_aside: dict[str, str] = {}
 
+    def choose_baselines(
+        self, *, backend: str, machine: str, measuring: Sequence[str], without: Collection[str] = ()
+    ) -> tuple[str | None, str | None, str]:
+        """Return the newest good run of the same machine and options; the last accepted one, else the first good one.
+
+        A run is good if it passed, nothing of it is missing and the machine was not too busy, or if a person accepted
+        it. A run with both roles stands under the first. The third text is why there is none though there are nightly
+        runs: of another machine, or of other options.
+
+        Args:
+          without: Runs that the store does not have any more.
+        """
+        of_machine = [one for one in self.verdicts if (one.backend, one.machine) == (backend, machine)]
+        same = [one for one in of_machine if one.measuring == tuple(measuring)]
+        good = [one.run for one in same if (one.good or one.run in self.accepted) and one.run not in without]
+        if good:
+            last, pinned = good[-1], next((run for run in reversed(self.accepted) if run in good), good[0])
+            return last, None if pinned == last else pinned, ""
+        if same:
+            return None, None, f"none of the {len(same)} nightly runs before was good"
+        if of_machine:
+            return None, None, "the nightly runs before had other options"
+        if not self.verdicts:
+            return None, None, ""
+        names = ", ".join(f"'{name}'" for name in sorted({one.machine for one in self.verdicts})[:MOST_NAMED])
+        return None, None, f"the nightly runs before are of other machines ({names}; this is '{machine}')"
+
 
 def name_verdict(run_id: str) -> str:
-    """The file of a run's verdict."""
+    """Return the name of the file of a run's verdict."""
     return f"{run_id}{ENDING}"
 
 
-def keep(store: Store, verdict: Verdict) -> Verdict:
-    """Writes a verdict, or finds the one that is there: of one nightly run there is one.
+def keep(store: Store, verdict: NightlyVerdict) -> NightlyVerdict:
+    """Write a verdict, or return the one that is there: of one nightly run there is one.
 
     Raises:
       StoreError, BrokenOffError: The store refuses, or cannot be reached.
@@ -87,17 +120,17 @@ def keep(store: Store, verdict: Verdict) -> Verdict:
     return there
 
 
-def find_verdict(store: Store, run_id: str) -> Verdict | None:
-    """The verdict on a run; None where there is none that can be read."""
+def find_verdict(store: Store, run_id: str) -> NightlyVerdict | None:
+    """Return the verdict on a run; None where there is none that can be read."""
     data = persist(partial(store.read, VERDICTS, name_verdict(run_id)))
     try:
-        return None if data is None else msgspec.json.decode(data, type=Verdict)
+        return None if data is None else msgspec.json.decode(data, type=NightlyVerdict)
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
 def accept(store: Store, acceptance: Acceptance) -> bool:
-    """Pins a run; false where it was accepted before.
+    """Pin a run; false where it was accepted before.
 
     Raises:
       StoreError: There is no verdict on it, it is not whole there, or no reason is given.
@@ -113,46 +146,48 @@ def accept(store: Store, acceptance: Acceptance) -> bool:
     return persist(partial(store.create, encode(acceptance), VERDICTS, name))
 
 
+def encode(record: msgspec.Struct) -> bytes:
+    """Return JSON that a person can read, too."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
+
+
 def read_all(store: Store, cache: Path | None = None) -> Known:
-    """What a store says of its nightly runs; what was read once is read from the cache, since nothing of it changes.
+    """Return what a store says of its nightly runs. The cache keeps what was read, since none of it changes.
 
     Raises:
       StoreError, BrokenOffError: The store refuses, or cannot be reached.
     """
-    root = (find_cache() if cache is None else cache) / VERDICTS / _key(store)
-    found = persist(partial(store.find, VERDICTS))
-    received = {name: one.changed for name, one in found.items() if "/" not in name and name.endswith(ENDING)}
-    texts = {name: data for name in received if (data := _read_kept(root / name)) is not None}
-    sizes = {name: found[name].size_bytes for name in received if name not in texts}
+    key = hashlib.sha256(store.url.rstrip("/").encode()).hexdigest()[:16]
+    root = (find_cache() if cache is None else cache) / VERDICTS / key
+    files = persist(partial(store.find, VERDICTS))
+    received = {name: one.changed for name, one in files.items() if "/" not in name and name.endswith(ENDING)}
+    texts = {name: data for name in received if (data := _read_cached(root / name)) is not None}
+    sizes = {name: files[name].size_bytes for name in received if name not in texts}
     excess = {name: words for name, size in sizes.items() if (words := describe_excess(name, size))}
     for data_of in store.read_in_sets({f"{VERDICTS}/{name}": sizes[name] for name in sizes if name not in excess}):
         for path, data in data_of.items():
             name = path.rpartition("/")[2]
             texts[name] = data
-            _keep_here(root / name, data)
+            _write_cached(root / name, data)
     known = _decode(texts, received, store.read_clock() if received else None)
     too_large = {name: f"{words}; it is not counted" for name, words in excess.items()}
     return msgspec.structs.replace(known, set_aside={**known.set_aside, **too_large})
 
 
-def encode(record: msgspec.Struct) -> bytes:
-    """As a person can read it, too."""
-    return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
-
-
 def _decode(texts: Mapping[str, bytes], received: Mapping[str, datetime | None], clock: datetime | None) -> Known:
-    """What the files say, and which of them do not count.
+    """Return what the files say, and which of them do not count.
 
     Args:
       received: When the store received each; None where it does not say.
       clock: The store's own; None of a bucket.
     """
-    verdicts: list[tuple[datetime, str, Verdict]] = []
+    verdicts: list[tuple[datetime, str, NightlyVerdict]] = []
     accepted: list[tuple[datetime, str, str]] = []
     set_aside: dict[str, str] = {}
     for name, data in sorted(texts.items()):
+        is_acceptance = name.endswith(f"{ACCEPTED}{ENDING}")
         try:
-            record = _decode_one(name, data)
+            record = msgspec.json.decode(data, type=Acceptance if is_acceptance else NightlyVerdict)
         except (msgspec.DecodeError, RecursionError):
             set_aside[name] = "is not a verdict, and is not counted"
             continue
@@ -174,25 +209,15 @@ def _decode(texts: Mapping[str, bytes], received: Mapping[str, datetime | None],
     return Known(tuple(entry[2] for entry in ordered), tuple(run for _, _, run in sorted(accepted)), set_aside)
 
 
-def _decode_one(name: str, data: bytes) -> Acceptance | Verdict:
-    if name.endswith(f"{ACCEPTED}{ENDING}"):
-        return msgspec.json.decode(data, type=Acceptance)
-    return msgspec.json.decode(data, type=Verdict)
-
-
-def _key(store: Store) -> str:
-    return hashlib.sha256(store.url.rstrip("/").encode()).hexdigest()[:16]
-
-
-def _read_kept(path: Path) -> bytes | None:
+def _read_cached(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except OSError:
         return None
 
 
-def _keep_here(path: Path, data: bytes) -> None:
-    """A file of the cache; without room for it, it is asked for again."""
+def _write_cached(path: Path, data: bytes) -> None:
+    """Write a file of the cache; without room for it, it is asked for again."""
     try:
         write_bytes(path, data, lasting=False)
     except OSError:

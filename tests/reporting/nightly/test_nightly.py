@@ -10,22 +10,20 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.reporting.nights import verdicts
-from jaxmeter.reporting.nights.baselines import choose
-from jaxmeter.reporting.nights.ending import conclude
-from jaxmeter.reporting.nights.night import (
-    Night,
-    NightError,
-    end_night,
+from jaxmeter.reporting.nightly import stored
+from jaxmeter.reporting.nightly.state import (
+    NightlyError,
+    NightlyRun,
     end_waiting,
     let_wait,
     list_waiting,
-    read_night,
-    write_night,
+    read_state,
+    remove_state,
+    write_state,
     write_steps,
 )
-from jaxmeter.reporting.nights.steps import begin, list_suspects
-from jaxmeter.reporting.nights.verdicts import Acceptance, Verdict
+from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects
+from jaxmeter.reporting.nightly.stored import Acceptance, NightlyVerdict
 from jaxmeter.reporting.store import stores
 from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from tests import samples
@@ -46,7 +44,7 @@ def ask(tmp_path, monkeypatch):
     store = (tmp_path / "store").as_uri()
 
     def make(run, **changes):
-        asked = Night(
+        asked = NightlyRun(
             store=store,
             run=run,
             backend="cpu",
@@ -73,8 +71,8 @@ def live(ask, out):
                 confirming = msgspec.structs.replace(again.manifest, run_id=beside.again, confirms=True)
                 samples.write_run(out / beside.again, msgspec.structs.replace(again, manifest=confirming))
         ended = conclude(out)
-        end_night(out)
-        assert begun.night.run == ended.verdict.run
+        remove_state(out)
+        assert begun.nightly.run == ended.verdict.run
         return ended.verdict
 
     return night
@@ -89,8 +87,8 @@ def test_the_first_night_has_nothing_to_compare_with_and_becomes_the_baseline(as
 
     assert (verdict.exit_code, verdict.good, verdict.baselines) == (0, True, ())
     begun = begin(ask(AFTER), out)
-    assert [(one.role, one.run) for one in begun.night.beside] == [("last", BEFORE)]
-    folder = begun.night.beside[0].folder
+    assert [(one.role, one.run) for one in begun.nightly.beside] == [("last", BEFORE)]
+    folder = begun.nightly.beside[0].folder
     assert arguments(out) == [
         *("--backend", "cpu", "--machine", MACHINE, "--quick", "--against", folder),
         *("--out", str(out), "--run-id", AFTER),
@@ -105,7 +103,7 @@ def test_a_night_that_is_slower_fails_and_does_not_become_a_baseline(ask, live, 
 
     assert (verdict.exit_code, verdict.good) == (1, False)
     assert [one["variant"] for one in verdict.baselines[0]["regressions"]] == ["selu:jit"]
-    assert [one.run for one in begin(ask("next"), out).night.beside] == [BEFORE]
+    assert [one.run for one in begin(ask("next"), out).nightly.beside] == [BEFORE]
 
 
 def test_a_suspicion_that_nothing_confirms_is_no_answer(live):
@@ -124,7 +122,7 @@ def test_a_night_as_before_passes_and_becomes_the_last_good_one(ask, live, out):
 
     assert (verdict.exit_code, verdict.good) == (0, True)
     assert [one["role"] for one in verdict.baselines] == ["last"]
-    beside = begin(ask("next"), out).night.beside
+    beside = begin(ask("next"), out).nightly.beside
     assert [(one.role, one.run) for one in beside] == [("last", AFTER), ("pinned", BEFORE)]
 
 
@@ -148,10 +146,10 @@ def test_an_accepted_run_is_the_pinned_one_from_then_on(ask, live, out):
     live(replayed(1.5), again=replayed(1.5, processes=12))
     store = open_store(ask("any").store)
 
-    assert verdicts.accept(store, Acceptance(run=AFTER, why="a safer algorithm", at="2026-03-03"))
-    assert not verdicts.accept(store, Acceptance(run=AFTER, why="again", at="2026-03-04"))
+    assert stored.accept(store, Acceptance(run=AFTER, why="a safer algorithm", at="2026-03-03"))
+    assert not stored.accept(store, Acceptance(run=AFTER, why="again", at="2026-03-04"))
 
-    assert [(one.role, one.run) for one in begin(ask("next"), out).night.beside] == [("last", AFTER)]
+    assert [(one.role, one.run) for one in begin(ask("next"), out).nightly.beside] == [("last", AFTER)]
 
 
 def test_the_last_accepted_run_is_pinned_though_it_began_earlier(ask, live, out):
@@ -159,9 +157,9 @@ def test_the_last_accepted_run_is_pinned_though_it_began_earlier(ask, live, out)
     live(replayed(1.0))
     store = open_store(ask("any").store)
     for run_id, at in ((AFTER, "2026-03-03"), (BEFORE, "2026-03-04")):
-        verdicts.accept(store, Acceptance(run=run_id, why="as it is", at=at))
+        stored.accept(store, Acceptance(run=run_id, why="as it is", at=at))
 
-    assert [(one.role, one.run) for one in begin(ask("next"), out).night.beside] == [
+    assert [(one.role, one.run) for one in begin(ask("next"), out).nightly.beside] == [
         ("last", AFTER),
         ("pinned", BEFORE),
     ]
@@ -172,11 +170,11 @@ def test_only_whole_runs_with_a_verdict_are_accepted_and_for_a_reason(ask, live,
     store = open_store(ask("any").store)
     for run_id, why, said in (("nobody", "x", "has no verdict on a run 'nobody'"), (BEFORE, " ", "--why is empty")):
         with pytest.raises(StoreError, match=said):
-            verdicts.accept(store, Acceptance(run=run_id, why=why, at=""))
+            stored.accept(store, Acceptance(run=run_id, why=why, at=""))
     shutil.rmtree(tmp_path / "store" / BEFORE)
 
     with pytest.raises(StoreError, match="is not whole there"):
-        verdicts.accept(store, Acceptance(run=BEFORE, why="x", at=""))
+        stored.accept(store, Acceptance(run=BEFORE, why="x", at=""))
 
 
 def test_a_run_that_a_rule_of_the_bucket_has_removed_is_passed_over(ask, live, out, tmp_path):
@@ -186,7 +184,7 @@ def test_a_run_that_a_rule_of_the_bucket_has_removed_is_passed_over(ask, live, o
 
     begun = begin(ask("next"), out)
 
-    assert [one.run for one in begun.night.beside] == [BEFORE]
+    assert [one.run for one in begun.nightly.beside] == [BEFORE]
     assert [note.partition(" ")[0] for note in begun.notes] == [f"{ask('any').store}/{AFTER}"]
 
 
@@ -200,7 +198,7 @@ def test_a_run_or_verdict_that_is_too_large_is_passed_over_and_named(ask, live, 
 
     begun = begin(ask("next"), out)
 
-    assert [one.run for one in begun.night.beside] == [BEFORE]
+    assert [one.run for one in begun.nightly.beside] == [BEFORE]
     assert begun.notes == (
         f"{ask('any').store}/verdicts/huge.json has 300\u202fMiB, over 256\u202fMiB; it is not counted",
         f"{ask('any').store}/{AFTER} is not whole there any more, and is passed over",
@@ -216,7 +214,7 @@ def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(
 
     begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
 
-    assert begun.night.run == "next"
+    assert begun.nightly.run == "next"
     assert f"{AFTER} cannot be concluded (" in begun.notes[0]
     assert (out / AFTER / "run.json").is_file()
 
@@ -242,7 +240,7 @@ def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
 
 
 def test_a_machine_without_a_name_is_refused(ask, out):
-    with pytest.raises(NightError, match="--machine is empty"):
+    with pytest.raises(NightlyError, match="--machine is empty"):
         begin(ask("one", machine=" "), out)
 
 
@@ -251,7 +249,7 @@ def test_a_machine_that_was_too_busy_says_so_and_is_no_baseline(ask, live, out):
 
     assert (verdict.exit_code, verdict.good) == (3, False)
     assert verdict.why_not.startswith("No answer: the machine was too busy")
-    assert begin(ask("next"), out).night.beside == ()
+    assert begin(ask("next"), out).nightly.beside == ()
 
 
 def test_a_shared_machine_whose_times_are_contended_and_known_is_not_too_busy(live):
@@ -265,16 +263,16 @@ def test_nights_of_other_machines_or_options_are_not_compared(ask, live, out):
 
     for changes, why in (({"machine": "another"}, "other machines"), ({"measuring": ("--full",)}, "other options")):
         begun = begin(ask("next", **changes), out)
-        assert begun.night.beside == ()
-        assert why in begun.night.why_alone
+        assert begun.nightly.beside == ()
+        assert why in begun.nightly.why_alone
 
 
 def test_the_user_may_pin_a_run_by_its_id_a_url_or_a_folder(ask, live, out):
     live(plain(BEFORE))
     live(replayed(1.0))
-    third = begin(ask("third"), out, BEFORE).night
+    third = begin(ask("third"), out, BEFORE).nightly
     for source in (f"{third.store}/{BEFORE}", str(out / BEFORE)):
-        pinned = begin(ask("next"), out, source, restart=True).night.beside[1]
+        pinned = begin(ask("next"), out, source, restart=True).nightly.beside[1]
         assert (pinned.role, pinned.run, pinned.source) == ("pinned", BEFORE, source)
 
 
@@ -283,14 +281,14 @@ def test_a_night_that_was_cut_short_goes_on_with_its_own_run(ask, out):
     assert not first.goes_on
 
     again = begin(ask("two", begun="2026-03-01T05:00:00+00:00"), out)
-    assert (again.goes_on, again.night.run) == (True, "one")
+    assert (again.goes_on, again.nightly.run) == (True, "one")
     assert "--run-id" in arguments(out)
 
     samples.write_run(out / "one", plain("one"), cut_short=True)
     begin(ask("three"), out)
     assert arguments(out) == ["--resume", str(out / "one")]
 
-    night = read_night(out)
+    night = read_state(out)
     paths = ("--suites", "mine.py", "--data=numbers", "--suites", "yours")
     write_steps(out, msgspec.structs.replace(night, measuring=("--quick", *paths, "--select", "x")))
     assert arguments(out) == ["--resume", str(out / "one"), *paths]
@@ -307,9 +305,9 @@ def test_the_night_before_is_concluded_first_if_its_run_has_ended(ask, out, begu
 
     next_one = begin(ask(AFTER, begun=begun), out)
 
-    assert (next_one.goes_on, next_one.night.run) == (False, AFTER)
+    assert (next_one.goes_on, next_one.nightly.run) == (False, AFTER)
     assert "concluded now: Nothing to compare" in next_one.notes[0]
-    assert [one.run for one in next_one.night.beside] == [BEFORE]
+    assert [one.run for one in next_one.nightly.beside] == [BEFORE]
 
 
 def test_the_night_before_is_given_up_if_its_run_has_not_ended(ask, out):
@@ -318,7 +316,7 @@ def test_the_night_before_is_given_up_if_its_run_has_not_ended(ask, out):
 
     next_one = begin(ask("two", begun="2026-03-02T02:00:00+00:00"), out)
 
-    assert next_one.night.run == "two"
+    assert next_one.nightly.run == "two"
     (note,) = next_one.notes
     assert "the nightly run of one is abandoned" in note
     assert str(out) in note
@@ -335,7 +333,7 @@ def test_each_step_may_be_repeated_and_the_first_verdict_stays(ask, out):
     (out / BEFORE / "stray.txt").touch()
 
     assert conclude(out).verdict == verdict
-    assert verdicts.read_all(store).verdicts == (verdict,)
+    assert stored.read_all(store).verdicts == (verdict,)
     assert "stray.txt" in store.list_files(BEFORE)
 
 
@@ -349,7 +347,7 @@ def test_a_run_that_used_up_its_budget_is_no_answer_and_the_night_is_over(ask, o
 
     assert (ended.verdict.exit_code, ended.verdict.good, ended.is_over) == (3, False, True)
     assert ended.verdict.heading.startswith("No answer: the budget of 60 s is used up")
-    assert verdicts.find_verdict(open_store(ask("any").store), "one") == ended.verdict
+    assert stored.find_verdict(open_store(ask("any").store), "one") == ended.verdict
 
 
 def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
@@ -360,8 +358,8 @@ def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
 
     assert (ended.verdict.exit_code, ended.is_over) == (3, False)
     assert "the same command continues it" in ended.verdict.heading
-    assert verdicts.find_verdict(open_store(ask("any").store), "one") is None
-    assert read_night(out) is not None
+    assert stored.find_verdict(open_store(ask("any").store), "one") is None
+    assert read_state(out) is not None
 
 
 @pytest.fixture
@@ -388,19 +386,19 @@ def test_a_night_whose_store_is_down_at_its_first_step_is_measured_and_judged_la
 
     with outage():
         begun = begin(ask(AFTER), out)
-        assert (begun.night.is_chosen, begun.night.beside) == (False, ())
+        assert (begun.nightly.is_chosen, begun.nightly.beside) == (False, ())
         assert arguments(out)[-2:] == ["--run-id", AFTER]
         assert "--against" not in arguments(out)
         changed = plain(AFTER, 1e-4, fingerprint="cc", source="2", started="2026-01-03T00:00:00Z")
         samples.write_run(out / AFTER, changed)
         with pytest.raises(BrokenOffError, match="cannot be reached"):
             list_suspects(out)
-        with pytest.raises(NightError, match="could not be reached yet"):
+        with pytest.raises(NightlyError, match="could not be reached yet"):
             conclude(out)
     again = begin(ask("same command"), out)
     (suspected,) = list_suspects(out)
 
-    assert (again.goes_on, again.night.run, again.night.is_alone) == (True, AFTER, True)
+    assert (again.goes_on, again.nightly.run, again.nightly.is_alone) == (True, AFTER, True)
     assert (suspected.role, suspected.run) == ("last", BEFORE)
     assert "--suspects" in arguments(out, "confirm-last")
     verdict = conclude(out).verdict
@@ -418,7 +416,7 @@ def test_a_store_that_is_back_after_the_measurement_is_used_at_once(ask, live, o
     list_suspects(out, said.append)
 
     assert said == []
-    assert [(one.role, one.run) for one in read_night(out).beside] == [("last", BEFORE)]
+    assert [(one.role, one.run) for one in read_state(out).beside] == [("last", BEFORE)]
     assert conclude(out).verdict.exit_code == 0
 
 
@@ -443,23 +441,23 @@ def test_nights_that_the_store_has_not_received_are_sent_in_their_order_by_the_n
 
     begun = begin(ask("fifth", begun="2026-03-05T02:00:00+00:00"), out)
 
-    known = verdicts.read_all(open_store(ask("any").store))
+    known = stored.read_all(open_store(ask("any").store))
     assert [one.run for one in known.verdicts] == [BEFORE, "second", "third", "fourth"]
     assert all(one.good for one in known.verdicts)
     assert [note.partition(" was cut short")[0] for note in begun.notes] == [
         f"the nightly run of {name}" for name in ("second", "third", "fourth")
     ]
-    assert [one.run for one in begun.night.beside] == ["fourth", BEFORE]
+    assert [one.run for one in begun.nightly.beside] == ["fourth", BEFORE]
     assert sorted(path.name for path in (out / ".night").iterdir()) == ["measure", "night.json"]
 
 
 def test_a_night_waits_for_the_store_though_another_ends(ask, out):
     waits = ask("waits", begun="2026-02-28T02:00:00+00:00")
-    write_night(out, waits)
+    write_state(out, waits)
 
     let_wait(out, waits)
-    write_night(out, ask("other"))
-    end_night(out)
+    write_state(out, ask("other"))
+    remove_state(out)
 
     assert list_waiting(out) == [waits]
     end_waiting(out, waits)
@@ -470,7 +468,7 @@ def test_a_damaged_night_that_waits_says_what_to_remove(ask, out):
     let_wait(out, ask("waits"))
     (out / ".night" / "waiting" / "waits.json").write_text("{")
 
-    with pytest.raises(NightError, match=r"remove .*/waiting/waits.json: the runs next to it are kept"):
+    with pytest.raises(NightlyError, match=r"remove .*/waiting/waits.json: the runs next to it are kept"):
         begin(ask("two"), out)
 
 
@@ -480,7 +478,7 @@ def test_a_night_goes_on_without_its_store_unless_what_it_fetched_is_gone(ask, l
 
     with outage():
         again = begin(ask(AFTER), out)
-        assert (again.night.beside, "--against" in arguments(out)) == (first.night.beside, True)
+        assert (again.nightly.beside, "--against" in arguments(out)) == (first.nightly.beside, True)
         shutil.rmtree(tmp_path / "cache")
         with pytest.raises(BrokenOffError, match="cannot be reached"):
             begin(ask(AFTER), out)
@@ -511,7 +509,7 @@ def store_nights(ask, tmp_path):
         store = open_store(ask("any").store)
         now = datetime.now(UTC)
         for days, run_id, started in nights:
-            verdict = Verdict(
+            verdict = NightlyVerdict(
                 run=run_id,
                 backend="cpu",
                 machine=MACHINE,
@@ -521,17 +519,16 @@ def store_nights(ask, tmp_path):
                 heading="Passed",
                 good=True,
             )
-            verdicts.keep(store, verdict)
+            stored.keep(store, verdict)
             set_time(tmp_path / "store" / "verdicts" / f"{run_id}.json", now - timedelta(days=days))
-        return verdicts.read_all(store)
+        return stored.read_all(store)
 
     return write
 
 
 def choose_runs(known):
     """The last good run and the pinned one."""
-    chosen = choose(known, backend="cpu", machine=MACHINE, measuring=("--quick",))
-    return chosen.last, chosen.pinned
+    return known.choose_baselines(backend="cpu", machine=MACHINE, measuring=("--quick",))[:2]
 
 
 def test_nights_are_ordered_by_the_time_of_the_store_and_not_by_the_clock_of_their_machine(store_nights):
@@ -575,37 +572,37 @@ def test_the_run_that_the_store_saw_accepted_last_is_pinned(ask, store_nights, t
     for days, run_id, at in ((2, "first", "2131-01-01"), (1, "second", "2026-01-02")):
         store = open_store(ask("any").store)
         store.create(b"{}", run_id, "run.json")
-        verdicts.accept(store, Acceptance(run=run_id, why="as it is", at=at))
+        stored.accept(store, Acceptance(run=run_id, why="as it is", at=at))
         path = tmp_path / "store" / "verdicts" / f"{run_id}.accepted.json"
         set_time(path, datetime.now(UTC) - timedelta(days=days))
 
-    assert choose_runs(verdicts.read_all(store)) == ("third", "second")
+    assert choose_runs(stored.read_all(store)) == ("third", "second")
 
 
 def test_verdicts_are_read_from_the_cache_once_they_are_there(ask, live, monkeypatch):
     live(plain(BEFORE))
     store = open_store(ask("any").store)
-    first = verdicts.read_all(store)
+    first = stored.read_all(store)
     monkeypatch.setattr(type(store), "read_all", None)
 
-    assert verdicts.read_all(store) == first
+    assert stored.read_all(store) == first
 
 
 def test_without_a_night_there_is_nothing_to_conclude(out):
-    with pytest.raises(NightError, match="no nightly run is in progress"):
+    with pytest.raises(NightlyError, match="no nightly run is in progress"):
         conclude(out)
 
 
 def test_a_damaged_night_says_what_to_remove(ask, out):
-    write_night(out, ask("one"))
+    write_state(out, ask("one"))
     (out / ".night" / "night.json").write_text("{")
 
-    with pytest.raises(NightError, match=r"remove .*\.night: the runs next to it are kept"):
+    with pytest.raises(NightlyError, match=r"remove .*\.night: the runs next to it are kept"):
         begin(ask("two"), out)
 
 
 def test_an_option_with_a_line_break_is_refused(ask, out):
-    with pytest.raises(NightError, match="a line break"):
+    with pytest.raises(NightlyError, match="a line break"):
         begin(ask("one", measuring=("--select", "a\nb")), out)
 
 
@@ -624,7 +621,7 @@ def call(tmp_path, monkeypatch):
 def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, out, tmp_path):
     store = ask("any").store
     code, said, _ = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
-    run_id = read_night(out).run
+    run_id = read_state(out).run
     assert (code, said) == (0, f"the nightly run of {run_id} begins; it is compared with no earlier run\n")
     samples.write_run(out / run_id, plain(run_id))
     assert call("suspects", "--out", out) == (0, "", "")
@@ -655,7 +652,7 @@ def test_the_commands_of_a_night_without_a_store_say_where_the_run_is_and_what_s
 
     with outage():
         code, said, complained = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
-        run_id = read_night(out).run
+        run_id = read_state(out).run
         assert (code, said) == (
             0,
             f"the nightly run of {run_id} begins; it is compared once the store can be reached\n",
@@ -679,7 +676,7 @@ def test_the_commands_of_a_night_without_a_store_say_where_the_run_is_and_what_s
 def test_a_night_pushes_captures_only_where_its_beginning_asks_for_them(ask, call, out, tmp_path, options):
     store = ask("any").store
     call("begin", store, "--machine", MACHINE, "--out", out, *options, "--", "--quick")
-    run_id = read_night(out).run
+    run_id = read_state(out).run
     samples.write_run(out / run_id, plain(run_id))
     capture = out / run_id / "cases" / "00" / "trace" / "selu-jit" / "host.xplane.pb"
     capture.parent.mkdir(parents=True)
@@ -703,7 +700,7 @@ def test_a_night_that_goes_on_pushes_captures_as_it_is_asked_now(ask, out):
     begun = begin(ask(AFTER, with_captures=True), out)
 
     assert begun.goes_on
-    assert read_night(out).with_captures
+    assert read_state(out).with_captures
 
 
 def test_a_store_that_nobody_knows_is_a_usage_error_before_anything_is_written(call, out):
