@@ -9,10 +9,9 @@ import typer
 from jaxmeter.cli.complaints import complain
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.cli.inputs import load_one
-from jaxmeter.reporting.compare.pairs import find_pairs
-from jaxmeter.reporting.compare.program_diff import compare_programs
-from jaxmeter.reporting.compare.programs import NothingToCompareError
-from jaxmeter.reporting.compare.surroundings import describe_changed_packages, find_surroundings
+from jaxmeter.reporting.compare.conditions import describe_changed_packages
+from jaxmeter.reporting.compare.program_diff import compare_programs, find_surroundings
+from jaxmeter.reporting.compare.programs import NothingToCompareError, find_pairs
 from jaxmeter.reporting.render import diff as diff_terminal
 from jaxmeter.reporting.render.console import open_console
 

@@ -8,8 +8,8 @@ import typer
 
 from jaxmeter.cli.complaints import complain
 from jaxmeter.cli.inputs import load_one
+from jaxmeter.reporting.compare.conditions import describe_other_runtime, make_runtime, read_runtime
 from jaxmeter.reporting.compare.gate import UNDECIDED
-from jaxmeter.reporting.compare.runtimes import describe_other_runtime, make_runtime, read_runtime
 
 
 def command(

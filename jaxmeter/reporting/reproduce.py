@@ -21,11 +21,10 @@ from jaxmeter.harness.record.plain_settings import is_plain_setting
 from jaxmeter.harness.record.wording import write_options
 from jaxmeter.reporting.render.markdown import escape
 
-from .compare.artifacts import ArtifactError, read_file
 from .compare.changes import find_changes
 from .compare.exact import EXACT
 from .compare.findings import TIME
-from .compare.programs import suggest_nearest
+from .compare.programs import ArtifactError, read_file, suggest_nearest
 from .frame import list_metrics
 from .text import shorten
 from .view.cases import gather_cases

@@ -5,9 +5,8 @@ import hashlib
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Artifact, Outcome, RunFolder, Status, write_bytes
 from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS
-from jaxmeter.reporting.compare.pairs import Pair
 from jaxmeter.reporting.compare.program_diff import compare_programs
-from jaxmeter.reporting.compare.programs import Program
+from jaxmeter.reporting.compare.programs import Pair, Program
 from tests import samples
 
 JAXPR = """{ lambda ; a:f32[8]. let

@@ -19,11 +19,10 @@ from jaxmeter.harness.record.runs import Contents
 
 from ..gc_pause import without_collecting
 from ..text import visible_record
-from .conditions import compare_conditions, name_variables
+from .conditions import compare_conditions, name_confirming_command, name_variables
 from .exact import compare_exact, count_exact
 from .findings import TIME, WHOLE, Change, Changes, Finding, LoneNote, make_change
 from .reports import judge_reports
-from .runtimes import name_confirming_command
 from .times import compare_cold, compare_times
 from .variant_pair import Comparison, VariantPair, find_status
 

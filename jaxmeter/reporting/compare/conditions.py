@@ -1,15 +1,23 @@
-"""Under which conditions two runs were made: what forbids to compare them, what weakens it, and what may explain it."""
+"""Under which conditions two runs were made: what forbids to compare them, what weakens it, and what may explain it.
+
+A run has a machine, an environment (packages and variables), a runtime (a container's image or a local environment) and
+the code that is measured: the suite's and the user's own packages.
+"""
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jaxmeter.harness.record import Environment, Manifest
+from jaxmeter.harness.record import Environment, Manifest, PlannedVariant
 from jaxmeter.harness.record.differences import Fact, facts_of, find_differences, steers_programs
+from jaxmeter.harness.record.own_packages import ChangedPackage, find_changed_packages
+from jaxmeter.harness.record.wording import counted, write_options
 
 from ..text import shorten
-from .runtimes import describe_other_runtime, read_runtime
+from .programs import Program
 
 FORBIDDING = ("backend", "x64", "matmul_precision")
 """Facts that make two numbers of one name two things."""
@@ -39,6 +47,22 @@ MOST_NAMED = 4
 LONGEST_FACT = 120
 LONGEST_VARIABLE = 60
 LONGEST_RUNTIMES = 500
+
+MOST_PACKAGES, LONGEST_PACKAGE = 3, 200
+"""Packages of the user's own that a cause names, and letters of each."""
+
+OWN_IMAGES = "jaxmeter"
+"""Repository of the images that the launcher builds: another for each state of the code, so their tags say nothing."""
+
+OWN_SUITES = "jaxmeter.suites"
+
+DEFAULT_BACKEND = "cpu"
+
+_HOME = re.compile(r"~/[\w./-]*")
+"""A path that a shell has to expand, without anything else that it would."""
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_SHOWN_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -147,3 +171,113 @@ def _write(name: str, before: dict[str, Fact], after: dict[str, Fact]) -> str:
     title = name.partition(".")[2] or name.replace("_", " ")
     was, now_is = ("none" if (value := side.get(name)) is None else str(value) for side in (before, after))
     return shorten(f"{title} {was} → {now_is}", LONGEST_FACT)
+
+
+def list_changed_packages(before: Manifest, after: Manifest, suite: str | None = None) -> tuple[ChangedPackage, ...]:
+    """Return the packages of the user's own whose code is not known to be the same in two runs.
+
+    Empty also where a run did not record its packages, as runs of older versions did not.
+
+    Args:
+      suite: Only packages that this suite imports, and those of which nobody knows which suites import them.
+    """
+    changed = find_changed_packages(before.own_packages, after.own_packages)
+    return tuple(one for one in changed if suite is None or not one.suites or suite in one.suites)
+
+
+def describe_changed_packages(before: Manifest, after: Manifest, suite: str | None = None) -> str:
+    """Return `mypkg: step.py changed; commit a1b2c3d → d4e5f6a`; empty where nothing is known to have changed.
+
+    Args:
+      suite: As for `list_changed_packages`.
+    """
+    known = [one.describe() for one in list_changed_packages(before, after, suite) if one.is_known]
+    more = len(known) - MOST_PACKAGES
+    named = [shorten(words, LONGEST_PACKAGE) for words in known[:MOST_PACKAGES]]
+    return "; ".join([*named, *([f"{counted(more, 'more package')} changed"] if more > 0 else [])])
+
+
+def describe_changed_code(name: str, a: Program | PlannedVariant, b: Program | PlannedVariant) -> str:
+    """What has changed of an implementation: its compiler options, else its code; empty where nothing has."""
+    if a.compiler_options != b.compiler_options:
+        was, now_is = (write_options(one.compiler_options) or "none" for one in (a, b))
+        return f"the compiler options of {name} have changed: {was} → {now_is}"
+    return f"the code of {name} has changed" if a.source != b.source else ""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What ran the processes of a run.
+
+    Args:
+      python: Its version.
+      image: Name of the container's image; empty outside of containers.
+      identity: By which an engine knows the image, whatever its name.
+    """
+
+    python: str
+    image: str = ""
+    identity: str = ""
+
+    def is_like(self, other: Runtime) -> bool:
+        """Whether it is the same: the same Python, in no image, in the same, or in one of the same repository.
+
+        Python's version counts whole: the calibration loop, by which times of two runs are compared, is Python code.
+        """
+        is_same_image = bool(self.identity) and self.identity == other.identity
+        return self.python == other.python and (is_same_image or self.repository == other.repository)
+
+    def __str__(self) -> str:
+        """`image jaxmeter:cpu-1f0c9a7b3d52 (Python 3.13.5)`, `a local environment (Python 3.11.7)`."""
+        return f"{f'image {self.image}' if self.image else 'a local environment'} (Python {self.python})"
+
+    @property
+    def repository(self) -> str:
+        """The image's name without tag and digest; empty outside of containers."""
+        path, slash, last = self.image.partition("@")[0].rpartition("/")
+        return f"{path}{slash}{last.partition(':')[0]}"
+
+    @property
+    def option(self) -> str:
+        """What has the launcher measure in it."""
+        if not self.image:
+            return "--runtime local"
+        return "--runtime container" + ("" if self.repository == OWN_IMAGES else f" --image {self.image}")
+
+
+def read_runtime(manifest: Manifest) -> Runtime:
+    """Return in what a run was measured."""
+    return make_runtime(manifest.environment.python, manifest.environment.image or "")
+
+
+def make_runtime(python: str, image: str) -> Runtime:
+    """Return the runtime of a Python and an image, name and identity as a record has them."""
+    name, _, identity = image.partition(" ")
+    return Runtime(python, name, identity)
+
+
+def describe_other_runtime(before: Runtime, after: Runtime, backend: str) -> str:
+    """Name two runtimes and the command that makes a baseline in the later one; empty where they are the same."""
+    if before.is_like(after):
+        return ""
+    return (
+        f"the baseline was measured in {before}, the candidate in {after}: a difference may be that of the runtimes; "
+        f"jaxmeter run --backend {backend} {after.option} makes a comparable baseline"
+    )
+
+
+def name_confirming_command(before: Manifest, after: Manifest, run: str) -> str:
+    """Return the command that measures the whole call of two commits in lock-step, and so confirms a difference.
+
+    Args:
+      before, after: Of the baseline run and of the candidate, whose suites are named.
+      run: The baseline run, as a person would type it.
+    """
+    revision = before.environment.git_revision or ""
+    commit = revision[:_SHOWN_DIGITS] if _COMMIT.fullmatch(revision) else "COMMIT"
+    own = [name for name in after.settings.suites if not name.startswith(OWN_SUITES)]
+    words = [run, *(word for name in own for word in ("--suites", name)), "--baseline-checkout", "../base"]
+    words += [] if after.backend == DEFAULT_BACKEND else ["--backend", after.backend]
+    words += [] if after.settings.data is None else ["--data", after.settings.data]
+    quoted = (word if _HOME.fullmatch(word) else shlex.quote(word) for word in ("jaxmeter", "gate", *words))
+    return f"git worktree add ../base {commit} && {' '.join(quoted)}"

@@ -14,9 +14,8 @@ from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval
 from jaxmeter.harness.record.suspects import Suspect, Suspects
 
 from .budgets import Budgets, describe_between_releases
-from .chance import reject_by_holm
+from .chance import plan_processes, reject_by_holm
 from .changes import compare_runs
-from .effort import plan_processes
 from .findings import DECIDED, PROGRAM, TIME, WHOLE, Change, Changes, Finding, leave_out_times, merge
 from .times import LARGE
 

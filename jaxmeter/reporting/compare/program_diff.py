@@ -1,28 +1,89 @@
-"""Compares two recorded programs: what of A is not in B, and the other way round."""
+"""Compares two recorded programs: what of A is not in B, and the other way round, and what may explain it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from jaxmeter.harness.record import Manifest
+from jaxmeter.harness.record.differences import Fact, facts_of, find_differences
 from jaxmeter.harness.traces import hlo
-from jaxmeter.harness.traces.hlo import HloError, Module
+from jaxmeter.harness.traces.hlo import COLLECTIVES, STABLEHLO_HOLDERS, HloError, Module, walk_operations
 
 from .. import numbers
 from ..text import counted
-from . import Difference
-from .fusions import Fusion, find_fusions
-from .layouts import find_layout_changes
-from .pairs import Pair
-from .program_counts import (
-    count_collectives,
-    count_custom_calls,
-    count_opcodes,
-    count_primitives,
-    count_stablehlo_operations,
-)
-from .programs import KINDS, PLANNED, Program
+from .conditions import describe_changed_code
+from .programs import KINDS, PLANNED, Pair, Program
+
+_TITLES = {
+    "backend": "backend",
+    "device_kind": "device",
+    "device_count": "devices",
+    "x64": "x64",
+    "matmul_precision": "matmul precision",
+    "variables": "variable",
+    "packages": "package",
+    "platform_version": "platform",
+    "python": "Python",
+    "processor": "processor",
+    "allowed_cores": "allowed cores",
+    "jaxmeter": "jaxmeter",
+}
+"""Facts of a run that may make the compiler write another program, the likeliest first, and what they are called."""
+
+_UNSET = {"matmul_precision": "default", "platform_version": "unknown"}
+"""How a fact reads that the record holds as null."""
+
+_SAYS_LITTLE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "broadcast"})
+"""Opcodes that tell little of what a fusion computes."""
+
+_KIND = re.compile(r"(?:^|, )kind=(\w+)")
+
+# `c:f32[16] d:f32[2] = scan[…`: what follows the last result's type is a primitive.
+_WITH_RESULT = re.compile(r"(?:^|\s)[\w*]+:\S+\s+=\s+([A-Za-z_][\w.\-]*)", re.MULTILINE)
+# `debug_callback[`: an equation without results begins a line or a jaxpr, and its params follow.
+_WITHOUT_RESULT = re.compile(r"(?:^[ \t]*|\blet )([A-Za-z_][\w.\-]*)\[(?=[ \t]*$|\w+=)", re.MULTILINE)
+# `d:f32[] <- c[1]` reads a reference, `f:f32[], c[0] <- c[0], e` and `c[0] <- e` write one, `c[0] += e` adds to it.
+_OF_REFERENCE = re.compile(r"(?:^|\s)(\w+:)?\S+ (<-|\+=) ", re.MULTILINE)
+
+# `%0:2 = "stablehlo.while"(…`, `stablehlo.return %1`, `%1 = call @f(…`; a reduction may name what it applies inline.
+_OPERATION = re.compile(r'^\s*(?:%[^=\n"]*= )?"?((?:[a-z_]\w*\.)+\w+|call|return)\b"?', re.MULTILINE)
+_APPLIED = re.compile(r"\bapplies ((?:[a-z_]\w*\.)+\w+)")
+_SHORT = {"call": "func.call", "return": "func.return"}
+
+_TARGET = re.compile(r'custom_call_target="((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that is recorded of A and of B and is not the same; None where a side has none."""
+
+    what: str
+    a: str | None
+    b: str | None
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Equal fusions of one program that the other has not.
+
+    Args:
+      shape: Of the result, with layout.
+      fuses: Opcodes inside, e.g. `multiply+add+tanh`.
+      operation: JAX's name for it.
+      source: `file:line`.
+      count: How many more of them there are than in the other program.
+    """
+
+    kind: str
+    shape: str
+    fuses: str
+    operation: str | None
+    source: str | None
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -179,3 +240,139 @@ def _find_memory_changes(pair: Pair) -> tuple[MemoryChange, ...]:
     a, b = pair.a.memory, pair.b.memory
     known = [MemoryChange(name, a[name], b[name]) for name in PLANNED if name in a and name in b]
     return tuple(one for one in known if one.a != one.b)
+
+
+def find_fusions(a: Module, b: Module) -> tuple[tuple[Fusion, ...], tuple[Fusion, ...]]:
+    """Fusions only in A, and only in B, matched by what they compute."""
+    known: dict[str, Fusion] = {}
+    in_a, in_b = (Counter(_read_bodies(module, known)) for module in (a, b))
+    gone, new = (
+        tuple(replace(known[body], count=count) for body, count in more.items()) for more in (in_a - in_b, in_b - in_a)
+    )
+    return gone, new
+
+
+def _read_bodies(module: Module, known: dict[str, Fusion]) -> Iterator[str]:
+    """Each fusion's kind and body as text; `known` keeps what there is to tell of the first that has it."""
+    for instruction, opcode in hlo.walk_operations(module):
+        if opcode != "fusion":
+            continue
+        found = _KIND.search(instruction.attributes)
+        kind = "" if found is None else found[1]
+        called = hlo.list_called(instruction)
+        try:
+            body = "\n".join([kind, instruction.shape, *(hlo.read_body(module, name) for name in called)])
+            inside = [one.opcode for name in called for one in module.computation(name).instructions]
+        except HloError:  # a hand-made text that calls what it does not hold
+            body, inside = f"{kind}\n{instruction.shape}", []
+        if body not in known:
+            known[body] = Fusion(
+                kind, instruction.shape, _name_opcodes(inside), instruction.operation, instruction.source
+            )
+        yield body
+
+
+def _name_opcodes(opcodes: list[str]) -> str:
+    """`multiply×2+add`: by first appearance; what says little only where there is nothing else."""
+    telling = Counter(opcode for opcode in opcodes if opcode not in _SAYS_LITTLE)
+    told = telling or Counter(opcode for opcode in opcodes if opcode != "parameter")
+    return "+".join(opcode if count == 1 else f"{opcode}×{count}" for opcode, count in told.items())
+
+
+def find_layout_changes(a: Module, b: Module) -> Iterator[Difference]:
+    """Values of equal shape in another layout: of the entry, then of instructions that JAX gives one name."""
+    places = [_read_entry_shapes(module) for module in (a, b)]
+    for what, shape in places[0].items():
+        yield from _pair_shapes(what, [shape], [places[1].get(what, shape)])
+    named = [_read_named_shapes(module) for module in (a, b)]
+    for key, shapes in named[0].items():
+        yield from _pair_shapes(f"{key[1]} {key[0]}", shapes, named[1].get(key, []))
+
+
+def _read_entry_shapes(module: Module) -> dict[str, str]:
+    parameters = [one for one in module.entry.instructions if one.opcode == "parameter"]
+    shapes = {f"parameter {', '.join(one.operands)}": one.shape for one in parameters}
+    return shapes | dict([("result", one.shape) for one in module.entry.instructions if one.is_root][:1])
+
+
+def _read_named_shapes(module: Module) -> dict[tuple[str, str], list[str]]:
+    """Shapes by JAX's name and opcode, without those of the entry that are told apart by their places."""
+    shapes: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for computation in module.computations:
+        for one in computation.instructions:
+            has_place = one.opcode == "parameter" or (computation.is_entry and one.is_root)
+            if one.operation is not None and not has_place:
+                shapes[one.operation, one.opcode].append(one.shape)
+    return shapes
+
+
+def _pair_shapes(what: str, a: list[str], b: list[str]) -> Iterator[Difference]:
+    only_a, only_b = list((Counter(a) - Counter(b)).elements()), list((Counter(b) - Counter(a)).elements())
+    for shape in only_a:
+        plain = hlo.without_layout(shape)
+        other = next((one for one in only_b if hlo.without_layout(one) == plain), None)
+        if other is not None:
+            only_b.remove(other)
+            yield Difference(what, shape, other)
+
+
+def count_primitives(jaxpr: str) -> Counter[str]:
+    """Equations by primitive, at all levels; a jaxpr that several equations share is written, and counted, once."""
+    found = Counter(_WITH_RESULT.findall(jaxpr))
+    found.update(_WITHOUT_RESULT.findall(jaxpr))
+    for match in _OF_REFERENCE.finditer(jaxpr):
+        found["addupdate" if match[2] == "+=" else "swap" if match[1] is None else "get"] += 1
+    return found
+
+
+def count_stablehlo_operations(text: str) -> Counter[str]:
+    """Operations by name with dialect, at all levels."""
+    names = [_SHORT.get(name, name) for name in _OPERATION.findall(text)]
+    return Counter(name for name in (*names, *_APPLIED.findall(text)) if name not in STABLEHLO_HOLDERS)
+
+
+def count_opcodes(module: Module) -> Counter[str]:
+    """Instructions by opcode, inside fusions too."""
+    return Counter(instruction.opcode for instruction in module.instructions())
+
+
+def count_collectives(module: Module) -> Counter[str]:
+    """Collectives by opcode, a start and its done once."""
+    return Counter(opcode for _, opcode in walk_operations(module) if opcode in COLLECTIVES)
+
+
+def count_custom_calls(module: Module) -> Counter[str]:
+    """Custom calls by target."""
+    calls = (instruction for instruction, opcode in walk_operations(module) if opcode == "custom-call")
+    targets = (_TARGET.search(call.attributes) for call in calls)
+    return Counter("unnamed" if target is None else target[1] for target in targets)
+
+
+def find_surroundings(a: Manifest, b: Manifest) -> tuple[Difference, ...]:
+    """What differs between two runs and may make the compiler write another program."""
+    facts = facts_of(a), facts_of(b)
+    order = list(_TITLES)
+    names = sorted(find_differences(facts, of=order), key=lambda name: order.index(name.partition(".")[0]))
+    found = (Difference(_title(name), *(_write(name, side) for side in facts)) for name in names)
+    return tuple(one for one in found if one.a != one.b)
+
+
+def find_changed_code(pair: Pair) -> tuple[str, ...]:
+    """What of the measured code has changed, by its hashes."""
+    changed = describe_changed_code(pair.variant.rpartition(":")[0] or pair.variant, pair.a, pair.b)
+    definition = f"the definition of {pair.case} has changed" if pair.a.definition != pair.b.definition else ""
+    return tuple(filter(None, (changed, definition)))
+
+
+def _title(name: str) -> str:
+    field, _, entry = name.partition(".")
+    return f"{_TITLES[field]} {entry}" if "." in name else _TITLES[field]
+
+
+def _write(name: str, facts: dict[str, Fact]) -> str | None:
+    value = facts.get(name)
+    if value is None:
+        return _UNSET.get(name)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return numbers.count(value) if isinstance(value, int) else str(value)

@@ -1,16 +1,25 @@
-"""A program as one run has recorded it: its texts, its planned peak memory, and what it was made from."""
+"""Programs as runs have recorded them: their texts, planned peak memory and origin; and the same variant in two runs."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from jaxmeter.harness.metrics.reading import Run
-from jaxmeter.harness.record import INCOMPLETE, Artifact, CompilationDetails, Param, PlannedCase, PlannedVariant
+from jaxmeter.harness.record import (
+    INCOMPLETE,
+    Artifact,
+    CompilationDetails,
+    Param,
+    PlannedCase,
+    PlannedVariant,
+    RunFolder,
+    UnreadableError,
+)
+from jaxmeter.harness.record.files import LARGEST_RECORD, read_kept
 from jaxmeter.harness.record.layout import PROGRAM_TEXTS
-from jaxmeter.harness.record.patterns import find_nearest
-
-from .artifacts import ArtifactError, read_text
+from jaxmeter.harness.record.patterns import find_nearest, match_cases, names_of
 
 KINDS = tuple(PROGRAM_TEXTS)
 """Artifacts that are a program's text, from what JAX traced to what XLA compiled."""
@@ -19,6 +28,10 @@ PLANNED = ("planned_peak_bytes", "argument_bytes", "output_bytes", "temp_bytes",
 """Metrics of a program's memory, the one that decides whether it fits first."""
 
 NO_PROGRAMS = "the run keeps no programs; measure again with --probe compilation"
+
+
+class ArtifactError(Exception):
+    """A kept file cannot be used; the message names it and says why."""
 
 
 class NothingToCompareError(Exception):
@@ -137,3 +150,111 @@ def suggest_nearest(wanted: str, names: Iterable[str]) -> str:
     """`; nearest: 'selu:jit'`: the end of a message that something is not there; empty where nothing is."""
     found = find_nearest(wanted, names, cutoff=0.0)
     return "" if found is None else f"; nearest: {found!r}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same variant of the same case in two runs."""
+
+    case: str
+    variant: str
+    a: Program
+    b: Program
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What can be compared, and what of it could not be read: one sentence each."""
+
+    pairs: tuple[Pair, ...]
+    warnings: tuple[str, ...]
+
+
+def find_pairs(a: Run, b: Run, pattern: str, variant: str | None = None) -> Pairs:
+    """Pairs of programs of the cases that match, of one variant or of all that have a program in both runs.
+
+    Args:
+      pattern: A case's name, workload or suite; `*` stands for any text and `?` for one character.
+    Raises:
+      NothingToCompareError: No such case or variant, or no text that both runs keep.
+    """
+    in_a, in_b = _match(a, pattern), _match(b, pattern)
+    names = [name for name in in_a if name in in_b]
+    if not names:
+        name = next(iter(in_a))
+        raise NothingToCompareError(f"{b.folder.path}: no case {name!r}{suggest_nearest(name, _all_names(b))}")
+    warnings = [f"case {name} is in {a.folder.path} only" for name in in_a if name not in in_b]
+    warnings += [f"case {name} is in {b.folder.path} only" for name in in_b if name not in in_a]
+    pairs: list[Pair] = []
+    problems: list[str] = []
+    for name in names:
+        try:
+            sides = RecordedCase(a, in_a[name]), RecordedCase(b, in_b[name])
+            chosen = _choose_variants(*sides, variant, warnings)
+            pairs += [Pair(name, one, *(side.read_program(one, warnings) for side in sides)) for one in chosen]
+        except NothingToCompareError as error:
+            problems.append(str(error))
+    comparable = [pair for pair in pairs if pair.a.texts.keys() & pair.b.texts.keys()]
+    if not comparable:
+        unread = ["no text of a program can be read in both runs"] if pairs else []
+        raise NothingToCompareError("\n".join([*problems, *warnings, *unread]))
+    return Pairs(tuple(comparable), (*problems, *warnings))
+
+
+def _choose_variants(a: RecordedCase, b: RecordedCase, wanted: str | None, warnings: list[str]) -> tuple[str, ...]:
+    """Names of the variants to compare."""
+    for side in (a, b):
+        side.require_program(wanted)
+    if wanted is not None:
+        return (wanted,)
+    in_a, in_b = ({one.name for one in side.planned.variants} & side.kept.keys() for side in (a, b))
+    for name in sorted(in_a ^ in_b):
+        only = a if name in in_a else b
+        warnings.append(f"case {only.planned.name}: {name} has a program in {only.loaded.folder.path} only")
+    both = tuple(one.name for one in a.planned.variants if one.name in in_a & in_b)
+    if not both:
+        raise NothingToCompareError(f"case {a.planned.name}: no variant has a program in both runs")
+    return both
+
+
+def _match(loaded: Run, pattern: str) -> dict[str, PlannedCase]:
+    found = {case.name: case for case in match_cases(loaded.manifest.cases, pattern)}
+    if not found:
+        nearest = suggest_nearest(pattern, _all_names(loaded))
+        raise NothingToCompareError(f"{loaded.folder.path}: no case matches --case {pattern!r}{nearest}")
+    return found
+
+
+def _all_names(loaded: Run) -> list[str]:
+    return [name for case in loaded.manifest.cases for name in names_of(case)]
+
+
+def read_text(folder: RunFolder, case_id: str, artifact: Artifact) -> str:
+    """The text of a case's artifact.
+
+    Raises:
+      ArtifactError: As `read_file`.
+    """
+    return read_file(folder, case_id, artifact).decode("utf-8", "replace")
+
+
+def read_file(folder: RunFolder, case_id: str, artifact: Artifact) -> bytes:
+    """What is in a case's artifact.
+
+    Raises:
+      ArtifactError: Its path leads out of the case's folder, nothing can be read there, or it is another file.
+    """
+    case = folder.case(case_id).path
+    path = case / artifact.path
+    try:
+        # A record is only a file: it may name any place.
+        if case.resolve().parent != folder.cases.resolve() or not path.resolve().is_relative_to(case.resolve()):
+            raise ArtifactError(f"its path {artifact.path!r} leads out of the case's folder")
+        if not path.is_file():
+            raise ArtifactError(f"no file {artifact.path!r}")
+        data = read_kept(path.resolve(), LARGEST_RECORD)
+    except (OSError, ValueError, RuntimeError, UnreadableError) as error:
+        raise ArtifactError(f"{artifact.path!r} cannot be read: {error}") from error
+    if hashlib.sha256(data).hexdigest() != artifact.sha256:
+        raise ArtifactError(f"{artifact.path!r} is not what was recorded (another SHA-256)")
+    return data

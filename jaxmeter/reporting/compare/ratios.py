@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-import statistics as summaries
+import math
+import statistics
 from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.plausibility import at_both_levels
-from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval, exponentiate
+from jaxmeter.harness.metrics.unpaired import subtract_means
 from jaxmeter.harness.record import Settings
 
-from .statistics import compare_unpaired
+
+def compare_unpaired(
+    numerators: Sequence[float],
+    denominators: Sequence[float],
+    *,
+    confidence: float = CONFIDENCE,
+    shared: float = 0.0,
+) -> Interval:
+    """Ratio of two geometric means of unpaired processes, with Welch's t interval on the logs.
+
+    Args:
+      numerators, denominators: One per process, shapes (j,) and (k,), all > 0.
+      shared: Variance of the ratio's logarithm, of what the processes of a side have in common, and the two sides not.
+    Returns:
+      Interval, dimensionless; its count is the smaller of j and k.
+    Raises:
+      ValueError: No values, or one that is not positive.
+    """
+    above, below = ([math.log(value) for value in values] for values in (numerators, denominators))
+    return exponentiate(subtract_means(above, below, confidence=confidence, shared=shared))
 
 
 def divide_unpaired(
@@ -31,7 +52,7 @@ def divide_unpaired(
     try:
         return at_both_levels(settings, compare)
     except OverflowError:
-        return compare_unpaired([summaries.median(above)], [summaries.median(below)])
+        return compare_unpaired([statistics.median(above)], [statistics.median(below)])
 
 
 def divide_readings(above: Reading, below: Reading, settings: Settings, *, two_runs: bool = False) -> Interval | None:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
-from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.metric import Readable, Reading
 from jaxmeter.harness.metrics.pool import NO_CALIBRATION
 from jaxmeter.harness.metrics.reading import Run, Variant
-from jaxmeter.harness.metrics.statistics import BETWEEN_RUNS, FEWEST_PROCESSES, Interval, differs
+from jaxmeter.harness.metrics.statistics import (
+    ALTERNATION_EFFECT,
+    BETWEEN_RUNS,
+    FEWEST_PROCESSES,
+    Interval,
+    differs,
+    speedup,
+)
 from jaxmeter.harness.record import INCOMPLETE, Settings
 
 from .. import numbers
-from .alternation import find_interference
 from .chance import find_chance, find_chance_unpaired
 from .findings import COLD, TIME, Change, Finding, make_change
 from .ratios import divide_readings
 from .variant_pair import VariantPair, calls_back, find_fingerprint, find_status, read_raw
 
 FAIR = "normalised_s"
+ALONE = "isolated_s"
 
 STAGE = "first_call_s"
 """What every cold process times."""
@@ -320,6 +328,32 @@ def _has_another_calibration(sides: VariantPair) -> bool:
 
 def _has_no_calibration(run: Run) -> bool:
     return run.pool.reference is None and run.pool.no_reference == NO_CALIBRATION
+
+
+def find_interference(before: Readable, after: Readable, ratio: Interval | None) -> str:
+    """Why a ratio of programs that took turns may not be theirs alone; empty where nothing says so.
+
+    One side takes surely longer beside the other than alone, and alone the two differ by less than half as much.
+    """
+    was, now_is = before.read(ALONE).estimate, after.read(ALONE).estimate
+    if ratio is None or was is None or now_is is None or min(was, now_is) <= 0:
+        return ""
+    alone = now_is / was
+    is_less = abs(math.log(alone)) < abs(math.log(ratio.estimate)) / 2 or (alone > 1) != (ratio.estimate > 1)
+    if not is_less or not any(map(_is_noisy, (before, after))):
+        return ""
+    change = numbers.change(Interval(None, alone, None, 1))[0]
+    return f"interleaved, both take longer than alone; alone, the change is {change}"
+
+
+def _is_noisy(variant: Readable) -> bool:
+    """Whether its calls take surely longer beside the other's than alone."""
+    pairs = zip(variant.read(TIME).values, variant.read(ALONE).values, strict=False)
+    known = [math.log(one / alone) for one, alone in pairs if one is not None and alone is not None and alone > 0]
+    if not known:
+        return False
+    found = speedup(known)
+    return found.estimate > 1 and differs(found, minimum_effect=ALTERNATION_EFFECT)
 
 
 def _find_infidelity(replay: Variant) -> str:

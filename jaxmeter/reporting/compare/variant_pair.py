@@ -16,8 +16,7 @@ from jaxmeter.harness.traces.typical import find_busy_s
 
 from .. import numbers
 from ..text import counted, visible
-from .conditions import Conditions, compare_conditions
-from .surroundings import describe_changed_code, describe_changed_packages
+from .conditions import Conditions, compare_conditions, describe_changed_code, describe_changed_packages
 
 TRACE = "trace"
 """The probe that captures."""

@@ -10,10 +10,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from jaxmeter.reporting import numbers
-from jaxmeter.reporting.compare import Difference
-from jaxmeter.reporting.compare.fusions import Fusion
-from jaxmeter.reporting.compare.program_diff import CountChanges, MemoryChange, ProgramDiff
-from jaxmeter.reporting.compare.surroundings import find_changed_code
+from jaxmeter.reporting.compare.program_diff import (
+    CountChanges,
+    Difference,
+    Fusion,
+    MemoryChange,
+    ProgramDiff,
+    find_changed_code,
+)
 from jaxmeter.reporting.render.console import WIDEST, print_lines
 from jaxmeter.reporting.text import visible
 

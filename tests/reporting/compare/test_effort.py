@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval, speedup
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
-from jaxmeter.reporting.compare.effort import SHORTER, find_scatter, plan_processes
+from jaxmeter.reporting.compare.chance import SHORTER, find_scatter, plan_processes
 
 
 def ratio_of(scatter, *, count=5, estimate=1.04):

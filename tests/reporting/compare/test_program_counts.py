@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from jaxmeter.harness.traces import hlo
-from jaxmeter.reporting.compare import program_counts
+from jaxmeter.reporting.compare import program_diff
 from tests.reporting.recorded_programs import HLO, JAXPR
 
 
@@ -26,7 +26,7 @@ from tests.reporting.recorded_programs import HLO, JAXPR
     ],
 )
 def test_equations_are_counted_however_they_are_written(jaxpr, primitives):
-    assert program_counts.count_primitives(jaxpr) == primitives
+    assert program_diff.count_primitives(jaxpr) == primitives
 
 
 def test_stablehlo_is_counted_at_all_levels_and_by_its_long_names():
@@ -36,7 +36,7 @@ def test_stablehlo_is_counted_at_all_levels_and_by_its_long_names():
         "%6 = stablehlo.reduce(%5 init: %c) applies stablehlo.add across dimensions = [0]\nreturn %1 : x\n"
     )
 
-    assert program_counts.count_stablehlo_operations(text) == {
+    assert program_diff.count_stablehlo_operations(text) == {
         "stablehlo.case": 1,
         "stablehlo.return": 1,
         "chlo.top_k": 1,
@@ -62,7 +62,7 @@ def test_counts_of_a_real_program_are_those_of_jax():
         names.update(equation.primitive.name for equation in jaxpr.eqns)
         inside += [part.jaxpr for equation in jaxpr.eqns for part in parts(equation.params)]
 
-    assert program_counts.count_primitives(str(traced.jaxpr)) == names
+    assert program_diff.count_primitives(str(traced.jaxpr)) == names
 
 
 def parts(params):
@@ -79,6 +79,6 @@ def test_custom_calls_are_counted_by_target_and_collectives_once_with_their_done
 
     module = hlo.parse(HLO.replace("  %n =", f"{lines}  %n ="))
 
-    assert program_counts.count_custom_calls(module) == {'a\\"b': 1, "unnamed": 1}
-    assert program_counts.count_collectives(module) == {"all-reduce": 1}
-    assert program_counts.count_opcodes(module)["custom-call"] == 2
+    assert program_diff.count_custom_calls(module) == {'a\\"b': 1, "unnamed": 1}
+    assert program_diff.count_collectives(module) == {"all-reduce": 1}
+    assert program_diff.count_opcodes(module)["custom-call"] == 2

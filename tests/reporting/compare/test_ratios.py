@@ -3,8 +3,7 @@ import pytest
 from jaxmeter.harness.metrics import statistics
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.reporting.compare.ratios import divide_readings, divide_unpaired
-from jaxmeter.reporting.compare.statistics import compare_unpaired
+from jaxmeter.reporting.compare.ratios import compare_unpaired, divide_readings, divide_unpaired
 from tests import samples
 
 ONCE = samples.settings()

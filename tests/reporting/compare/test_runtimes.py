@@ -8,7 +8,7 @@ from jaxmeter.cli.app import app
 from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
 from jaxmeter.reporting.compare.findings import Finding
 from jaxmeter.reporting.compare.gate import judge
-from jaxmeter.reporting.compare.runtimes import Runtime, describe_other_runtime, name_confirming_command
+from jaxmeter.reporting.compare.conditions import Runtime, describe_other_runtime, name_confirming_command
 from jaxmeter.reporting.render.compare import write_markdown
 from jaxmeter.reporting.view.changes import list_changed
 from jaxmeter.reporting.view.verdict import make_verdict

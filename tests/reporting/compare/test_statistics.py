@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.reporting.compare.statistics import compare_unpaired
+from jaxmeter.reporting.compare.ratios import compare_unpaired
 
 times = st.floats(1e-6, 1e2)
 SHARES = st.floats(0.5, 0.999)

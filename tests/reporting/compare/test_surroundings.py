@@ -3,14 +3,9 @@ from dataclasses import replace
 import pytest
 
 from jaxmeter.harness.record.own_packages import OwnPackage
-from jaxmeter.reporting.compare import Difference
-from jaxmeter.reporting.compare.pairs import Pair
-from jaxmeter.reporting.compare.surroundings import (
-    describe_changed_packages,
-    find_changed_code,
-    find_surroundings,
-    list_changed_packages,
-)
+from jaxmeter.reporting.compare.conditions import describe_changed_packages, list_changed_packages
+from jaxmeter.reporting.compare.program_diff import Difference, find_changed_code, find_surroundings
+from jaxmeter.reporting.compare.programs import Pair
 from tests import samples
 from tests.reporting.recorded_programs import program
 

@@ -8,9 +8,9 @@ from rich.console import Console
 
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.reporting.compare import Difference
 from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.gate import judge, judge_alone
+from jaxmeter.reporting.compare.program_diff import Difference
 from jaxmeter.reporting.history.known import KnownChangePoint
 from jaxmeter.reporting.nightly.outcome import Concluded, GateResult, make_nightly_verdict
 from jaxmeter.reporting.nightly.state import EarlierRun, NightlyRun

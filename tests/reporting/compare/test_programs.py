@@ -6,8 +6,7 @@ import pytest
 
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
-from jaxmeter.reporting.compare.pairs import find_pairs
-from jaxmeter.reporting.compare.programs import NothingToCompareError
+from jaxmeter.reporting.compare.programs import NothingToCompareError, find_pairs
 from tests import samples
 from tests.reporting.recorded_programs import OTHER, PLANNED, TEXTS, recorded
 
