@@ -16,11 +16,11 @@ from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.reporting import numbers
-from jaxmeter.reporting.compare.verdicts import Verdict
+from jaxmeter.reporting.compare.claims import ClaimVerdict
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.render.markdown import escape
 from jaxmeter.reporting.view.cases import gather_cases
-from jaxmeter.reporting.view.claims import Judged, judge_claims
+from jaxmeter.reporting.view.claims import JudgedClaim, judge_claims
 from jaxmeter.reporting.view.machines import choose_newest, group_by_machine
 from jaxmeter.reporting.view.runs import label_runs, name_device
 from jaxmeter.reporting.view.sections.published import claim_in_words, write_ours, write_theirs
@@ -80,21 +80,21 @@ def make_page(folders: Sequence[Path]) -> str:
     return f"{HEAD}\n{used}\n\n{CLAIMS}\n{claims}\n\n{PEERS}\n{peers}\n"
 
 
-def choose_told(claims: Iterable[Judged]) -> list[Judged]:
+def choose_told(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
     """Each claim once by case: the newest run's that can tell, else the newest's."""
-    chosen: dict[tuple[str, str], Judged] = {}
+    chosen: dict[tuple[str, str], JudgedClaim] = {}
     for one in sorted(claims, key=lambda one: one.run.manifest.started):
         key = (_name_case(one), f"{one.claim.source} {one.claim.timed} {write_theirs(one)}")
-        if key not in chosen or one.verdict is not Verdict.UNDECIDED or chosen[key].verdict is Verdict.UNDECIDED:
+        if key not in chosen or one.verdict is not ClaimVerdict.UNDECIDED or chosen[key].verdict is ClaimVerdict.UNDECIDED:
             chosen[key] = one
     return [chosen[key] for key in sorted(chosen)]
 
 
-def _name_case(one: Judged) -> str:
+def _name_case(one: JudgedClaim) -> str:
     return one.where.removesuffix(f" · {one.run.label}")
 
 
-def _write_claim(one: Judged) -> str:
+def _write_claim(one: JudgedClaim) -> str:
     ours = " ".join(part for part in write_ours(one) if part not in ("", numbers.MISSING)) or numbers.MISSING
     verdict = f"{one.verdict.value}: {one.reason}" if one.reason else one.verdict.value
     cells = (_name_case(one), claim_in_words(one), write_theirs(one), ours, verdict, one.claim.source)

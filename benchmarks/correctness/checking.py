@@ -22,7 +22,7 @@ from jaxmeter.harness.probes.conditioning import QUICKLY
 from jaxmeter.harness.probes.errors import as_array, relative_error
 from jaxmeter.harness.probes.formats import choose_coarsest, find_tolerance
 from jaxmeter.harness.probes.numerics import check
-from jaxmeter.harness.record import Outcome, Status, Verdict
+from jaxmeter.harness.record import Outcome, Status, Correctness
 
 SEED = 1
 """Of the arguments. The rule was chosen with this one; others are a test of it."""
@@ -66,12 +66,12 @@ class Checked:
         """What the check says."""
         if self.outcome.status is Status.WRONG:
             verdict = getattr(self.outcome.details, "verdict", None)
-            return "wrong" if verdict in (None, Verdict.WRONG) else str(verdict)
+            return "wrong" if verdict in (None, Correctness.WRONG) else str(verdict)
         if self.outcome.status is not Status.OK:
             return str(self.outcome.status)
         if self.is_update and any(note.startswith("updates:") for note in self.outcome.notes):
             return UNCHECKED
-        return str(self.outcome.details.verdict or Verdict.RIGHT)
+        return str(self.outcome.details.verdict or Correctness.RIGHT)
 
     @property
     def is_small(self) -> bool:
@@ -81,13 +81,13 @@ class Checked:
     @property
     def is_missed(self) -> bool:
         """Whether it is a fault that the check calls right."""
-        return bool(self.fault) and self.called in (Verdict.RIGHT, Verdict.RIGHT_WITHIN_CONDITIONING)
+        return bool(self.fault) and self.called in (Correctness.RIGHT, Correctness.RIGHT_WITHIN_CONDITIONING)
 
     @property
     def is_failed(self) -> bool:
         """Whether a correct program is called wrong, or a fault that is not small is missed."""
         if not self.fault:
-            return self.called not in (Verdict.RIGHT, Verdict.RIGHT_WITHIN_CONDITIONING, Verdict.CANNOT_BE_CHECKED)
+            return self.called not in (Correctness.RIGHT, Correctness.RIGHT_WITHIN_CONDITIONING, Correctness.CANNOT_BE_CHECKED)
         return self.is_missed and not self.is_small
 
 

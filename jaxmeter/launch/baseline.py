@@ -15,13 +15,13 @@ from jaxmeter.launch.jobs import LIST_PACKAGES, Job, ask_packages, list_variable
 from jaxmeter.launch.measuring import plan_job
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request
-from jaxmeter.launch.runs import Run
+from jaxmeter.launch.runs import PlannedRun
 from jaxmeter.launch.runtime import choose_engine
 from jaxmeter.launch.shell import Shell, prepare_environment
 
 
 @contextmanager
-def offer_baseline(shell: Shell, backend: str, request: Request, run: Run, folder: Path) -> Iterator[Path | None]:
+def offer_baseline(shell: Shell, backend: str, request: Request, run: PlannedRun, folder: Path) -> Iterator[Path | None]:
     """Yield the value of `--lock-step`; None if the environment is today's, or is not available.
 
     Args:

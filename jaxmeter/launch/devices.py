@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from jaxmeter.launch.engines import Ask, Engine
-from jaxmeter.launch.findings import Finding, Problem
+from jaxmeter.launch.observations import Observation, Problem
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.request import Request
 
@@ -35,7 +35,7 @@ class Devices:
     find_problems: Callable[[Request, Host, Engine | None], list[Problem]] = lambda request, host, engine: []
     find_warnings: Callable[[Host, bool], list[Problem]] = lambda host, is_root: []
     warnings_row: str = ""
-    find_other_use: Callable[[Ask], list[Finding]] = lambda ask: []
+    find_other_use: Callable[[Ask], list[Observation]] = lambda ask: []
     other_use_row: str = ""
     container_arguments: Callable[[Engine, Request, Host], tuple[str, ...]] = lambda engine, request, host: ()
     container_variables: Mapping[str, str] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from jaxmeter.launch.measuring import run_harness
 from jaxmeter.launch.mounts import CHECKOUT
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request, name_command
-from jaxmeter.launch.runs import DEFAULT_OUT, EXACT, Run, has_begun, is_store, plan_beside
+from jaxmeter.launch.runs import DEFAULT_OUT, EXACT, PlannedRun, has_begun, is_store, plan_beside
 from jaxmeter.launch.same_runtime import follow_baseline, is_chosen, is_other_runtime
 from jaxmeter.launch.shell import JAXMETER, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_jaxmeter
 
@@ -136,7 +136,7 @@ def _measure_beside(
     baseline: Path,
     suspects: Path | None = None,
     other: Path | None = None,
-) -> tuple[Run, int]:
+) -> tuple[PlannedRun, int]:
     """Make a run that is interleaved with an earlier one; return it and the harness's exit code.
 
     Args:
@@ -153,6 +153,6 @@ def _plan_beside(
     baseline: Path,
     suspects: Path | None = None,
     other: Path | None = None,
-) -> tuple[Request, Run]:
+) -> tuple[Request, PlannedRun]:
     request = read_request(backend, arguments, shell.variables)
     return request, plan_beside(baseline, request.arguments, make_run_id(backend), suspects, other)

@@ -36,7 +36,7 @@ from jaxmeter.launch.locks import SMALLEST_LOCK
 from jaxmeter.launch.mounts import make_writable_folders, mounts_for, report_mounts
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request, format_command, name_command
-from jaxmeter.launch.runs import Run
+from jaxmeter.launch.runs import PlannedRun
 
 NEEDED_MODULES = ("jax", "msgspec", "numpy", "rich", "typer")
 """What the harness imports, and a user's own image therefore has to have."""
@@ -80,7 +80,7 @@ class Job:
 
     backend: str
     request: Request
-    run: Run
+    run: PlannedRun
     engine: Engine
     host: Host
     caller: Caller

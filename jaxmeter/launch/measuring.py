@@ -15,12 +15,12 @@ from jaxmeter.launch.jobs import Job, ask_machine, measure_in_container
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.preflight import check, find_warnings
 from jaxmeter.launch.request import HERE, Request, format_command
-from jaxmeter.launch.runs import DEFAULT_OUT, Run, take_store
+from jaxmeter.launch.runs import DEFAULT_OUT, PlannedRun, take_store
 from jaxmeter.launch.runtime import choose_engine
 from jaxmeter.launch.shell import FINE, JAXMETER, NO_ANSWER, Shell, prepare_stores, run_elsewhere, run_jaxmeter
 
 
-def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], Run]) -> int:
+def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable[[Sequence[str]], PlannedRun]) -> int:
     """Run the harness on `backend` and report on the run that it left, if any; the harness' exit code.
 
     Raises:
@@ -39,7 +39,7 @@ def measure(shell: Shell, backend: str, arguments: Sequence[str], plan: Callable
 
 
 def run_harness(
-    shell: Shell, backend: str, request: Request, run: Run, variables: Mapping[str, str] | None = None
+    shell: Shell, backend: str, request: Request, run: PlannedRun, variables: Mapping[str, str] | None = None
 ) -> int:
     """Run the harness, in a container where there is an engine, and report; its exit code, else the report's.
 
@@ -70,7 +70,7 @@ def run_harness(
     return code or report_code
 
 
-def plan_job(shell: Shell, backend: str, request: Request, run: Run) -> Job:
+def plan_job(shell: Shell, backend: str, request: Request, run: PlannedRun) -> Job:
     """A measurement in a container.
 
     Raises:
@@ -90,7 +90,7 @@ def name_machine(shell: Shell, backend: str, request: Request) -> str:
       UsageError: It finds no device.
     """
     cores = read_options(request.arguments, "--cores").list_words("--cores")
-    run = Run(tuple(cores), Path(DEFAULT_OUT, "machine"), is_rehearsal=False, verb="machine")
+    run = PlannedRun(tuple(cores), Path(DEFAULT_OUT, "machine"), is_rehearsal=False, verb="machine")
     engine, _ = choose_engine(request.runtime, shell.variables)
     host, caller = look_at_host(), caller_here(shell.variables)
     check(backend, request, host, engine)
@@ -100,7 +100,7 @@ def name_machine(shell: Shell, backend: str, request: Request) -> str:
     return shell.ask("python", *JAXMETER, run.verb, "--backend", backend, *run.arguments).strip()
 
 
-def reach(shell: Shell, run: Run, store: str) -> int:
+def reach(shell: Shell, run: PlannedRun, store: str) -> int:
     """Whether a store can be written, before anything is measured; an exit code.
 
     Raises:
@@ -111,7 +111,7 @@ def reach(shell: Shell, run: Run, store: str) -> int:
     return run_elsewhere(shell, prepare_stores(shell), "reach", store)
 
 
-def push(shell: Shell, run: Run, store: str, options: Sequence[str]) -> int:
+def push(shell: Shell, run: PlannedRun, store: str, options: Sequence[str]) -> int:
     """Copy a run into a store, if it has ended; the exit code."""
     if not run.has_ended():
         say(f"not pushed to {store}: {run.folder} has not ended; finish it with --resume, then push it")
@@ -119,7 +119,7 @@ def push(shell: Shell, run: Run, store: str, options: Sequence[str]) -> int:
     return run_elsewhere(shell, prepare_stores(shell), "push", str(run.folder), store, *options)
 
 
-def show_page(shell: Shell, request: Request, run: Run) -> None:
+def show_page(shell: Shell, request: Request, run: PlannedRun) -> None:
     """Open the run's page in a browser, if that was asked for and there are a page, a person and a browser."""
     if request.opens_page and run.page.is_file() and not shell.variables.get("CI"):
         webbrowser.open(run.page.resolve().as_uri())

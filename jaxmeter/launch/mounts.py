@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jaxmeter.launch.options import UsageError, read_options
 
 if TYPE_CHECKING:
-    from jaxmeter.launch.runs import Run
+    from jaxmeter.launch.runs import PlannedRun
 
 REPORTS = "reports"
 
@@ -37,7 +37,7 @@ class Mount:
     writable: bool = False
 
 
-def mounts_for(arguments: Sequence[str], run: Run, here: Path) -> tuple[Mount, ...]:
+def mounts_for(arguments: Sequence[str], run: PlannedRun, here: Path) -> tuple[Mount, ...]:
     """What a run reads and writes: results, reports, the user's suites and data.
 
     Only the command line names folders. A record may come from somebody else, so its own suites and data are not seen.

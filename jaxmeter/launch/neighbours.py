@@ -22,7 +22,7 @@ AGAIN = "-again"
 Make = Callable[[str], Path]
 """Packages -> the python of an environment that holds them. Raises UsageError."""
 
-Run = Callable[[Path, Sequence[str], Mapping[str, str]], int]
+CallHarness = Callable[[Path, Sequence[str], Mapping[str, str]], int]
 """Python, arguments of the harness and environment variables of this program alone -> exit code."""
 
 
@@ -45,7 +45,7 @@ class Neighbours:
     measuring: Sequence[str]
     processes: int
     make: Make
-    run: Run
+    run: CallHarness
     variant: str = ""
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from jaxmeter.launch.execution import say
 from jaxmeter.launch.measuring import name_machine, run_harness
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request
-from jaxmeter.launch.runs import DEFAULT_OUT, WITH_CAPTURES, Run, has_begun, is_store, plan_run
+from jaxmeter.launch.runs import DEFAULT_OUT, WITH_CAPTURES, PlannedRun, has_begun, is_store, plan_run
 from jaxmeter.launch.same_runtime import follow_baseline, is_other_runtime
 from jaxmeter.launch.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
 
@@ -184,7 +184,7 @@ def _take_step(shell: Shell, backend: str, request: Request, step: Path) -> int:
     followed = _follow_earlier(shell, backend, (*request.words, *words), against)
     name = make_run_id(backend)
 
-    def plan(*more: str) -> tuple[Request, Run]:
+    def plan(*more: str) -> tuple[Request, PlannedRun]:
         asked = read_request(backend, (*request.words, *followed, *words, *more), shell.variables)
         return asked, replace(plan_run(asked.arguments, name), is_reported=False, finish=FINISH)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxmeter.launch.devices import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Ask, Engine
-from jaxmeter.launch.findings import Finding, Problem, State
+from jaxmeter.launch.observations import Observation, Problem, State
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.locks import LOCKS
 from jaxmeter.launch.request import Request
@@ -86,20 +86,20 @@ def find_warnings(host: Host, is_root: bool) -> list[Problem]:
     ]
 
 
-def find_other_use(ask: Ask) -> list[Finding]:
+def find_other_use(ask: Ask) -> list[Observation]:
     """Return whether the GPUs are idle, by nvidia-smi."""
     answer = ask(["nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used", "--format=csv,noheader,nounits"])
     if answer.code != 0:
-        return [Finding(OTHER_USE_ROW, State.UNKNOWN, f"nvidia-smi does not report it: {answer.complaint}")]
+        return [Observation(OTHER_USE_ROW, State.UNKNOWN, f"nvidia-smi does not report it: {answer.complaint}")]
     rows = [[word.strip() for word in line.split(",")] for line in answer.stdout.splitlines() if line.strip()]
     busy = [row for row in rows if row[1].isdigit() and int(row[1]) > BUSY_PERCENT and row[2] != UNUSED_MIB]
     if busy:
         found = ", ".join(f"GPU {index} is busy ({percent} %, {mib} MiB in use)" for index, percent, mib in busy)
-        return [Finding(OTHER_USE_ROW, State.NOISY, found, "see what it is (nvidia-smi), and end it")]
+        return [Observation(OTHER_USE_ROW, State.NOISY, found, "see what it is (nvidia-smi), and end it")]
     if not rows or not all(row[1].isdigit() for row in rows):
         found = "nvidia-smi does not report how busy they are, as where GPUs are divided"
-        return [Finding(OTHER_USE_ROW, State.UNKNOWN, found)]
-    return [Finding(OTHER_USE_ROW, State.OK, "yes")]
+        return [Observation(OTHER_USE_ROW, State.UNKNOWN, found)]
+    return [Observation(OTHER_USE_ROW, State.OK, "yes")]
 
 
 def container_arguments(engine: Engine, request: Request, host: Host) -> tuple[str, ...]:

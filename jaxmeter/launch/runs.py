@@ -33,7 +33,7 @@ EXACT = (*PROGRAMS, "--processes", "1")
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """What the harness is called with, and where it will write.
 
     Args:
@@ -111,12 +111,12 @@ def take_store(arguments: Sequence[str]) -> tuple[str | None, list[str], list[st
     return None, [], list(arguments)
 
 
-def plan_run(arguments: Sequence[str], new_id: str) -> Run:
+def plan_run(arguments: Sequence[str], new_id: str) -> PlannedRun:
     """The run that these arguments of the harness describe; without --run-id or --resume it is called `new_id`."""
     given = read_options(arguments, "--out", "--run-id", "--resume")
     # A run is resumed by its folder or by its id; the harness distinguishes them by the same rule.
     out, name, resumed = Path(given.get("--out") or DEFAULT_OUT), given.get("--run-id"), given.get("--resume")
-    return Run(
+    return PlannedRun(
         arguments=(*arguments, *(() if name or resumed else ("--run-id", new_id))),
         folder=Path(resumed) if resumed and Path(resumed).is_dir() else out / (resumed or name or new_id),
         is_rehearsal="--dry-run" in arguments,
@@ -125,7 +125,7 @@ def plan_run(arguments: Sequence[str], new_id: str) -> Run:
 
 def plan_beside(
     baseline: Path, arguments: Sequence[str], new_id: str, suspects: Path | None = None, other: Path | None = None
-) -> Run:
+) -> PlannedRun:
     """Plan a run that is interleaved with an earlier one, for a gate, which makes its own report.
 
     Args:
@@ -137,7 +137,7 @@ def plan_beside(
     return replace(plan_run((*arguments, *beside), new_id), is_reported=False)
 
 
-def plan_self_test(arguments: Sequence[str]) -> Run:
+def plan_self_test(arguments: Sequence[str]) -> PlannedRun:
     """The self-test that these arguments of the harness describe: it leaves a file, and no run to report on."""
     out = Path(read_options(arguments, "--out").get("--out") or DEFAULT_OUT)
-    return Run(tuple(arguments), out / SELF_TESTS, is_rehearsal=False, verb="self-test")
+    return PlannedRun(tuple(arguments), out / SELF_TESTS, is_rehearsal=False, verb="self-test")

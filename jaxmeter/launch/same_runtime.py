@@ -14,7 +14,7 @@ from jaxmeter.launch.jobs import PRINT_PYTHON, ask_python, measuring_container
 from jaxmeter.launch.measuring import plan_job
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request
-from jaxmeter.launch.runs import Run
+from jaxmeter.launch.runs import PlannedRun
 from jaxmeter.launch.runtime import choose_engine
 from jaxmeter.launch.shell import FINE, Shell
 
@@ -49,7 +49,7 @@ def follow_baseline(shell: Shell, backend: str, arguments: Sequence[str], folder
 def is_other_runtime(
     shell: Shell,
     backend: str,
-    planned: tuple[Request, Run],
+    planned: tuple[Request, PlannedRun],
     folder: Path,
     ask_reporter: AskReporter,
     *,
@@ -97,7 +97,7 @@ def _find_image(engine: Engine, before: Baseline) -> str | None:
     return None if image_id(engine, wanted) is None else wanted
 
 
-def _look_inside(shell: Shell, backend: str, request: Request, run: Run) -> tuple[str, str]:
+def _look_inside(shell: Shell, backend: str, request: Request, run: PlannedRun) -> tuple[str, str]:
     """The Python of what would measure, and the image's name and id; empty of a local environment."""
     engine, _ = choose_engine(request.runtime, shell.variables)
     if engine is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jaxmeter.launch.devices import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.findings import Problem
+from jaxmeter.launch.observations import Problem
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.request import Request
 

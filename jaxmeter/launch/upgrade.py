@@ -17,7 +17,7 @@ from jaxmeter.launch.measuring import plan_job, run_harness
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.releases import check_environment
 from jaxmeter.launch.request import Request
-from jaxmeter.launch.runs import DEFAULT_OUT, PROGRAMS, Run, plan_run
+from jaxmeter.launch.runs import DEFAULT_OUT, PROGRAMS, PlannedRun, plan_run
 from jaxmeter.launch.selections import check_names
 from jaxmeter.launch.shell import (
     FINE,
@@ -219,7 +219,7 @@ def _measure_images(
       UsageError: There is no engine or image, or it cannot measure.
     """
 
-    def plan(image: str, *words: str) -> tuple[Request, Run]:
+    def plan(image: str, *words: str) -> tuple[Request, PlannedRun]:
         request = read_request(backend, (*IN_IMAGE, image, *measuring, *words), shell.variables)
         return request, replace(plan_run(request.arguments, ""), is_reported=False)
 

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import structs
 
-from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Verdict
+from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Correctness
 from jaxmeter.harness.record.remarks import OWN_FAULT
 from jaxmeter.harness.results import (
     MOST_LINES,
@@ -118,7 +118,7 @@ def test_the_notes_of_a_case_stand_next_to_its_numbers():
 
 def test_what_stands_against_a_speedup_and_compiling_in_every_call_are_said_in_the_row():
     planned = samples.planned_case(variants=("f:eager", "g:eager", "h:eager"))
-    differs = Outcome(status=Status.OK, details=NumericsDetails(verdict=Verdict.DIFFERS))
+    differs = Outcome(status=Status.OK, details=NumericsDetails(verdict=Correctness.DIFFERS))
     outcomes = {
         "f:eager": {"timing": samples.timing(1e-3)},
         "g:eager": {"numerics": differs, "timing": samples.timing(1e-3, baseline_s=1e-3)},
@@ -152,7 +152,7 @@ def test_declared_items_give_a_throughput_next_to_the_time():
 
 def test_where_the_baseline_variant_has_no_speedup_the_others_say_so():
     planned = samples.planned_case(variants=("f:eager", "f:jit"))
-    wrong = Outcome(status=Status.OK, details=NumericsDetails(verdict=Verdict.DIFFERS))
+    wrong = Outcome(status=Status.OK, details=NumericsDetails(verdict=Correctness.DIFFERS))
     outcomes = {
         "f:eager": {"numerics": wrong, "timing": samples.timing(1e-3)},
         "f:jit": {"timing": samples.timing(1e-3, baseline_s=1e-3)},

@@ -10,7 +10,7 @@ import pytest
 from jaxmeter.launch.doctor.examination import Surroundings, conclude, examine, look, read_asked
 from jaxmeter.launch.engines import Answer
 from jaxmeter.launch.environments import MARK, locate_locked
-from jaxmeter.launch.findings import State
+from jaxmeter.launch.observations import State
 from jaxmeter.launch.options import UsageError
 from tests.golden_texts import check_golden_scenes
 

@@ -2,7 +2,7 @@ import pytest
 
 from jaxmeter.launch.doctor.interferences import Machine, find_interferences, find_other_use
 from jaxmeter.launch.engines import Answer
-from jaxmeter.launch.findings import State
+from jaxmeter.launch.observations import State
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
 
 CPU = "sys/devices/system/cpu"

@@ -4,7 +4,7 @@ import pytest
 
 from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.engines import Answer, Engine
-from jaxmeter.launch.findings import Finding, State
+from jaxmeter.launch.observations import Observation, State
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.nvidia import CUDA_LOCKS, NVIDIA_GPUS
 
@@ -77,10 +77,10 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
 @pytest.mark.parametrize(
     ("printed", "expected"),
     [
-        ("0, 5, 4\n", Finding("GPUs idle", State.OK, "yes")),
+        ("0, 5, 4\n", Observation("GPUs idle", State.OK, "yes")),
         (
             "0, 5, 4\n1, 6, 700\n",
-            Finding(
+            Observation(
                 "GPUs idle",
                 State.NOISY,
                 "GPU 1 is busy (6 %, 700 MiB in use)",
@@ -89,11 +89,11 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
         ),
         (
             "0, 100, 0\n",
-            Finding("GPUs idle", State.OK, "yes"),
+            Observation("GPUs idle", State.OK, "yes"),
         ),
         (
             "0, [N/A], 4\n",
-            Finding(
+            Observation(
                 "GPUs idle",
                 State.UNKNOWN,
                 "nvidia-smi does not report how busy they are, as where GPUs are divided",

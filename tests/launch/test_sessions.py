@@ -11,7 +11,7 @@ from jaxmeter.launch import measuring, nightly
 from jaxmeter.launch.measuring import measure
 from jaxmeter.launch.nightly import run_nightly
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.runs import Run
+from jaxmeter.launch.runs import PlannedRun
 from tests import samples
 
 STORE = "s3://bucket/team"
@@ -143,7 +143,7 @@ def test_trouble_of_the_machine_does_not_give_up_a_night_that_goes_on(night):
 @pytest.mark.parametrize("options", [[], ["--with-captures"]])
 def test_a_run_is_pushed_with_its_captures_only_where_that_is_asked_for(tmp_path, monkeypatch, options):
     monkeypatch.setattr(measuring, "prepare_stores", lambda shell: tmp_path / "python")
-    run = Run((), samples.write_run(tmp_path / "a-run", samples.run()), is_rehearsal=False)
+    run = PlannedRun((), samples.write_run(tmp_path / "a-run", samples.run()), is_rehearsal=False)
     shell, measured = NotedShell(tmp_path, {}, {}), []
 
     def run_harness(shell, backend, request, run):

@@ -16,7 +16,7 @@ from jaxmeter.harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 
 
 @dataclass(frozen=True)
-class Comparison:
+class EqualPair:
     """Two equal programs.
 
     Args:
@@ -57,14 +57,14 @@ def make_self_test(machine: str, runs: Sequence[RunRecord]) -> SelfTest:
     )
 
 
-def compare_aa_controls(run: RunRecord) -> list[Comparison]:
+def compare_aa_controls(run: RunRecord) -> list[EqualPair]:
     """Return every A/A control's speedup, whose true value is 1, as a page shows it."""
     readings = [one.read("speedup") for one in _list_variants(Run(run)) if one.planned.same_as is not None]
     found = [reading.interval for reading in readings if reading.interval is not None]
-    return [Comparison(speedup, _ask([speedup], [1.0]), _ask([speedup.decisive], [1.0])) for speedup in found]
+    return [EqualPair(speedup, _ask([speedup], [1.0]), _ask([speedup.decisive], [1.0])) for speedup in found]
 
 
-def compare_runs(first: RunRecord, second: RunRecord) -> list[Comparison] | None:
+def compare_runs(first: RunRecord, second: RunRecord) -> list[EqualPair] | None:
     """Compare every program's time in two runs, normalised to the first run's calibration loop.
 
     The time of its A/A control, which is interleaved with it, would add nothing.
@@ -86,7 +86,7 @@ def _count_times(runs: Sequence[RunRecord]) -> Tally | None:
     return count([one for of_pair in compared for one in of_pair]) if len(compared) == len(found) else None
 
 
-def _compare_times(one: Reading, other: Reading) -> Comparison:
+def _compare_times(one: Reading, other: Reading) -> EqualPair:
     """Compare one program's times in two runs: by their ratio, with Welch's interval, and by the first run's interval.
 
     The second run's time has an error too, so a correct interval contains it less often than it contains the true time.
@@ -95,9 +95,9 @@ def _compare_times(one: Reading, other: Reading) -> Comparison:
     logs = [list(map(math.log, reading.known)) for reading in (one, other)]
     ratio = exponentiate(subtract_means(*logs, confidence=CONFIDENCE, shared=one.shared + other.shared))
     if one.interval is None or other.estimate is None:
-        return Comparison(ratio, (), ())
+        return EqualPair(ratio, (), ())
     wanted = [other.estimate]
-    return Comparison(ratio, _ask([one.interval], wanted), _ask([one.interval.decisive], wanted))
+    return EqualPair(ratio, _ask([one.interval], wanted), _ask([one.interval.decisive], wanted))
 
 
 def _read_times(run: Run) -> dict[str, Reading]:
@@ -120,7 +120,7 @@ def _ask(intervals: Sequence[Interval], wanted: Sequence[float]) -> tuple[bool, 
     )
 
 
-def count(comparisons: Sequence[Comparison]) -> Tally:
+def count(comparisons: Sequence[EqualPair]) -> Tally:
     """What comparisons of equal programs say together; those without an interval say nothing."""
     bounded = [one for one in comparisons if one.ratio.decisive.low is not None]
     ratios = [one.ratio for one in bounded]

@@ -10,7 +10,7 @@ from jaxmeter.harness.record.outcomes import (
     NumericsDetails,
     TimingDetails,
     TraceDetails,
-    Verdict,
+    Correctness,
 )
 from jaxmeter.harness.record.trace_summary import Finding, TraceSummary
 from jaxmeter.harness.record.traps import describe_trap
@@ -77,7 +77,7 @@ def _describe_comparison(details: NumericsDetails, raises: str | None) -> tuple[
     return tuple(sentences)
 
 
-def _describe_conditioning(verdict: Verdict, found: Conditioning, outputs: int | None) -> str:
+def _describe_conditioning(verdict: Correctness, found: Conditioning, outputs: int | None) -> str:
     """`right within the problem's conditioning: 13 of 170 outputs are beyond their tolerance; worst ['w']: …`."""
     of_all = "" if outputs is None else f" of {counted(outputs, 'output')}"
     verb = "is" if found.beyond == 1 else "are"
@@ -88,7 +88,7 @@ def _describe_conditioning(verdict: Verdict, found: Conditioning, outputs: int |
     else:
         parts.append(f"error {_write(found.error)}{where}, rounding alone explains {_write(found.allowed)}")
         parts.append(f"{found.digits or 0:.1f} digits of that output are left")
-        if found.unresolved and verdict is not Verdict.CANNOT_BE_CHECKED:
+        if found.unresolved and verdict is not Correctness.CANNOT_BE_CHECKED:
             parts.append(f"{found.unresolved} cannot be checked: rounding alone reaches their size")
     return f"{verdict.value}: {'; '.join(parts)}"
 

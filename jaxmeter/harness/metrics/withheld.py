@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jaxmeter.harness.record.outcomes import NumericsDetails, Outcome, Status, Verdict
+from jaxmeter.harness.record.outcomes import NumericsDetails, Outcome, Status, Correctness
 from jaxmeter.harness.record.remarks import OWN_FAULT, list_own_faults
 from jaxmeter.harness.record.traps import find_no_input_objection
 
@@ -26,12 +26,12 @@ def _object_to_result(numerics: Outcome | None) -> str:
         return ""
     details = numerics.details if isinstance(numerics.details, NumericsDetails) else NumericsDetails()
     if numerics.status is Status.WRONG:
-        is_chance = details.verdict is Verdict.NOT_DETERMINISTIC
+        is_chance = details.verdict is Correctness.NOT_DETERMINISTIC
         return "no speedup: its result is not deterministic" if is_chance else "no speedup: its result is wrong"
-    if details.verdict is Verdict.DIFFERS:
+    if details.verdict is Correctness.DIFFERS:
         return "no speedup: its result differs from that of the baseline variant"
     if details.conditioning is not None and details.conditioning.is_too_slow:
         return "no speedup: an output is beyond its tolerance, and the draws that would judge it take too long"
-    if details.verdict is Verdict.CANNOT_BE_CHECKED and list_own_faults([numerics]):
+    if details.verdict is Correctness.CANNOT_BE_CHECKED and list_own_faults([numerics]):
         return f"no speedup: {OWN_FAULT} leaves it unknown whether its result is right"
     return ""

@@ -19,7 +19,7 @@ from jaxmeter.harness.probes.compilation import compile_and_call
 from jaxmeter.harness.probes.look_at_each import describe_failure, look_at_each
 from jaxmeter.harness.probes.memory import read_plan
 from jaxmeter.harness.probes.numerics import check
-from jaxmeter.harness.record import AS_GIVEN, NumericsDetails, Outcome, Status, Verdict
+from jaxmeter.harness.record import AS_GIVEN, NumericsDetails, Outcome, Status, Correctness
 
 COMPILES = 2
 """How often a program of a mode is compiled: once, and once more with all arguments donated."""
@@ -190,7 +190,7 @@ def _look(variant: str, context: NotebookContext) -> dict[str, Outcome]:
         try:
             return check(name, context.prepare_check(name), context)
         except OtherChangesError as error:
-            return Outcome(status=Status.WRONG, reason=str(error), details=NumericsDetails(verdict=Verdict.WRONG))
+            return Outcome(status=Status.WRONG, reason=str(error), details=NumericsDetails(verdict=Correctness.WRONG))
 
     looks: dict[str, Any] = {"numerics": check_with_updates}
     if context.workload.find_variant(variant)[1] != "eager":

@@ -15,10 +15,10 @@ from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongErro
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.errors import find_scale, pair, relative_error
 from jaxmeter.harness.probes.formats import TOLERANCE, choose_coarsest, find_formats, find_products, find_tolerance
-from jaxmeter.harness.probes.verdict import FACTOR, Judged, count_digits, judge
+from jaxmeter.harness.probes.verdict import FACTOR, LeafResult, count_digits, judge
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.program import walk_equations
-from jaxmeter.harness.record import Conditioning, Verdict
+from jaxmeter.harness.record import Conditioning, Correctness
 
 _HINT = "; if that is rounding, a larger tolerance= allows it"
 
@@ -29,7 +29,7 @@ _ORDER_HINT = "; the program orders values, and another order of equal values is
 
 
 @dataclass(frozen=True)
-class Judgement:
+class CheckResult:
     """What a variant is.
 
     Args:
@@ -37,7 +37,7 @@ class Judgement:
       fault: Jaxmeter's own fault, which prevents a verdict, for a person.
     """
 
-    verdict: Verdict
+    verdict: Correctness
     reason: str = ""
     conditioning: Conditioning | None = None
     fault: str = ""
@@ -60,7 +60,7 @@ class Drawn:
     inside: bool = False
 
 
-def judge_variant(comparison: Comparison, call_s: float, context: Context) -> Judgement:
+def judge_variant(comparison: Comparison, call_s: float, context: Context) -> CheckResult:
     """Judges a variant of which an output is beyond its tolerance, and whose equal calls agree: has draws made.
 
     Args:
@@ -72,23 +72,23 @@ def judge_variant(comparison: Comparison, call_s: float, context: Context) -> Ju
     drawn = Drawn([0.0] * len(leaves))
     if may_be_rounding and not comparison.is_final:
         drawn = _draw(context, len(leaves), call_s, inside=False)
-        if judge(leaves, drawn.spreads)[0] is Verdict.WRONG and not drawn.failure:
+        if judge(leaves, drawn.spreads)[0] is Correctness.WRONG and not drawn.failure:
             drawn = _draw(context, len(leaves), call_s, inside=True)
     verdict, each = judge(leaves, drawn.spreads)
-    if verdict is Verdict.WRONG:
-        wrong = [i for i, found in enumerate(each) if found is Judged.WRONG]
+    if verdict is Correctness.WRONG:
+        wrong = [i for i, found in enumerate(each) if found is LeafResult.WRONG]
         index = max(wrong, key=lambda i: _find_excess(leaves[i].error, leaves[i].tolerance))
-        return Judgement(verdict, _explain(outputs[index], index, drawn, comparison))
+        return CheckResult(verdict, _explain(outputs[index], index, drawn, comparison))
     if drawn.fault:
-        return Judgement(verdict, fault=drawn.fault)
+        return CheckResult(verdict, fault=drawn.fault)
     beyond = [i for i, leaf in enumerate(leaves) if leaf.is_beyond]
     worst = max(beyond, key=lambda i: leaves[i].error)
     spread = None if drawn.spreads is None else drawn.spreads[worst]
-    return Judgement(
+    return CheckResult(
         verdict,
         conditioning=Conditioning(
             beyond=len(beyond),
-            unresolved=each.count(Judged.UNKNOWN),
+            unresolved=each.count(LeafResult.UNKNOWN),
             worst=leaves[worst].path,
             error=_keep_finite(leaves[worst].error),
             allowed=None if spread is None else _keep_finite(FACTOR * spread),

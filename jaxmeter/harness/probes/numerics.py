@@ -15,13 +15,13 @@ from jaxmeter.harness.machine.environment import find_words, make_private
 from jaxmeter.harness.machine.own_fault import describe_own_fault, is_own_fault
 from jaxmeter.harness.probes.comparison import UnfitError, compare
 from jaxmeter.harness.probes.context import Context, Findings, Unavailable
-from jaxmeter.harness.probes.judgement import Judgement, find_chance, judge_variant
+from jaxmeter.harness.probes.judgement import CheckResult, find_chance, judge_variant
 from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
 from jaxmeter.harness.probes.update_draws import UpdatesJudged, judge_updates
 from jaxmeter.harness.programs.in_place import InPlaceError, check_traced, keep_arguments
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.program import find_fingerprint
-from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Verdict
+from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Correctness
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:
@@ -81,7 +81,7 @@ def _check(variant: str, prepared: Prepared, context: Context, call: Callable[[]
         if not is_own_fault(error):
             raise
         fault = describe_own_fault(error, "whether its result is right")
-        details = NumericsDetails(verdict=Verdict.CANNOT_BE_CHECKED)
+        details = NumericsDetails(verdict=Correctness.CANNOT_BE_CHECKED)
         return Outcome(status=Status.OK, notes=(fault,), details=details)
 
 
@@ -105,7 +105,7 @@ def _compare_and_judge(variant: str, prepared: Prepared, context: Context, call:
     try:
         comparison = compare(variant, prepared, result, context)
     except UnfitError as unfit:
-        return _conclude(Judgement(Verdict.WRONG, str(unfit)), details, context, notes)
+        return _conclude(CheckResult(Correctness.WRONG, str(unfit)), details, context, notes)
     details = msgspec.structs.replace(
         details,
         products=comparison.products,
@@ -113,21 +113,21 @@ def _compare_and_judge(variant: str, prepared: Prepared, context: Context, call:
         unchecked=sum(output.is_unknown for output in comparison.outputs),
     )
     worst = max((output.leaf.error for output in comparison.outputs), default=0.0)
-    judgement, call_s = Judgement(Verdict.RIGHT), 0.0
+    judgement, call_s = CheckResult(Correctness.RIGHT), 0.0
     is_beyond = any(output.leaf.is_beyond for output in comparison.outputs)
     if is_beyond or any(output.update and output.update.is_suspect for output in comparison.outputs):
         chance, call_s = find_chance(prepared, result, comparison, context)
         del result  # before the draws take memory
         if chance:
-            judgement = Judgement(Verdict.NOT_DETERMINISTIC, chance)
+            judgement = CheckResult(Correctness.NOT_DETERMINISTIC, chance)
         elif is_beyond:
             judgement = judge_variant(comparison, call_s, context)
-    if judgement.verdict not in (Verdict.WRONG, Verdict.NOT_DETERMINISTIC):
+    if judgement.verdict not in (Correctness.WRONG, Correctness.NOT_DETERMINISTIC):
         try:
             updates = judge_updates(comparison, call_s, context)
         except Exception as error:  # noqa: BLE001  judge_updates catches errors of the user's code
             updates = UpdatesJudged(note=describe_own_fault(error, "whether it makes the updates of the reference"))
-        judgement = Judgement(Verdict.WRONG, updates.reason) if updates.reason else judgement
+        judgement = CheckResult(Correctness.WRONG, updates.reason) if updates.reason else judgement
         notes = (*notes, updates.note) if updates.note else notes
     notes = (*notes, judgement.fault) if judgement.fault else notes
     outcome = _conclude(judgement, details, context, notes)
@@ -145,13 +145,13 @@ def _say_why_unchecked(variant: str, declared: NoReference, context: Context) ->
     return f"{why}; {context.reference.reason}" if isinstance(context.reference, Unavailable) else ""
 
 
-def _conclude(judgement: Judgement, details: NumericsDetails, context: Context, notes: tuple[str, ...]) -> Outcome:
+def _conclude(judgement: CheckResult, details: NumericsDetails, context: Context, notes: tuple[str, ...]) -> Outcome:
     """The outcome of a judgement. A variant that only differs from another is timed: neither is known to be right."""
     verdict, reason = judgement.verdict, judgement.reason or None
-    if verdict is Verdict.WRONG and isinstance(context.workload.declaration.reference, NoReference):
-        verdict, notes, reason = Verdict.DIFFERS, (*notes, f"{Verdict.DIFFERS}: {reason}"), None
-    is_wrong = verdict in (Verdict.WRONG, Verdict.NOT_DETERMINISTIC)
-    recorded = None if verdict is Verdict.RIGHT else verdict
+    if verdict is Correctness.WRONG and isinstance(context.workload.declaration.reference, NoReference):
+        verdict, notes, reason = Correctness.DIFFERS, (*notes, f"{Correctness.DIFFERS}: {reason}"), None
+    is_wrong = verdict in (Correctness.WRONG, Correctness.NOT_DETERMINISTIC)
+    recorded = None if verdict is Correctness.RIGHT else verdict
     return Outcome(
         status=Status.WRONG if is_wrong else Status.OK,
         reason=reason,

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jaxmeter.harness.record import Verdict
+from jaxmeter.harness.record import Correctness
 
 FACTOR = 4.0
 """An error up to so many times the largest deviation in the draws is rounding: chosen by experiments, which
 `python -m benchmarks.correctness` repeats."""
 
 
-class Judged(StrEnum):
+class LeafResult(StrEnum):
     """What one leaf is."""
 
     WITHIN = "within its tolerance"
@@ -44,37 +44,37 @@ class Leaf:
         return not self.error <= self.tolerance
 
 
-def judge_leaf(leaf: Leaf, spread: float | None) -> Judged:
+def judge_leaf(leaf: Leaf, spread: float | None) -> LeafResult:
     """What a leaf is, given the largest deviation in the draws; None where the draws would take too long."""
     if not leaf.is_beyond:
-        return Judged.WITHIN
+        return LeafResult.WITHIN
     if not leaf.is_floating:
-        return Judged.WRONG
+        return LeafResult.WRONG
     if spread is None:
-        return Judged.UNKNOWN
+        return LeafResult.UNKNOWN
     allowed = FACTOR * spread
     if not (leaf.error <= allowed):
-        return Judged.WRONG
+        return LeafResult.WRONG
     # Zeros have an error of 1: where they would pass, nothing was checked.
-    return Judged.ROUNDING if allowed < 1 else Judged.UNKNOWN
+    return LeafResult.ROUNDING if allowed < 1 else LeafResult.UNKNOWN
 
 
-def judge(leaves: Sequence[Leaf], spreads: Sequence[float] | None) -> tuple[Verdict, tuple[Judged, ...]]:
+def judge(leaves: Sequence[Leaf], spreads: Sequence[float] | None) -> tuple[Correctness, tuple[LeafResult, ...]]:
     """What the variant is, and what each leaf is.
 
     Args:
       spreads: The largest deviation in the draws by leaf; None where the draws would take too long.
     """
     each = tuple(judge_leaf(leaf, None if spreads is None else spreads[i]) for i, leaf in enumerate(leaves))
-    if Judged.WRONG in each:
-        return Verdict.WRONG, each
-    if spreads is None and Judged.UNKNOWN in each:
-        return Verdict.CANNOT_BE_CHECKED, each  # such an output may be off by anything
+    if LeafResult.WRONG in each:
+        return Correctness.WRONG, each
+    if spreads is None and LeafResult.UNKNOWN in each:
+        return Correctness.CANNOT_BE_CHECKED, each  # such an output may be off by anything
     floating = [found for leaf, found in zip(leaves, each, strict=True) if leaf.is_floating]
-    if floating and all(found is Judged.UNKNOWN for found in floating):
-        return Verdict.CANNOT_BE_CHECKED, each
-    is_right = all(found is Judged.WITHIN for found in each)
-    return Verdict.RIGHT if is_right else Verdict.RIGHT_WITHIN_CONDITIONING, each
+    if floating and all(found is LeafResult.UNKNOWN for found in floating):
+        return Correctness.CANNOT_BE_CHECKED, each
+    is_right = all(found is LeafResult.WITHIN for found in each)
+    return Correctness.RIGHT if is_right else Correctness.RIGHT_WITHIN_CONDITIONING, each
 
 
 def count_digits(spread: float) -> float:

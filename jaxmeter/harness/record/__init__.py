@@ -36,6 +36,7 @@ from jaxmeter.harness.record.outcomes import (
     CachingDetails,
     CompilationDetails,
     Conditioning,
+    Correctness,
     Details,
     MemoryDetails,
     Number,
@@ -45,7 +46,6 @@ from jaxmeter.harness.record.outcomes import (
     TimingDetails,
     TraceDetails,
     Trap,
-    Verdict,
 )
 from jaxmeter.harness.record.processes import Block, CalibrationLoop, DeviceState, Load, ProcessRecord, VariantSamples
 from jaxmeter.harness.record.runs import (

@@ -31,7 +31,7 @@ INCOMPLETE = frozenset({Status.UNKNOWN, Status.LOST, Status.TIMED_OUT, Status.KI
 """Statuses that make a run incomplete (exit code 3). For the others, the reason is known beforehand."""
 
 
-class Verdict(StrEnum):
+class Correctness(StrEnum):
     """The result of the comparison of a variant with the reference."""
 
     RIGHT = "right"
@@ -157,7 +157,7 @@ class NumericsDetails(_Details, frozen=True, kw_only=True, tag="numerics"):
     unchecked: int = 0
     raised: str | None = None
     fingerprint: str | None = None
-    verdict: Verdict | None = None
+    verdict: Correctness | None = None
     conditioning: Conditioning | None = None
 
 

@@ -133,7 +133,7 @@ class Operations:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ProgramRun:
     """One execution of a program on one device: from its first operation to its completion.
 
     Args:
@@ -192,7 +192,7 @@ class Timeline:
     devices: tuple[str, ...]
     device_stats: tuple[Mapping[str, Value], ...]
     operations: Operations
-    runs: tuple[Run, ...]
+    runs: tuple[ProgramRun, ...]
     annotated: tuple[Step, ...]
     host: Mapping[str, Intervals]
     pending: Mapping[int, Intervals]
@@ -249,7 +249,7 @@ class _Reader:
         self.on_devices = _DeviceColumns(self.collection)
         self.devices: dict[str, int] = {}
         self.device_stats: list[Mapping[str, Value]] = []
-        self.runs: list[Run] = []
+        self.runs: list[ProgramRun] = []
         self.host: dict[str, tuple[Column, ...]] = defaultdict(lambda: self.collection.make_columns("qq"))
         self.pending = self.collection.make_columns("qqi")
         self.pending_of: dict[int, Intervals] = {}
@@ -416,7 +416,7 @@ class _Reader:
             numbered = _PROGRAM.search(name)
             program = numbered[1] if numbered else ""
             self.runs.append(
-                Run(device, program, _PROGRAM.sub("", name), low, high, is_finished=end <= self.collection.until)
+                ProgramRun(device, program, _PROGRAM.sub("", name), low, high, is_finished=end <= self.collection.until)
             )
 
     def _read_host(self, plane: Plane) -> None:
@@ -479,7 +479,7 @@ class _Reader:
         columns = (found.run_ordinals, found.run_kinds, found.run_starts, found.run_ends, found.run_finished)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self.runs = [
-            Run(places[ordinal], keys[kind][0], keys[kind][1], start, end, is_finished)
+            ProgramRun(places[ordinal], keys[kind][0], keys[kind][1], start, end, is_finished)
             for ordinal, kind, start, end, is_finished in rows
         ]
         starts, ends, threads = self.pending

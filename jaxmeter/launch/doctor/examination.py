@@ -20,7 +20,7 @@ from jaxmeter.launch.doctor.reach import Fetch, fetch, find_proxy, hide_secrets,
 from jaxmeter.launch.doctor.table import describe_failure, render, run_check
 from jaxmeter.launch.engines import Ask, Engine, ask_client, find_engine
 from jaxmeter.launch.environments import MARK, locate_locked
-from jaxmeter.launch.findings import Finding, State
+from jaxmeter.launch.observations import Observation, State
 from jaxmeter.launch.host import GB, allowed_cores, free_bytes, look_at_host
 from jaxmeter.launch.images import DOCKERFILE, WHEELS, Image, image_id
 from jaxmeter.launch.index import Index, read_index
@@ -112,17 +112,17 @@ class Examination:
       interferences: What spoils times.
     """
 
-    engine: tuple[Finding, ...]
-    own: Mapping[Asked, tuple[Finding, ...]]
-    supplies: tuple[Finding, ...]
-    results: tuple[Finding, ...]
-    interferences: tuple[Finding, ...]
+    engine: tuple[Observation, ...]
+    own: Mapping[Asked, tuple[Observation, ...]]
+    supplies: tuple[Observation, ...]
+    results: tuple[Observation, ...]
+    interferences: tuple[Observation, ...]
 
-    def needs(self, asked: Asked) -> tuple[Finding, ...]:
+    def needs(self, asked: Asked) -> tuple[Observation, ...]:
         """Return the rows of everything that a measurement needs. Its own rows show whether supplies are missing."""
         return (*self.engine, *self.own[asked], *self.results)
 
-    def missing(self, asked: Asked) -> list[Finding]:
+    def missing(self, asked: Asked) -> list[Observation]:
         """Return the rows that prevent a measurement."""
         return [row for row in self.needs(asked) if row.state is State.MISSING]
 
@@ -237,25 +237,25 @@ def conclude(examination: Examination, asked: Asked) -> str:
     return f"{asked.command} can measure here."
 
 
-def _check_engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Finding, ...]]:
+def _check_engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Observation, ...]]:
     """The engine that a measurement would use, and what was passed over on the way to it."""
     name = "container engine"
     if runtime in (HERE, LOCAL):
-        return None, (Finding(name, State.OK, f"not used: {choose_engine(runtime, variables)[1]}"),)
+        return None, (Observation(name, State.OK, f"not used: {choose_engine(runtime, variables)[1]}"),)
     # An engine that hangs is waited for once, though two functions ask it.
     remembered = functools.cache(lambda *command: ask(list(command)))
     try:
         engine, _ = choose_engine(runtime, variables, lambda command: remembered(*command))
         rejected = find_engine(variables, lambda command: remembered(*command)).rejected
     except UsageError as error:
-        return None, (Finding(name, State.MISSING, *_split_message(error)),)
+        return None, (Observation(name, State.MISSING, *_split_message(error)),)
     except Exception as error:  # noqa: BLE001  as `run_check`, which cannot hand on the engine
         return None, (describe_failure(name, error),)
-    passed_over = tuple(Finding("passed over", State.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected)
+    passed_over = tuple(Observation("passed over", State.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected)
     if engine is None:
         remedy = "" if rejected else INSTALL_ENGINE
-        return None, (Finding(name, State.NOTE, "none, so a local virtual environment is used", remedy), *passed_over)
-    return engine, (Finding(name, State.OK, f"{engine} ({engine.client})"), *passed_over)
+        return None, (Observation(name, State.NOTE, "none, so a local virtual environment is used", remedy), *passed_over)
+    return engine, (Observation(name, State.OK, f"{engine} ({engine.client})"), *passed_over)
 
 
 def _split_message(error: UsageError) -> tuple[str, str]:
@@ -266,49 +266,49 @@ def _split_message(error: UsageError) -> tuple[str, str]:
     return what, remedy
 
 
-def _check_made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Finding, ...]:
+def _check_made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Observation, ...]:
     """The image or environment to measure in: OK where it is there, a note where it has to be made first."""
     name = f"{asked.backend} environment" if engine is None else f"{asked.request.lock} image"
     runtime = asked.request.runtime
     if runtime != HERE and not (checkout / DOCKERFILE).is_file():
         what = f"--runtime {runtime} needs a checkout of jaxmeter, with its locks and docker/"
-        return (Finding(name, State.MISSING, what, "leave --runtime out, or clone jaxmeter"),)
+        return (Observation(name, State.MISSING, what, "leave --runtime out, or clone jaxmeter"),)
     if engine is None:
         return run_check(name, lambda: (_check_environment(name, asked, checkout, surroundings),))
     return run_check(name, lambda: (_check_image(name, asked, engine, checkout, surroundings),))
 
 
-def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Finding:
+def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Surroundings) -> Observation:
     if asked.request.runtime == HERE:
         return _check_this_environment(name)
     folder = locate_locked(checkout / locate_lock(asked.request.lock), checkout / ".nox" / "environments")
     if (folder / MARK).is_file():
-        return Finding(name, State.OK, f"made by an earlier run ({folder})")
+        return Observation(name, State.OK, f"made by an earlier run ({folder})")
     free = surroundings.free_bytes(str(checkout))
-    return Finding(name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_tell_cost(asked, free)})")
+    return Observation(name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_tell_cost(asked, free)})")
 
 
-def _check_this_environment(name: str) -> Finding:
+def _check_this_environment(name: str) -> Observation:
     try:
-        return Finding(name, State.OK, f"this one, with jax {metadata.version('jax')} ({sys.prefix})")
+        return Observation(name, State.OK, f"this one, with jax {metadata.version('jax')} ({sys.prefix})")
     except metadata.PackageNotFoundError:
-        return Finding(name, State.MISSING, f"no jax in this environment ({sys.prefix})", "pip install jax")
+        return Observation(name, State.MISSING, f"no jax in this environment ({sys.prefix})", "pip install jax")
 
 
-def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Finding:
+def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Observation:
     image = Image(asked.request.lock, asked.request.base_image, checkout)
     if surroundings.image_id(engine, image.name):
-        return Finding(name, State.OK, f"built ({image.name})")
+        return Observation(name, State.OK, f"built ({image.name})")
     free = surroundings.free_bytes(engine.storage)
     needed = LOCKS[asked.request.lock].disk_bytes
     if free is not None and free < needed:
-        return Finding(
+        return Observation(
             name,
             State.MISSING,
             f"the {asked.request.lock} image is not built, and {_tell_cost(asked, free)} in {engine.storage}",
             f"free some room (`{engine.client} system df` shows what takes it), or measure without: --runtime local",
         )
-    return Finding(name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_tell_cost(asked, free)})")
+    return Observation(name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_tell_cost(asked, free)})")
 
 
 def _tell_cost(asked: Asked, free: int | None) -> str:
@@ -318,7 +318,7 @@ def _tell_cost(asked: Asked, free: int | None) -> str:
     return f"{download}takes up to {lock.disk_bytes / GB:.0f} GB{room}"
 
 
-def _check_supplies(row: Finding, lacking: Iterable[Finding], asked: Asked, checkout: Path) -> Finding:
+def _check_supplies(row: Observation, lacking: Iterable[Observation], asked: Asked, checkout: Path) -> Observation:
     """The row of what has to be made; it is missing where a supply that it is made from is."""
     names = [f"the {supply.name}" for supply in lacking]
     if row.state is not State.NOTE or not names:
@@ -331,21 +331,21 @@ def _check_supplies(row: Finding, lacking: Iterable[Finding], asked: Asked, chec
     return replace(row, state=State.MISSING, found=what, remedy=remedy)
 
 
-def _soften(row: Finding, are_needed: bool) -> Finding:
+def _soften(row: Observation, are_needed: bool) -> Observation:
     """The row of a supply, which is not missing while nobody needs it."""
     if row.state is State.MISSING and not are_needed:
-        return Finding(row.name, State.NOTE, f"{row.found}; not needed now, as nothing has to be made")
+        return Observation(row.name, State.NOTE, f"{row.found}; not needed now, as nothing has to be made")
     return row
 
 
 def _check_base_image(
     engine: Engine, image: str, variables: Mapping[str, str], surroundings: Surroundings, are_needed: bool
-) -> Finding:
+) -> Observation:
     name = "base image"
     if surroundings.image_id(engine, image):
-        return Finding(name, State.OK, f"{image} is here")
+        return Observation(name, State.OK, f"{image} is here")
     if not are_needed:
-        return Finding(name, State.NOTE, f"{image} is not here; not needed now, as nothing has to be made")
+        return Observation(name, State.NOTE, f"{image} is not here; not needed now, as nothing has to be made")
     url = locate_registry(image)
     load = (
         f"load it from a machine that has it (`{engine.client} save` there, `{engine.client} load` here), "
@@ -354,11 +354,11 @@ def _check_base_image(
     )
     status = _ask(url, Index({}), variables, surroundings)
     if isinstance(status, str):
-        return Finding(name, State.MISSING, f"{image} is not here, and its registry gives {status}", load)
-    return Finding(name, State.OK, f"{image} is not here yet; its registry answers ({url})")
+        return Observation(name, State.MISSING, f"{image} is not here, and its registry gives {status}", load)
+    return Observation(name, State.OK, f"{image} is not here yet; its registry answers ({url})")
 
 
-def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Finding:
+def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Observation:
     name = "package index"
     index = read_index(variables, home=surroundings.home, root=surroundings.root)
     url = f"{hide_secrets(index.url).rstrip('/')}/pip/"  # a small page that every index has
@@ -368,14 +368,14 @@ def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Fi
     what = hide_secrets(index.url) + (f" ({', '.join(way)})" if way else "")
     status = _ask(url, index, variables, surroundings)
     if isinstance(status, int) and (status < 400 or status in (401, 403)):  # pip may have credentials
-        return Finding(name, State.OK, f"{what} answers")
+        return Observation(name, State.OK, f"{what} answers")
     remedy = (
         "check its address, the network, the proxy (export HTTPS_PROXY=http://HOST:PORT, or proxy in pip.conf) and the "
         "certificates (export PIP_CERT=/path/to/ca.pem); or name an index that can be reached (export "
         "PIP_INDEX_URL=…), or bring wheels: `wheels` elsewhere, then `images --offline`"
     )
     fault = status if isinstance(status, str) else f"HTTP {status}"
-    return Finding(name, State.MISSING, f"{what}: {fault}", remedy)
+    return Observation(name, State.MISSING, f"{what}: {fault}", remedy)
 
 
 def _ask(url: str, index: Index, variables: Mapping[str, str], surroundings: Surroundings) -> int | str:
@@ -383,27 +383,27 @@ def _ask(url: str, index: Index, variables: Mapping[str, str], surroundings: Sur
     return read_status(start(lambda: surroundings.fetch(url, index, find_proxy(url, index, variables))))
 
 
-def _check_disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Finding, ...]:
+def _check_disk_of_images(engine: Engine | None, surroundings: Surroundings) -> tuple[Observation, ...]:
     if engine is None:
         return ()
     free = surroundings.free_bytes(engine.storage)
     if free is None:
-        return (Finding("disk of images", State.UNKNOWN, f"{engine} keeps images where this system cannot look"),)
-    return (Finding("disk of images", State.OK, f"{free / GB:.1f} GB free in {engine.storage}"),)
+        return (Observation("disk of images", State.UNKNOWN, f"{engine} keeps images where this system cannot look"),)
+    return (Observation("disk of images", State.OK, f"{free / GB:.1f} GB free in {engine.storage}"),)
 
 
-def _check_disk_of_results(surroundings: Surroundings) -> Finding:
+def _check_disk_of_results(surroundings: Surroundings) -> Observation:
     name, folder = "disk of results", surroundings.folder
     free = surroundings.free_bytes(str(folder))
     if free is None:
-        return Finding(name, State.UNKNOWN, f"the system does not report how much is free in {folder}")
+        return Observation(name, State.UNKNOWN, f"the system does not report how much is free in {folder}")
     found = f"{free / GB:.1f} GB free in {folder}"
     if free < RESULTS_BYTES:
-        return Finding(name, State.MISSING, found, "free some room, or measure elsewhere: --out FOLDER")
-    return Finding(name, State.OK, found)
+        return Observation(name, State.MISSING, found, "free some room, or measure elsewhere: --out FOLDER")
+    return Observation(name, State.OK, found)
 
 
-def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Finding]:
+def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Observation]:
     devices = asked.devices
     if devices.describe is None:
         return []
@@ -411,13 +411,13 @@ def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundin
     problems = find_problems(asked.backend, asked.request, host, engine)
     warnings = find_warnings(asked.backend, host, is_root=surroundings.is_root and engine is None)
     return [
-        *(Finding(devices.name, State.MISSING, problem.what, problem.remedy) for problem in problems),
-        *([] if problems else [Finding(devices.name, State.OK, devices.describe(host))]),
-        *(Finding(devices.warnings_row, State.NOTE, warning.what, warning.remedy) for warning in warnings),
+        *(Observation(devices.name, State.MISSING, problem.what, problem.remedy) for problem in problems),
+        *([] if problems else [Observation(devices.name, State.OK, devices.describe(host))]),
+        *(Observation(devices.warnings_row, State.NOTE, warning.what, warning.remedy) for warning in warnings),
     ]
 
 
-def _are_usable(devices: Devices, rows: Iterable[Finding]) -> bool:
+def _are_usable(devices: Devices, rows: Iterable[Observation]) -> bool:
     """Return whether the rows of a measurement include its devices, and nothing is wrong with them."""
     states = {row.state for row in rows if row.name == devices.name}
     return states == {State.OK}

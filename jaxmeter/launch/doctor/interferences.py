@@ -13,7 +13,7 @@ from pathlib import Path
 from jaxmeter.launch.devices import Devices
 from jaxmeter.launch.doctor.table import run_check
 from jaxmeter.launch.engines import Ask
-from jaxmeter.launch.findings import Finding, State
+from jaxmeter.launch.observations import Observation, State
 from jaxmeter.launch.host import GB, cpu_quota, read_text
 
 RESTING_LOAD = 0.2
@@ -49,13 +49,13 @@ class Machine:
     allowed_cores: int
 
 
-def find_interferences(machine: Machine) -> tuple[Finding, ...]:
+def find_interferences(machine: Machine) -> tuple[Observation, ...]:
     """Return a row for every kind of interference that this machine reports."""
     rows = (run_check(name, functools.partial(check, name, machine)) for name, check in CHECKS.items())
     return tuple(itertools.chain.from_iterable(rows))
 
 
-def find_other_use(devices: Devices, ask: Ask) -> tuple[Finding, ...]:
+def find_other_use(devices: Devices, ask: Ask) -> tuple[Observation, ...]:
     """Return rows that show whether something else uses a backend's devices now.
 
     Args:
@@ -65,21 +65,21 @@ def find_other_use(devices: Devices, ask: Ask) -> tuple[Finding, ...]:
     return run_check(devices.other_use_row, lambda: devices.find_other_use(ask))
 
 
-def _check_cores(name: str, machine: Machine) -> list[Finding]:
+def _check_cores(name: str, machine: Machine) -> list[Observation]:
     if machine.allowed_cores < machine.cores:
         found = f"{machine.allowed_cores} of {machine.cores} are allowed here (affinity); compare with runs on as many"
-        return [Finding(name, State.NOTE, found)]
-    return [Finding(name, State.OK, f"all {machine.cores} are allowed")]
+        return [Observation(name, State.NOTE, found)]
+    return [Observation(name, State.OK, f"all {machine.cores} are allowed")]
 
 
-def _check_quota(name: str, machine: Machine) -> list[Finding]:
+def _check_quota(name: str, machine: Machine) -> list[Observation]:
     quota = cpu_quota(machine.root)
     if quota is None:
-        return [Finding(name, State.OK, "none")]
+        return [Observation(name, State.OK, "none")]
     if quota >= machine.allowed_cores:
-        return [Finding(name, State.OK, f"{quota:g} cores' time, no less than the allowed cores can use")]
+        return [Observation(name, State.OK, f"{quota:g} cores' time, no less than the allowed cores can use")]
     return [
-        Finding(
+        Observation(
             name,
             State.NOISY,
             f"{quota:g} cores' time for {machine.allowed_cores} cores: when it is used up, programs are stopped in "
@@ -90,18 +90,18 @@ def _check_quota(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _check_governor(name: str, machine: Machine) -> list[Finding]:
+def _check_governor(name: str, machine: Machine) -> list[Observation]:
     processors = machine.root / "sys/devices/system/cpu"
     governors = Counter(filter(None, map(read_text, processors.glob("cpu[0-9]*/cpufreq/scaling_governor"))))
     if not governors:
-        return [Finding(name, State.UNKNOWN, "the system does not report it, as in most virtual machines")]
+        return [Observation(name, State.UNKNOWN, "the system does not report it, as in most virtual machines")]
     if all(governor in STEADY_GOVERNORS for governor in governors):
-        return [Finding(name, State.OK, ", ".join(sorted(governors)))]
+        return [Observation(name, State.OK, ", ".join(sorted(governors)))]
     driver = read_text(processors / "cpu0/cpufreq/scaling_driver")
     each = ", ".join(f"{governor} on {count} cores" for governor, count in sorted(governors.items()))
     found = each if len(governors) > 1 else next(iter(governors))
     return [
-        Finding(
+        Observation(
             name,
             State.NOISY,
             f"{found}{f' ({driver})' if driver else ''}: the clock follows the load, so short cases start slow",
@@ -110,23 +110,23 @@ def _check_governor(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _check_turbo(name: str, machine: Machine) -> list[Finding]:
+def _check_turbo(name: str, machine: Machine) -> list[Observation]:
     processors = machine.root / "sys/devices/system/cpu"
     no_turbo, boost = read_text(processors / "intel_pstate/no_turbo"), read_text(processors / "cpufreq/boost")
     if not no_turbo and not boost:
         return []
     if no_turbo == "0" or (not no_turbo and boost == "1"):
-        return [Finding(name, State.NOTE, "on: the clock varies with temperature and with how many cores are busy")]
-    return [Finding(name, State.OK, "off: the clock is steadier, and times are longer than with it")]
+        return [Observation(name, State.NOTE, "on: the clock varies with temperature and with how many cores are busy")]
+    return [Observation(name, State.OK, "off: the clock is steadier, and times are longer than with it")]
 
 
-def _check_load(name: str, machine: Machine) -> list[Finding]:
+def _check_load(name: str, machine: Machine) -> list[Observation]:
     load = float(read_text(machine.root / "proc/loadavg").split()[0])
     found = f"load {load:.2f} over the last minute on {machine.allowed_cores} cores"
     if load <= RESTING_LOAD * machine.allowed_cores:
-        return [Finding(name, State.OK, f"idle, {found}")]
+        return [Observation(name, State.OK, f"idle, {found}")]
     return [
-        Finding(
+        Observation(
             name,
             State.NOISY,
             f"{found}: something else is running, or has just ended",
@@ -135,7 +135,7 @@ def _check_load(name: str, machine: Machine) -> list[Finding]:
     ]
 
 
-def _check_memory(name: str, machine: Machine) -> list[Finding]:
+def _check_memory(name: str, machine: Machine) -> list[Observation]:
     known = dict(re.findall(r"^(\w+):\s+(\d+) kB$", read_text(machine.root / "proc/meminfo"), re.MULTILINE))
     sizes = {key: int(value) * KIB for key, value in known.items()}
     available, total = sizes["MemAvailable"], sizes["MemTotal"]
@@ -144,25 +144,25 @@ def _check_memory(name: str, machine: Machine) -> list[Finding]:
     if swapped > MUCH_SWAP_BYTES:
         found += f", {swapped / GB:.1f} GB swapped out"
     if available < LITTLE_MEMORY_BYTES:
-        return [Finding(name, State.NOISY, f"{found}: larger cases may swap, or fail", "end programs that hold much")]
-    return [Finding(name, State.OK, found)]
+        return [Observation(name, State.NOISY, f"{found}: larger cases may swap, or fail", "end programs that hold much")]
+    return [Observation(name, State.OK, found)]
 
 
-def _check_hypervisor(name: str, machine: Machine) -> list[Finding]:
+def _check_hypervisor(name: str, machine: Machine) -> list[Observation]:
     flags = re.search(r"^flags\s*:(.*)$", read_text(machine.root / "proc/cpuinfo"), re.MULTILINE)
     if flags is None:
-        return [Finding(name, State.UNKNOWN, "the processor does not report it")]
+        return [Observation(name, State.UNKNOWN, "the processor does not report it")]
     if "hypervisor" not in flags[1].split():
-        return [Finding(name, State.OK, "none: the processor is this system's own")]
+        return [Observation(name, State.OK, "none: the processor is this system's own")]
     times = [int(word) for word in read_text(machine.root / "proc/stat").splitlines()[0].split()[1 : STEAL_FIELD + 2]]
     share = times[STEAL_FIELD] / (sum(times[: STEAL_FIELD + 1]) or 1)
     found = f"a virtual machine; since it started, its host kept {share:.2%} of the time for others"
     if share <= MUCH_STEAL:
-        return [Finding(name, State.OK, found)]
-    return [Finding(name, State.NOISY, found, "ask for dedicated cores, or measure on a machine of your own")]
+        return [Observation(name, State.OK, found)]
+    return [Observation(name, State.NOISY, found, "ask for dedicated cores, or measure on a machine of your own")]
 
 
-def _check_power(name: str, machine: Machine) -> list[Finding]:
+def _check_power(name: str, machine: Machine) -> list[Observation]:
     supplies = [
         path for path in (machine.root / "sys/class/power_supply").glob("*") if read_text(path / "scope") != "Device"
     ]
@@ -172,11 +172,11 @@ def _check_power(name: str, machine: Machine) -> list[Finding]:
     others = [read_text(path / "online") for path in supplies if path not in batteries]
     on_battery = "1" not in others if others else any(read_text(path / "status") == "Discharging" for path in batteries)
     if on_battery:
-        return [Finding(name, State.NOISY, "on battery: the processor saves energy", "plug it in")]
-    return [Finding(name, State.OK, "from the mains")]
+        return [Observation(name, State.NOISY, "on battery: the processor saves energy", "plug it in")]
+    return [Observation(name, State.OK, "from the mains")]
 
 
-CHECKS: dict[str, Callable[[str, Machine], list[Finding]]] = {
+CHECKS: dict[str, Callable[[str, Machine], list[Observation]]] = {
     "cores": _check_cores,
     "CPU quota": _check_quota,
     "CPU governor": _check_governor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 
-from jaxmeter.launch.findings import Finding, State
+from jaxmeter.launch.observations import Observation, State
 
 INDENT = "  "
 GAP = 2
@@ -15,7 +15,7 @@ NARROWEST_TEXT = 30
 """With less room next to the names, text goes below them."""
 
 
-def run_check(name: str, check: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
+def run_check(name: str, check: Callable[[], Iterable[Observation]]) -> tuple[Observation, ...]:
     """What a check finds. One that raises is a row that says so: a broken machine is what it is for."""
     try:
         return tuple(check())
@@ -23,12 +23,12 @@ def run_check(name: str, check: Callable[[], Iterable[Finding]]) -> tuple[Findin
         return (describe_failure(name, error),)
 
 
-def describe_failure(name: str, error: Exception) -> Finding:
+def describe_failure(name: str, error: Exception) -> Observation:
     """The row of a check that raised."""
-    return Finding(name, State.UNKNOWN, f"could not be checked ({type(error).__name__}: {error})")
+    return Observation(name, State.UNKNOWN, f"could not be checked ({type(error).__name__}: {error})")
 
 
-def render(sections: Mapping[str, Iterable[Finding]], sentences: Iterable[str], width: int) -> str:
+def render(sections: Mapping[str, Iterable[Observation]], sentences: Iterable[str], width: int) -> str:
     """The table as text.
 
     Args:
@@ -52,11 +52,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
-def _printable(row: Finding) -> Finding:
-    return Finding(printable(row.name), row.state, printable(row.found), printable(row.remedy))
+def _printable(row: Observation) -> Observation:
+    return Observation(printable(row.name), row.state, printable(row.found), printable(row.remedy))
 
 
-def _row(row: Finding, names: int, width: int) -> list[str]:
+def _row(row: Observation, names: int, width: int) -> list[str]:
     states = max(map(len, State))
     start = f"{INDENT}{row.state:{states + GAP}}{row.name:{names + GAP}}"
     if width - len(start) >= NARROWEST_TEXT:

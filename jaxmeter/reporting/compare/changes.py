@@ -24,7 +24,7 @@ from .exact import compare_exact, count_exact
 from .findings import TIME, WHOLE, Change, Changes, Finding, LoneNote, make_change
 from .reports import judge_reports
 from .times import compare_cold, compare_times
-from .variant_pair import Comparison, VariantPair, find_status
+from .variant_pair import RunPair, VariantPair, find_status
 
 ANOTHER_CASE = "its inputs, reference, cost, devices or settings of jax have changed: another case of the same name"
 
@@ -42,7 +42,7 @@ def find_changes(
     """
     before, after = compare_at_one_speed(before, after)
     conditions = compare_conditions(before.manifest, after.manifest)
-    runs = Comparison(before, after, conditions, minimum_effect, explained_by)
+    runs = RunPair(before, after, conditions, minimum_effect, explained_by)
     pairs = list(_list_pairs(runs))
     found = tuple(_list_changes(runs))
     return Changes(
@@ -72,7 +72,7 @@ def _name_confirming(before: Run, after: Run) -> str:
     return name_confirming_command(before.manifest, after.manifest, str(before.folder.path))
 
 
-def _list_changes(runs: Comparison) -> Iterator[Change]:
+def _list_changes(runs: RunPair) -> Iterator[Change]:
     confirms = runs.after.manifest.confirms
     for key, new in runs.after.by_key.items():
         old = runs.before.by_key.get(key)
@@ -85,7 +85,7 @@ def _list_changes(runs: Comparison) -> Iterator[Change]:
             yield make_change(old, "", WHOLE, Finding.GONE)
 
 
-def _list_pairs(runs: Comparison) -> Iterator[VariantPair]:
+def _list_pairs(runs: RunPair) -> Iterator[VariantPair]:
     """Every variant that both runs have, of the same cases."""
     for key, new in runs.after.by_key.items():
         old = runs.before.by_key.get(key)
@@ -118,7 +118,7 @@ def _read_notes(outcome: Outcome) -> dict[str, str]:
     return {_NUMBER.sub("#", note): note for note in outcome.notes}
 
 
-def _list_earlier(runs: Comparison) -> Iterator[Variant]:
+def _list_earlier(runs: RunPair) -> Iterator[Variant]:
     """The variants of the earlier run; beside a run that confirms, those of its cases."""
     keys = runs.after.by_key if runs.after.manifest.confirms else runs.before.by_key
     for key in keys:
@@ -126,7 +126,7 @@ def _list_earlier(runs: Comparison) -> Iterator[Variant]:
             yield from (one for one in runs.before.by_key[key].variants if one.planned.replays is None)
 
 
-def _compare_cases(runs: Comparison, old: Case, new: Case) -> Iterator[Change]:
+def _compare_cases(runs: RunPair, old: Case, new: Case) -> Iterator[Change]:
     if not is_same_problem(old.planned, new.planned):
         yield make_change(new, "", WHOLE, Finding.NOT_COMPARABLE, reason=ANOTHER_CASE)
     elif new.record is None:
@@ -139,7 +139,7 @@ def _compare_cases(runs: Comparison, old: Case, new: Case) -> Iterator[Change]:
         yield from _compare_all(runs, old, new)
 
 
-def _compare_all(runs: Comparison, old: Case, new: Case) -> Iterator[Change]:
+def _compare_all(runs: RunPair, old: Case, new: Case) -> Iterator[Change]:
     """Every variant of a case; what ran beside today's variants is no variant by itself."""
     for variant in new.variants:
         earlier = old.find(variant.name)

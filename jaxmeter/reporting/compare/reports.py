@@ -11,7 +11,7 @@ from jaxmeter.harness.record.cases import Reported
 
 from .findings import TIME, Change, Here, JudgedReport
 from .ratios import divide_readings
-from .verdicts import Judgement, Verdict, judge_ratio
+from .claims import ClaimJudgement, ClaimVerdict, judge_ratio
 
 PACKAGE = "jax"
 
@@ -19,13 +19,13 @@ _RELEASE = re.compile(r"\d+(?:\.\d+)*")
 
 
 _BY_VERDICT = {
-    Verdict.AS_PUBLISHED: Here.REPRODUCED,
-    Verdict.LARGER: Here.SAME_DIRECTION,
-    Verdict.SMALLER: Here.SAME_DIRECTION,
-    Verdict.SAME_DIRECTION: Here.SAME_DIRECTION,
-    Verdict.OPPOSITE: Here.OPPOSITE,
-    Verdict.DIFFERS: Here.NOT_HERE,
-    Verdict.UNDECIDED: Here.UNDECIDED,
+    ClaimVerdict.AS_PUBLISHED: Here.REPRODUCED,
+    ClaimVerdict.LARGER: Here.SAME_DIRECTION,
+    ClaimVerdict.SMALLER: Here.SAME_DIRECTION,
+    ClaimVerdict.SAME_DIRECTION: Here.SAME_DIRECTION,
+    ClaimVerdict.OPPOSITE: Here.OPPOSITE,
+    ClaimVerdict.DIFFERS: Here.NOT_HERE,
+    ClaimVerdict.UNDECIDED: Here.UNDECIDED,
 }
 
 
@@ -48,7 +48,7 @@ def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[
                 continue
             change, is_time = times.get((case.planned.name, case.planned.platform, name)), report.metric == TIME
             ours, reason = _read(change) if is_time else _divide(report.metric, old, new)
-            judgement = Judgement(Verdict.UNDECIDED) if ours is None else judge_ratio(theirs, ours, exact=False)
+            judgement = ClaimJudgement(ClaimVerdict.UNDECIDED) if ours is None else judge_ratio(theirs, ours, exact=False)
             yield JudgedReport(
                 report=report,
                 case=case.planned.name,

@@ -40,7 +40,7 @@ DESCRIBED_BY = {
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunPair:
     """Two runs that are compared.
 
     Args:
@@ -55,7 +55,7 @@ class Comparison:
     minimum_effect: float
     explained_by: Run | None = None
 
-    def at(self, platform: str) -> Comparison:
+    def at(self, platform: str) -> RunPair:
         """Return the comparison of the cases of a platform, under its conditions."""
         if platform == self.after.where:
             return self
@@ -67,7 +67,7 @@ class Comparison:
 class VariantPair:
     """A variant in both runs; `case` is that of the later one."""
 
-    runs: Comparison
+    runs: RunPair
     case: Case
     old: Variant
     new: Variant

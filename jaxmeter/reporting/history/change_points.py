@@ -13,7 +13,7 @@ from jaxmeter.harness.record.own_packages import SHORT_REVISION
 
 from ..compare.conditions import compare_conditions
 from ..compare.findings import PROGRAM, TIME, Finding
-from ..compare.variant_pair import NOTHING_KNOWN, Comparison, VariantPair
+from ..compare.variant_pair import NOTHING_KNOWN, RunPair, VariantPair
 from .known import KnownChangePoint
 from .segmentation import FEWEST, find_splits
 from .series import Point, Series
@@ -131,7 +131,7 @@ def _make(series: Series, start: int, at: int, end: int, minimum_effect: float) 
     levels = [None if series.metric == PROGRAM else statistics.median(map(_number, side)) for side in (before, after)]
     runs = (old.variant.case.run, new.variant.case.run)
     conditions = compare_conditions(old.manifest, new.manifest, series.case.platform)
-    sides = VariantPair(Comparison(*runs, conditions, minimum_effect), new.variant.case, old.variant, new.variant)
+    sides = VariantPair(RunPair(*runs, conditions, minimum_effect), new.variant.case, old.variant, new.variant)
     return ChangePoint(
         suite=series.case.suite,
         case=series.case.name,

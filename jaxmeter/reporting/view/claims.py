@@ -15,7 +15,7 @@ from jaxmeter.harness.record import Figure, Published
 
 from .. import numbers
 from ..compare.ratios import divide_readings
-from ..compare.verdicts import Judgement, Reason, Verdict, judge_count, judge_exponent, judge_ratio
+from ..compare.claims import ClaimJudgement, Reason, ClaimVerdict, judge_count, judge_exponent, judge_ratio
 from ..text import counted
 from ..write import write
 from .cases import label_case
@@ -38,7 +38,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedClaim:
     """A claim beside ours.
 
     Args:
@@ -55,7 +55,7 @@ class Judged:
     where: str
     theirs: float | None
     ours: Interval | None = None
-    verdict: Verdict = Verdict.UNDECIDED
+    verdict: ClaimVerdict = ClaimVerdict.UNDECIDED
     reason: str = ""
     exact: bool = False
 
@@ -67,26 +67,26 @@ class Judged:
         return numbers.usable(self.ours.estimate / self.theirs)
 
 
-def judge_claims(cases: Sequence[Case]) -> Iterator[Judged]:
+def judge_claims(cases: Sequence[Case]) -> Iterator[JudgedClaim]:
     """Every claim of every case, in the order of the cases; one on an exponent once for its workload."""
     for one in _compare_claims(cases):
         why = one.claim.undecided
         if why:
-            yield replace(one, verdict=Verdict.UNDECIDED, reason=why if one.ours else one.reason)
+            yield replace(one, verdict=ClaimVerdict.UNDECIDED, reason=why if one.ours else one.reason)
         else:
             yield replace(one, reason="; ".join(filter(None, (one.reason, _tell_devices(one)))))
 
 
-def _tell_devices(one: Judged) -> str:
+def _tell_devices(one: JudgedClaim) -> str:
     """`theirs on a gpu, ours on a cpu`: of times that were told, of two kinds of device."""
     theirs, ours = one.claim.backend, one.run.where
     timed = any((metric := find_metric(figure)) and metric.unit is Unit.SECONDS for figure in one.claim.figures)
-    if one.verdict is Verdict.UNDECIDED or not timed or not theirs or theirs == ours:
+    if one.verdict is ClaimVerdict.UNDECIDED or not timed or not theirs or theirs == ours:
         return ""
     return f"theirs on a {theirs}, ours on a {ours}"
 
 
-def _compare_claims(cases: Sequence[Case]) -> Iterator[Judged]:
+def _compare_claims(cases: Sequence[Case]) -> Iterator[JudgedClaim]:
     sweeps = {id(case): sweep for sweep in group_cases(cases) for _, case in sweep.cases}
     seen: set[tuple[str, str, str]] = set()
     for case in cases:
@@ -121,23 +121,23 @@ def find_metric(figure: Figure) -> Metric | None:
     return METRICS.get(figure.metric)
 
 
-def count_verdicts(found: Iterable[Judged]) -> dict[Verdict, int]:
+def count_verdicts(found: Iterable[JudgedClaim]) -> dict[ClaimVerdict, int]:
     """How many have each verdict."""
     verdicts = [one.verdict for one in found]
-    return {verdict: verdicts.count(verdict) for verdict in Verdict}
+    return {verdict: verdicts.count(verdict) for verdict in ClaimVerdict}
 
 
-def _compare_ratio(case: Case, claim: Published) -> Judged:
+def _compare_ratio(case: Case, claim: Published) -> JudgedClaim:
     theirs = _divide_theirs(claim)
     ours, reason = _divide_ours(case, claim)
     exact = all(reading is not None and reading.exact for reading in _read_figures(case, claim))
-    judgement = Judgement(Verdict.UNDECIDED)
+    judgement = ClaimJudgement(ClaimVerdict.UNDECIDED)
     if theirs is None:
         reason = "their figures have no ratio"
     elif ours is not None and not reason:
         judgement = judge_ratio(theirs, ours, exact=exact)
         reason = judgement.reason.value
-    return Judged(claim, Kind.RATIO, case.run, label_case(case), theirs, ours, judgement.verdict, reason, exact)
+    return JudgedClaim(claim, Kind.RATIO, case.run, label_case(case), theirs, ours, judgement.verdict, reason, exact)
 
 
 def _divide_theirs(claim: Published) -> float | None:
@@ -179,11 +179,11 @@ def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
     return ours, reason
 
 
-def _compare_number(case: Case, claim: Published, kind: Kind) -> Judged:
+def _compare_number(case: Case, claim: Published, kind: Kind) -> JudgedClaim:
     """A number by itself: a count can be equal; of anything else, devices differ."""
     theirs, reason = numbers.usable(claim.figure.value), _describe_lacking(case, claim.figures)
     (ours,) = _read_figures(case, claim)
-    judged = Judged(claim, kind, case.run, label_case(case), theirs, reason=reason)
+    judged = JudgedClaim(claim, kind, case.run, label_case(case), theirs, reason=reason)
     if kind is Kind.OTHER:
         return replace(judged, reason="a single figure of another device cannot be tested here")
     if ours is None or not _has_ended_well(ours):
@@ -198,11 +198,11 @@ def _compare_number(case: Case, claim: Published, kind: Kind) -> Judged:
     return replace(judged, verdict=judgement.verdict)
 
 
-def _compare_exponent(sweep: Sweep, case: Case, claim: Published) -> Judged:
+def _compare_exponent(sweep: Sweep, case: Case, claim: Published) -> JudgedClaim:
     theirs, variant = numbers.usable(claim.figure.value), case.find(claim.figure.variant)
     grown = METRICS[METRICS[claim.figure.metric].exponent_of or ""]
     fitted = None if variant is None else sweep.fit(variant.planned.implementation, grown)
-    judged = Judged(claim, Kind.EXPONENT, sweep.run, sweep.label, theirs)
+    judged = JudgedClaim(claim, Kind.EXPONENT, sweep.run, sweep.label, theirs)
     if variant is None or fitted is None:
         return replace(judged, reason=_describe_unfitted(sweep, claim.figure, grown))
     judgement = judge_exponent(theirs, fitted)

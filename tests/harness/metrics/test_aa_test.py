@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from jaxmeter.harness.metrics.aa_test import (
-    Comparison,
+    EqualPair,
     compare_aa_controls,
     compare_runs,
     count,
@@ -43,7 +43,7 @@ def run_of(
 
 
 def comparison(ratio, *, held=()):
-    return Comparison(ratio, held, held)
+    return EqualPair(ratio, held, held)
 
 
 # Gains

@@ -2,7 +2,7 @@ import pytest
 from msgspec import structs
 
 from jaxmeter.harness.metrics.details_text import describe_details
-from jaxmeter.harness.record import CachingDetails, Conditioning, NumericsDetails, TimingDetails, TraceDetails, Verdict
+from jaxmeter.harness.record import CachingDetails, Conditioning, NumericsDetails, TimingDetails, TraceDetails, Correctness
 from jaxmeter.harness.record.trace_summary import Finding, Problem, TraceSummary
 
 SOUND = TraceSummary(platform="cpu", steps_from="step annotations")
@@ -57,20 +57,20 @@ def test_an_error_that_was_declared_is_named():
     [
         (
             Conditioning(beyond=2, worst="['w']", error=1e-4, allowed=2e-3, digits=3.3),
-            Verdict.RIGHT_WITHIN_CONDITIONING,
+            Correctness.RIGHT_WITHIN_CONDITIONING,
             ("2 of 9 outputs are beyond", "0.0001", "['w']", "0.002", "3.3 digits"),
         ),
         (
             Conditioning(beyond=2, unresolved=1, error=1e-4, allowed=2.0, digits=0.3),
-            Verdict.RIGHT_WITHIN_CONDITIONING,
+            Correctness.RIGHT_WITHIN_CONDITIONING,
             ("1 cannot be checked",),
         ),
         (
             Conditioning(beyond=1, error=None, allowed=None, digits=0.0),
-            Verdict.CANNOT_BE_CHECKED,
+            Correctness.CANNOT_BE_CHECKED,
             ("1 of 9 outputs is beyond", "0.0 digits"),
         ),
-        (Conditioning(beyond=1, error=0.5, is_too_slow=True), Verdict.CANNOT_BE_CHECKED, ("takes too long",)),
+        (Conditioning(beyond=1, error=0.5, is_too_slow=True), Correctness.CANNOT_BE_CHECKED, ("takes too long",)),
     ],
     ids=["rounding", "one unknown", "no digit", "too slow"],
 )

@@ -6,7 +6,7 @@ from jaxmeter.harness.metrics.derived import compare_paired, find_withheld
 from jaxmeter.harness.metrics.metric import Lack
 from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.metrics.withheld import find_objection
-from jaxmeter.harness.record import Conditioning, NumericsDetails, Outcome, Status, TimingDetails, Verdict
+from jaxmeter.harness.record import Conditioning, NumericsDetails, Outcome, Status, TimingDetails, Correctness
 from tests import samples
 
 BEYOND = Conditioning(beyond=1, error=1e-3, allowed=1e-2, digits=2.4)
@@ -14,16 +14,16 @@ TOO_SLOW = Conditioning(beyond=1, error=1e-3, is_too_slow=True)
 
 WITH_SPEEDUP = {
     "right": NumericsDetails(outputs=1),
-    "right within conditioning": NumericsDetails(verdict=Verdict.RIGHT_WITHIN_CONDITIONING, conditioning=BEYOND),
-    "cannot be checked": NumericsDetails(verdict=Verdict.CANNOT_BE_CHECKED, conditioning=BEYOND),
+    "right within conditioning": NumericsDetails(verdict=Correctness.RIGHT_WITHIN_CONDITIONING, conditioning=BEYOND),
+    "cannot be checked": NumericsDetails(verdict=Correctness.CANNOT_BE_CHECKED, conditioning=BEYOND),
     "nothing compared": None,
 }
 WITHOUT_SPEEDUP = {
-    "differs": (Status.OK, NumericsDetails(verdict=Verdict.DIFFERS)),
-    "draws too slow": (Status.OK, NumericsDetails(verdict=Verdict.CANNOT_BE_CHECKED, conditioning=TOO_SLOW)),
-    "wrong": (Status.WRONG, NumericsDetails(verdict=Verdict.WRONG)),
+    "differs": (Status.OK, NumericsDetails(verdict=Correctness.DIFFERS)),
+    "draws too slow": (Status.OK, NumericsDetails(verdict=Correctness.CANNOT_BE_CHECKED, conditioning=TOO_SLOW)),
+    "wrong": (Status.WRONG, NumericsDetails(verdict=Correctness.WRONG)),
     "wrong in an older record": (Status.WRONG, None),
-    "not deterministic": (Status.WRONG, NumericsDetails(verdict=Verdict.NOT_DETERMINISTIC)),
+    "not deterministic": (Status.WRONG, NumericsDetails(verdict=Correctness.NOT_DETERMINISTIC)),
 }
 
 

@@ -17,7 +17,7 @@ from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.conditioning import Judge
 from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.probes.numerics import check
-from jaxmeter.harness.record import Replay, Status, Verdict
+from jaxmeter.harness.record import Replay, Status, Correctness
 from jaxmeter.harness.record.remarks import list_own_faults
 
 NUMBERS = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)), "float32")
@@ -66,7 +66,7 @@ def look_at(function, *others, **options):
 def test_an_error_that_rounding_explains_is_right_within_the_problems_conditioning():
     outcome = look_at(cancel)
 
-    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.RIGHT_WITHIN_CONDITIONING)
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Correctness.RIGHT_WITHIN_CONDITIONING)
     assert outcome.details.conditioning.beyond == 1
     assert 2e-5 < outcome.details.conditioning.error <= outcome.details.conditioning.allowed < 1
     (sentence,) = describe_details(outcome.details)
@@ -226,7 +226,7 @@ CALLS = itertools.count()
 MASK = (NUMBERS > 0).astype("float32")
 TIES = jnp.asarray([1.0, 0.0, 1.0, 0.0])
 UNKNOWN = no_reference("none is known")
-RIGHT, UNSURE, WRONG = Verdict.RIGHT_WITHIN_CONDITIONING, Verdict.CANNOT_BE_CHECKED, Verdict.WRONG
+RIGHT, UNSURE, WRONG = Correctness.RIGHT_WITHIN_CONDITIONING, Correctness.CANNOT_BE_CHECKED, Correctness.WRONG
 VERDICTS = {
     "a fault beyond what rounding explains": ((cancel, doubled), {}, (RIGHT, WRONG)),
     "draws that reach the size of the result": (
@@ -278,15 +278,15 @@ VERDICTS = {
         {"inputs": (NUMBERS,), "reference": in_float32},
         (None, WRONG, WRONG),
     ),
-    "a program that counts its calls": ((count_calls,), {"reference": lambda x: x - 1}, (Verdict.NOT_DETERMINISTIC,)),
+    "a program that counts its calls": ((count_calls,), {"reference": lambda x: x - 1}, (Correctness.NOT_DETERMINISTIC,)),
     "no reference": (
         (halve, multiply, give_back, shorten),
         {"inputs": (NUMBERS,), "reference": UNKNOWN},
-        (None, None, Verdict.DIFFERS, Verdict.DIFFERS),
+        (None, None, Correctness.DIFFERS, Correctness.DIFFERS),
     ),
     "rounding of the baseline variant without a reference": ((cancel, by_sine), {"reference": UNKNOWN}, (None, RIGHT)),
 }
-BAD = (WRONG, Verdict.NOT_DETERMINISTIC)
+BAD = (WRONG, Correctness.NOT_DETERMINISTIC)
 
 
 @pytest.mark.parametrize(("functions", "options", "verdicts"), VERDICTS.values(), ids=VERDICTS)
@@ -345,7 +345,7 @@ def test_each_output_is_decided_by_itself():
 
     outcomes = look(both, spoiled, reference=reference)
 
-    assert outcomes["both:jit"].details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
+    assert outcomes["both:jit"].details.verdict is Correctness.RIGHT_WITHIN_CONDITIONING
     assert outcomes["both:jit"].details.conditioning.worst == "['noise']"
     assert outcomes["spoiled:jit"].status is Status.WRONG
     assert outcomes["spoiled:jit"].reason.startswith("at output ['sure'], index")
@@ -412,7 +412,7 @@ def test_a_stream_with_state_is_drawn_as_a_pass():
     found, _ = look_with({"numerics": tuple(made.variants)}, context)
 
     details = found["step:jit"]["numerics"].details
-    assert (details.verdict, details.conditioning.beyond) == (Verdict.RIGHT_WITHIN_CONDITIONING, 4)
+    assert (details.verdict, details.conditioning.beyond) == (Correctness.RIGHT_WITHIN_CONDITIONING, 4)
 
 
 # When draws are made
@@ -436,7 +436,7 @@ def test_draws_that_take_too_long_leave_an_output_unchecked_and_never_wrong():
 
     outcome = look_at(cancel, doubled, clock=lambda: next(ticks))
 
-    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Correctness.CANNOT_BE_CHECKED)
     assert outcome.details.conditioning.is_too_slow
     assert "takes too long" in describe_details(outcome.details)[0]
 
@@ -452,7 +452,7 @@ def test_a_failure_of_our_own_analysis_is_no_verdict_about_the_program_and_leave
 
     outcome = look_at(logistic_in_scan, inputs=(jnp.arange(64),), reference=logistic_in_python)
 
-    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Correctness.CANNOT_BE_CHECKED)
     assert list_own_faults([outcome]) == outcome.notes
     assert "num_consts_of_tomorrow" in outcome.notes[0]
     assert "own fault" in find_objection({"numerics": outcome})
@@ -463,7 +463,7 @@ def test_a_comparison_that_fails_by_our_own_fault_is_no_verdict_either(monkeypat
 
     outcome = look_at(cancel)
 
-    assert (outcome.status, outcome.details.verdict) == (Status.OK, Verdict.CANNOT_BE_CHECKED)
+    assert (outcome.status, outcome.details.verdict) == (Status.OK, Correctness.CANNOT_BE_CHECKED)
     assert "'of tomorrow'" in list_own_faults([outcome])[0]
 
 
@@ -526,7 +526,7 @@ def test_a_function_that_draws_outside_jax_is_not_deterministic():
 
     outcomes = look(noisy, modes=("eager", "jit"), reference=lambda x: x)
 
-    assert {outcome.details.verdict for outcome in outcomes.values()} == {Verdict.NOT_DETERMINISTIC}
+    assert {outcome.details.verdict for outcome in outcomes.values()} == {Correctness.NOT_DETERMINISTIC}
     assert {outcome.status for outcome in outcomes.values()} == {Status.WRONG}
 
 
@@ -564,7 +564,7 @@ def test_an_earlier_runs_program_may_differ_from_todays():
 
     today, before = (check(name, prepared, context) for name in ("give_back:jit", "earlier"))
 
-    assert (today.details.verdict, before.details.verdict) == (Verdict.DIFFERS, None)
+    assert (today.details.verdict, before.details.verdict) == (Correctness.DIFFERS, None)
 
 
 # Memory
@@ -599,6 +599,6 @@ def test_no_more_than_two_results_are_held_while_draws_are_made():
 
     outcome = look_at(widen, inputs=(SMALL.ravel(),), reference=reference, compare=count)
 
-    assert outcome.details.verdict is Verdict.RIGHT_WITHIN_CONDITIONING
+    assert outcome.details.verdict is Correctness.RIGHT_WITHIN_CONDITIONING
     assert len(held) > 5
     assert max(held) == 2

@@ -4,7 +4,7 @@ import pytest
 
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.record import Outcome, Status, TimingDetails
-from jaxmeter.reporting.compare.verdicts import Reason, Verdict, judge_ratio
+from jaxmeter.reporting.compare.claims import Reason, ClaimVerdict, judge_ratio
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
 from jaxmeter.reporting.view.runs import label_runs
@@ -72,9 +72,9 @@ def test_whether_jit_beats_eager(settings, decided):
 @pytest.mark.parametrize(
     ("decisive", "verdict", "reason"),
     [
-        (Interval(1.5, 2.0, 2.6, 5), Verdict.SMALLER, Reason.NONE),
-        (Interval(0.9, 2.0, 4.0, 5), Verdict.UNDECIDED, Reason.INCLUDES_1),
-        (Interval(None, 2.0, None, 5), Verdict.UNDECIDED, Reason.NO_INTERVAL),
+        (Interval(1.5, 2.0, 2.6, 5), ClaimVerdict.SMALLER, Reason.NONE),
+        (Interval(0.9, 2.0, 4.0, 5), ClaimVerdict.UNDECIDED, Reason.INCLUDES_1),
+        (Interval(None, 2.0, None, 5), ClaimVerdict.UNDECIDED, Reason.NO_INTERVAL),
     ],
 )
 @pytest.mark.parametrize("shown", [(1.8, 2.2), (0.5, 8.0), (None, None)])

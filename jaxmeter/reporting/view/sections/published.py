@@ -12,11 +12,11 @@ from jaxmeter.harness.record import Figure, Published
 
 from ... import numbers
 from ...compare.scaling import NEAR
-from ...compare.verdicts import ABOUT_SAME, LIKE, Verdict, says_about_the_same
+from ...compare.claims import ABOUT_SAME, LIKE, ClaimVerdict, says_about_the_same
 from ...text import counted
 from ...write import write, write_interval
 from ..cells import name_level
-from ..claims import TIME, Judged, Kind, count_verdicts, find_metric, judge_claims
+from ..claims import TIME, JudgedClaim, Kind, count_verdicts, find_metric, judge_claims
 from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..runs import name_device
 from ..sweeps import PARAM
@@ -44,13 +44,13 @@ HOW_TO_READ = (
 )
 
 _TONES = {
-    Verdict.AS_PUBLISHED: Tone.GOOD,
-    Verdict.OPPOSITE: Tone.WARN,
-    Verdict.DIFFERS: Tone.WARN,
-    Verdict.UNDECIDED: Tone.MUTED,
+    ClaimVerdict.AS_PUBLISHED: Tone.GOOD,
+    ClaimVerdict.OPPOSITE: Tone.WARN,
+    ClaimVerdict.DIFFERS: Tone.WARN,
+    ClaimVerdict.UNDECIDED: Tone.MUTED,
 }
 
-_SAME_DIRECTION = (Verdict.SMALLER, Verdict.LARGER, Verdict.SAME_DIRECTION)
+_SAME_DIRECTION = (ClaimVerdict.SMALLER, ClaimVerdict.LARGER, ClaimVerdict.SAME_DIRECTION)
 
 
 def make_published_section(cases: Sequence[Case]) -> Section | None:
@@ -58,7 +58,7 @@ def make_published_section(cases: Sequence[Case]) -> Section | None:
     found = tuple(judge_claims(cases))
     if not found:
         return None
-    groups: dict[tuple[str, str], list[Judged]] = {}
+    groups: dict[tuple[str, str], list[JudgedClaim]] = {}
     for one in found:
         groups.setdefault((one.where, name_device(one.run)), []).append(one)
     columns = (
@@ -78,11 +78,11 @@ def make_published_section(cases: Sequence[Case]) -> Section | None:
     return Section(ID, "Published", QUESTION, _answer(found), parts, packed=True)
 
 
-def _answer(found: Sequence[Judged]) -> str:
+def _answer(found: Sequence[JudgedClaim]) -> str:
     """How many claims have which verdict: `Of 4 published claims: 1 as published, 2 same direction (1 smaller), …`."""
     counts = count_verdicts(found)
     sizes = (
-        (counts[one], one.removeprefix(f"{Verdict.SAME_DIRECTION}, ")) for one in (Verdict.SMALLER, Verdict.LARGER)
+        (counts[one], one.removeprefix(f"{ClaimVerdict.SAME_DIRECTION}, ")) for one in (ClaimVerdict.SMALLER, ClaimVerdict.LARGER)
     )
     same = sum(counts[one] for one in _SAME_DIRECTION)
     counted_sizes = [(count, word) for count, word in sizes if count]
@@ -91,19 +91,19 @@ def _answer(found: Sequence[Judged]) -> str:
         counted_sizes.append((by_how_much, "of unknown size"))
     told = ", ".join(f"{count} {word}" for count, word in counted_sizes)
     parts = (
-        f"{counts[Verdict.AS_PUBLISHED]} {Verdict.AS_PUBLISHED}",
-        f"{same} {Verdict.SAME_DIRECTION}" + (f" ({told})" if told else ""),
-        *(f"{counts[one]} {one}" for one in (Verdict.OPPOSITE, Verdict.DIFFERS, Verdict.UNDECIDED)),
+        f"{counts[ClaimVerdict.AS_PUBLISHED]} {ClaimVerdict.AS_PUBLISHED}",
+        f"{same} {ClaimVerdict.SAME_DIRECTION}" + (f" ({told})" if told else ""),
+        *(f"{counts[one]} {one}" for one in (ClaimVerdict.OPPOSITE, ClaimVerdict.DIFFERS, ClaimVerdict.UNDECIDED)),
     )
     return f"Of {counted(len(found), 'published claim')}{_repeated(found)}: {', '.join(parts)}."
 
 
-def _repeated(found: Sequence[Judged]) -> str:
+def _repeated(found: Sequence[JudgedClaim]) -> str:
     once = len({repr(one.claim) for one in found})
     return "" if once == len(found) else f" ({once} different, each counted in every case and run that has it)"
 
 
-def _row(one: Judged) -> Row:
+def _row(one: JudgedClaim) -> Row:
     ours, bounds = write_ours(one)
     claim = one.claim
     measured = (_figures(claim), claim.device, claim.timed)
@@ -119,7 +119,7 @@ def _row(one: Judged) -> Row:
     return Row(cells)
 
 
-def claim_in_words(one: Judged) -> str:
+def claim_in_words(one: JudgedClaim) -> str:
     """`selu:eager takes 6.0 times as long as selu:jit`."""
     figure, against = one.claim.figure, one.claim.against
     if one.kind is Kind.EXPONENT:
@@ -180,14 +180,14 @@ def _amount(figure: Figure, value: float) -> str:
     return numbers.number(value) if metric is None else write(metric, value)
 
 
-def write_theirs(one: Judged) -> str:
+def write_theirs(one: JudgedClaim) -> str:
     """Their ratio, or the number itself."""
     if one.kind is Kind.RATIO:
         return numbers.speedup(one.theirs)
     return _amount(one.claim.figure, one.claim.figure.value)
 
 
-def write_ours(one: Judged) -> tuple[str, str]:
+def write_ours(one: JudgedClaim) -> tuple[str, str]:
     """Ours, and its bounds."""
     if one.kind is Kind.RATIO:
         text, bounds = numbers.speedup_with_bounds(one.ours)

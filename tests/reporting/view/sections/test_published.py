@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import Figure, Outcome, Status
-from jaxmeter.reporting.compare.verdicts import Verdict
+from jaxmeter.reporting.compare.claims import ClaimVerdict
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
 from jaxmeter.reporting.view.claims import judge_claims
@@ -219,14 +219,14 @@ def test_neither_a_count_nor_a_claim_that_cannot_be_told_has_a_device():
 def test_a_claim_without_ours_cannot_be_told_and_says_why(jit):
     judged = only_one(run_of(MADE_UP, outcomes={"a:jit": jit}))
 
-    assert (judged.ours, judged.verdict) == (None, Verdict.UNDECIDED)
+    assert (judged.ours, judged.verdict) == (None, ClaimVerdict.UNDECIDED)
     assert judged.reason.startswith("a:jit: ")
 
 
 def test_a_ratio_that_is_paired_by_the_moment_holds_on_a_busy_machine():
     outcomes = {"a:eager": {"timing": samples.timing(1e-2, contended=3)}}
 
-    assert only_one(run_of(MADE_UP, outcomes=outcomes)).verdict is Verdict.LARGER
+    assert only_one(run_of(MADE_UP, outcomes=outcomes)).verdict is ClaimVerdict.LARGER
 
 
 @pytest.mark.parametrize(
@@ -244,14 +244,14 @@ def test_a_ratio_that_is_not_to_be_trusted_is_shown_but_decides_nothing(run):
     judged = only_one(run)
 
     assert judged.ours is not None
-    assert judged.verdict is Verdict.UNDECIDED
+    assert judged.verdict is ClaimVerdict.UNDECIDED
     assert judged.reason
 
 
 def test_times_of_other_kinds_are_compared_over_their_processes():
     judged = only_one(of_other_kinds())
 
-    assert (judged.ours.estimate, judged.verdict) == (pytest.approx(4), Verdict.AS_PUBLISHED)
+    assert (judged.ours.estimate, judged.verdict) == (pytest.approx(4), ClaimVerdict.AS_PUBLISHED)
 
 
 def test_looks_widen_the_interval_of_processes_but_not_of_cold_processes():
@@ -323,7 +323,7 @@ def test_impossible_figures_have_no_ratio(value):
 def test_claims_of_metrics_without_a_ratio_cannot_be_told(metric):
     judged = only_one(run_of(samples.claim(Figure("a:eager", 2, metric=metric), Figure("a:jit", 1, metric=metric))))
 
-    assert (judged.ours, judged.verdict) == (None, Verdict.UNDECIDED)
+    assert (judged.ours, judged.verdict) == (None, ClaimVerdict.UNDECIDED)
 
 
 @pytest.mark.parametrize("text", samples.HOSTILE)

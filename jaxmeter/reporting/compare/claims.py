@@ -21,7 +21,7 @@ function differ by a factor of two to five from cell to cell, so that figures of
 _NEAR, _LEAST = numbers.percent(ABOUT_SAME - 1), numbers.percent(MINIMUM_EFFECT)
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """What our figures say of a claim."""
 
     AS_PUBLISHED = "as published"
@@ -54,10 +54,10 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ClaimJudgement:
     """A verdict with its reason."""
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     reason: Reason = Reason.NONE
 
 
@@ -66,7 +66,7 @@ def says_about_the_same(theirs: float) -> bool:
     return 1 / ABOUT_SAME <= theirs <= ABOUT_SAME
 
 
-def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> Judgement:
+def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> ClaimJudgement:
     """Whether the same side is the larger one here, and by as much.
 
     Args:
@@ -75,46 +75,46 @@ def judge_ratio(theirs: float, ours: Interval, *, exact: bool) -> Judgement:
     """
     low, high = ours.decisive.low, ours.decisive.high
     if low is None or high is None:
-        return Judgement(Verdict.UNDECIDED, Reason.NO_INTERVAL)
+        return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.NO_INTERVAL)
     is_near = low >= 1 / ABOUT_SAME and high <= ABOUT_SAME
     if says_about_the_same(theirs):
         if low > ABOUT_SAME or high < 1 / ABOUT_SAME:
-            return Judgement(Verdict.DIFFERS, Reason.DIFFER)
+            return ClaimJudgement(ClaimVerdict.DIFFERS, Reason.DIFFER)
         if is_near:
-            return Judgement(Verdict.AS_PUBLISHED, Reason.DO_NOT_DIFFER)
-        return Judgement(Verdict.UNDECIDED, Reason.NEAR_UNSURE)
+            return ClaimJudgement(ClaimVerdict.AS_PUBLISHED, Reason.DO_NOT_DIFFER)
+        return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.NEAR_UNSURE)
     if exact and low == high == 1:
-        return Judgement(Verdict.DIFFERS, Reason.EQUAL)
+        return ClaimJudgement(ClaimVerdict.DIFFERS, Reason.EQUAL)
     # How large our effect is over theirs, in their direction: below 1 it is smaller, or the opposite one.
     least, most = (low / theirs, high / theirs) if theirs > 1 else (theirs / high, theirs / low)
     includes_1 = low <= 1 <= high
     if includes_1 or not (exact or differs(ours)):
         if is_near and most < 1 / LIKE:
-            return Judgement(Verdict.DIFFERS, Reason.NO_DIFFERENCE)
-        return Judgement(Verdict.UNDECIDED, Reason.INCLUDES_1 if includes_1 else Reason.TOO_SMALL)
+            return ClaimJudgement(ClaimVerdict.DIFFERS, Reason.NO_DIFFERENCE)
+        return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.INCLUDES_1 if includes_1 else Reason.TOO_SMALL)
     if (low > 1) != (theirs > 1):
-        return Judgement(Verdict.OPPOSITE)
+        return ClaimJudgement(ClaimVerdict.OPPOSITE)
     return _judge_size(least, most)
 
 
-def _judge_size(least: float, most: float) -> Judgement:
+def _judge_size(least: float, most: float) -> ClaimJudgement:
     if most < 1 / LIKE:
-        return Judgement(Verdict.SMALLER)
+        return ClaimJudgement(ClaimVerdict.SMALLER)
     if least > LIKE:
-        return Judgement(Verdict.LARGER)
+        return ClaimJudgement(ClaimVerdict.LARGER)
     if least >= 1 / LIKE and most <= LIKE:
-        return Judgement(Verdict.AS_PUBLISHED)
-    return Judgement(Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE)
+        return ClaimJudgement(ClaimVerdict.AS_PUBLISHED)
+    return ClaimJudgement(ClaimVerdict.SAME_DIRECTION, Reason.SIZE_UNSURE)
 
 
-def judge_count(theirs: float | None, ours: Reading) -> Judgement:
+def judge_count(theirs: float | None, ours: Reading) -> ClaimJudgement:
     """Whether ours is equal, and the same in all processes; a number that nothing can have counted is never equal."""
     if not ours.exact:
-        return Judgement(Verdict.UNDECIDED, Reason.UNLIKE_PROCESSES)
-    return Judgement(Verdict.AS_PUBLISHED if ours.known[0] == theirs else Verdict.DIFFERS)
+        return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.UNLIKE_PROCESSES)
+    return ClaimJudgement(ClaimVerdict.AS_PUBLISHED if ours.known[0] == theirs else ClaimVerdict.DIFFERS)
 
 
-def judge_exponent(theirs: float | None, ours: Scaling) -> Judgement:
+def judge_exponent(theirs: float | None, ours: Scaling) -> ClaimJudgement:
     """Whether ours lies within NEAR of theirs with its whole interval, or outside with it.
 
     So a vague exponent of ours decides nothing. Of too few sizes for an interval, all exponents between neighbouring
@@ -123,14 +123,14 @@ def judge_exponent(theirs: float | None, ours: Scaling) -> Judgement:
     sure = [one.decisive for one in ours.bounded]
     bounds = [(one.low, one.high) for one in sure if one.low is not None and one.high is not None]
     if not bounds:
-        return Judgement(Verdict.UNDECIDED, Reason.ANY_EXPONENT if ours.bounded else Reason.NO_INTERVAL)
+        return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.ANY_EXPONENT if ours.bounded else Reason.NO_INTERVAL)
     if ours.is_lost_beside_constant:
-        return Judgement(Verdict.UNDECIDED, Reason.BESIDE_CONSTANT)
+        return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.BESIDE_CONSTANT)
     if theirs is None:
-        return Judgement(Verdict.UNDECIDED, Reason.NO_NUMBER)
+        return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.NO_NUMBER)
     least, most = theirs - NEAR, theirs + NEAR
     if all(least <= low and high <= most for low, high in bounds):
-        return Judgement(Verdict.AS_PUBLISHED)
+        return ClaimJudgement(ClaimVerdict.AS_PUBLISHED)
     if all(high < least for _, high in bounds) or all(low > most for low, _ in bounds):
-        return Judgement(Verdict.DIFFERS)
-    return Judgement(Verdict.UNDECIDED, Reason.UNSURE)
+        return ClaimJudgement(ClaimVerdict.DIFFERS)
+    return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.UNSURE)

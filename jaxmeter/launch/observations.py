@@ -1,4 +1,4 @@
-"""Findings about a machine: rows for the doctor's table, and problems that prevent a run."""
+"""Observations of a machine: rows for the doctor's table, and problems that prevent a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Observation:
     """One row of the table.
 
     Args:

@@ -8,19 +8,19 @@ from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.reporting.compare.scaling import Scaling
-from jaxmeter.reporting.compare.verdicts import (
+from jaxmeter.reporting.compare.claims import (
     ABOUT_SAME,
     LIKE,
-    Judgement,
+    ClaimJudgement,
     Reason,
-    Verdict,
+    ClaimVerdict,
     judge_count,
     judge_exponent,
     judge_ratio,
     says_about_the_same,
 )
 
-SAME, OTHER, UNDECIDED = Verdict.AS_PUBLISHED, Verdict.DIFFERS, Verdict.UNDECIDED
+SAME, OTHER, UNDECIDED = ClaimVerdict.AS_PUBLISHED, ClaimVerdict.DIFFERS, ClaimVerdict.UNDECIDED
 EDGE = ABOUT_SAME
 
 
@@ -32,18 +32,18 @@ def interval(low, high):
 @pytest.mark.parametrize(
     ("theirs", "low", "high", "verdict", "reason"),
     [
-        (6, 0.2, 0.3, Verdict.OPPOSITE, Reason.NONE),
-        (0.5, 2.0, 3.0, Verdict.OPPOSITE, Reason.NONE),
+        (6, 0.2, 0.3, ClaimVerdict.OPPOSITE, Reason.NONE),
+        (0.5, 2.0, 3.0, ClaimVerdict.OPPOSITE, Reason.NONE),
         (6, 4.1, 8.9, SAME, Reason.NONE),
         (0.5, 0.34, 0.74, SAME, Reason.NONE),
-        (6, 2.0, 3.9, Verdict.SMALLER, Reason.NONE),
-        (6, 1.04, 1.05, Verdict.SMALLER, Reason.NONE),
-        (0.5, 0.76, 0.8, Verdict.SMALLER, Reason.NONE),
-        (6, 9.1, 20.0, Verdict.LARGER, Reason.NONE),
-        (0.5, 0.2, 0.33, Verdict.LARGER, Reason.NONE),
-        (6, 3.9, 8.9, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
-        (6, 4.1, 9.1, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
-        (6, 2.0, 20.0, Verdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
+        (6, 2.0, 3.9, ClaimVerdict.SMALLER, Reason.NONE),
+        (6, 1.04, 1.05, ClaimVerdict.SMALLER, Reason.NONE),
+        (0.5, 0.76, 0.8, ClaimVerdict.SMALLER, Reason.NONE),
+        (6, 9.1, 20.0, ClaimVerdict.LARGER, Reason.NONE),
+        (0.5, 0.2, 0.33, ClaimVerdict.LARGER, Reason.NONE),
+        (6, 3.9, 8.9, ClaimVerdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
+        (6, 4.1, 9.1, ClaimVerdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
+        (6, 2.0, 20.0, ClaimVerdict.SAME_DIRECTION, Reason.SIZE_UNSURE),
         (6, 0.5, 2.0, UNDECIDED, Reason.INCLUDES_1),
         (6, 1.0, 2.0, UNDECIDED, Reason.INCLUDES_1),
         (6, 0.5, 1.0, UNDECIDED, Reason.INCLUDES_1),
@@ -51,7 +51,7 @@ def interval(low, high):
         (6, 0.95, 1.11, UNDECIDED, Reason.INCLUDES_1),
         (1.3, 0.95, 1.05, UNDECIDED, Reason.INCLUDES_1),
         (1.3, 1.01, 1.02, UNDECIDED, Reason.TOO_SMALL),
-        (6, 1.001, 1.2, Verdict.SMALLER, Reason.NONE),
+        (6, 1.001, 1.2, ClaimVerdict.SMALLER, Reason.NONE),
         (6, 1 / EDGE, EDGE, OTHER, Reason.NO_DIFFERENCE),
         (6, 1.01, 1.02, OTHER, Reason.NO_DIFFERENCE),
         (1 / 6, 0.98, 0.99, OTHER, Reason.NO_DIFFERENCE),
@@ -67,17 +67,17 @@ def interval(low, high):
 def test_a_ratio_is_judged_by_where_the_whole_interval_lies_beside_1_and_beside_theirs(
     theirs, low, high, verdict, reason
 ):
-    assert judge_ratio(theirs, interval(low, high), exact=False) == Judgement(verdict, reason)
+    assert judge_ratio(theirs, interval(low, high), exact=False) == ClaimJudgement(verdict, reason)
 
 
 @pytest.mark.parametrize(
     ("theirs", "ours", "judgement"),
     [
-        (2.0, 1.0, Judgement(OTHER, Reason.EQUAL)),
-        (2.0, 1.001, Judgement(Verdict.SMALLER)),
-        (1.2, 1.001, Judgement(SAME)),
-        (2.0, 0.999, Judgement(Verdict.OPPOSITE)),
-        (1.05, 1.0, Judgement(SAME, Reason.DO_NOT_DIFFER)),
+        (2.0, 1.0, ClaimJudgement(OTHER, Reason.EQUAL)),
+        (2.0, 1.001, ClaimJudgement(ClaimVerdict.SMALLER)),
+        (1.2, 1.001, ClaimJudgement(SAME)),
+        (2.0, 0.999, ClaimJudgement(ClaimVerdict.OPPOSITE)),
+        (1.05, 1.0, ClaimJudgement(SAME, Reason.DO_NOT_DIFFER)),
     ],
 )
 def test_counts_that_are_the_same_in_all_processes_differ_by_however_little(theirs, ours, judgement):
@@ -88,14 +88,14 @@ def test_counts_that_are_the_same_in_all_processes_differ_by_however_little(thei
 def test_without_both_bounds_nothing_is_said(low, high):
     half = Interval(low, 2.5, high, 2)
 
-    assert judge_ratio(6, half, exact=True) == Judgement(UNDECIDED, Reason.NO_INTERVAL)
-    assert judge_exponent(2, Scaling(half)) == Judgement(UNDECIDED, Reason.NO_INTERVAL)
+    assert judge_ratio(6, half, exact=True) == ClaimJudgement(UNDECIDED, Reason.NO_INTERVAL)
+    assert judge_exponent(2, Scaling(half)) == ClaimJudgement(UNDECIDED, Reason.NO_INTERVAL)
 
 
 def test_an_exponent_that_is_bounded_at_the_lower_level_alone_could_be_any():
     shown = Interval(0.8, 1.2, 1.8, 5, Interval(None, 1.2, None, 5))
 
-    assert judge_exponent(2, Scaling(shown)) == Judgement(UNDECIDED, Reason.ANY_EXPONENT)
+    assert judge_exponent(2, Scaling(shown)) == ClaimJudgement(UNDECIDED, Reason.ANY_EXPONENT)
 
 
 ratios = st.floats(1e-3, 1e3)
@@ -131,10 +131,10 @@ def test_a_published_ratio_near_1_claims_no_difference(theirs, same):
 @pytest.mark.parametrize(
     ("theirs", "values", "judgement"),
     [
-        (2, (2.0, 2.0), Judgement(SAME)),
-        (2, (3.0,), Judgement(OTHER)),
-        (None, (3.0,), Judgement(OTHER)),
-        (2, (2.0, 3.0), Judgement(UNDECIDED, Reason.UNLIKE_PROCESSES)),
+        (2, (2.0, 2.0), ClaimJudgement(SAME)),
+        (2, (3.0,), ClaimJudgement(OTHER)),
+        (None, (3.0,), ClaimJudgement(OTHER)),
+        (2, (2.0, 3.0), ClaimJudgement(UNDECIDED, Reason.UNLIKE_PROCESSES)),
     ],
 )
 def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgement):
@@ -146,16 +146,16 @@ def test_a_count_holds_where_it_is_equal_in_all_processes(theirs, values, judgem
 @pytest.mark.parametrize(
     ("theirs", "low", "high", "judgement"),
     [
-        (2, 1.9, 2.1, Judgement(SAME)),
-        (2, 1.75, 2.25, Judgement(SAME)),
-        (2, 2.1, 2.2, Judgement(SAME)),
-        (2, 1.74, 2.1, Judgement(UNDECIDED, Reason.UNSURE)),
-        (2, 1.9, 2.26, Judgement(UNDECIDED, Reason.UNSURE)),
-        (2, 1.4, 2.5, Judgement(UNDECIDED, Reason.UNSURE)),
-        (2, 1.0, 1.75, Judgement(UNDECIDED, Reason.UNSURE)),
-        (2, 1.0, 1.74, Judgement(OTHER)),
-        (2, 2.26, 9.0, Judgement(OTHER)),
-        (None, 1.9, 2.1, Judgement(UNDECIDED, Reason.NO_NUMBER)),
+        (2, 1.9, 2.1, ClaimJudgement(SAME)),
+        (2, 1.75, 2.25, ClaimJudgement(SAME)),
+        (2, 2.1, 2.2, ClaimJudgement(SAME)),
+        (2, 1.74, 2.1, ClaimJudgement(UNDECIDED, Reason.UNSURE)),
+        (2, 1.9, 2.26, ClaimJudgement(UNDECIDED, Reason.UNSURE)),
+        (2, 1.4, 2.5, ClaimJudgement(UNDECIDED, Reason.UNSURE)),
+        (2, 1.0, 1.75, ClaimJudgement(UNDECIDED, Reason.UNSURE)),
+        (2, 1.0, 1.74, ClaimJudgement(OTHER)),
+        (2, 2.26, 9.0, ClaimJudgement(OTHER)),
+        (None, 1.9, 2.1, ClaimJudgement(UNDECIDED, Reason.NO_NUMBER)),
     ],
 )
 def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hold_nothing(theirs, low, high, judgement):
@@ -165,12 +165,12 @@ def test_an_exponent_holds_where_our_whole_interval_is_near_it_so_vague_data_hol
 @pytest.mark.parametrize(
     ("slopes", "judgement"),
     [
-        (((1.9, 2.1), (1.8, 2.2)), Judgement(SAME)),
-        (((1.0, 1.2), (0.5, 1.5)), Judgement(OTHER)),
-        (((1.0, 1.2), (1.9, 2.1)), Judgement(UNDECIDED, Reason.UNSURE)),
-        (((1.0, 1.2), (2.8, 3.1)), Judgement(UNDECIDED, Reason.UNSURE)),
-        (((1.9, 2.1), (1.5, 2.5)), Judgement(UNDECIDED, Reason.UNSURE)),
-        ((), Judgement(UNDECIDED, Reason.NO_INTERVAL)),
+        (((1.9, 2.1), (1.8, 2.2)), ClaimJudgement(SAME)),
+        (((1.0, 1.2), (0.5, 1.5)), ClaimJudgement(OTHER)),
+        (((1.0, 1.2), (1.9, 2.1)), ClaimJudgement(UNDECIDED, Reason.UNSURE)),
+        (((1.0, 1.2), (2.8, 3.1)), ClaimJudgement(UNDECIDED, Reason.UNSURE)),
+        (((1.9, 2.1), (1.5, 2.5)), ClaimJudgement(UNDECIDED, Reason.UNSURE)),
+        ((), ClaimJudgement(UNDECIDED, Reason.NO_INTERVAL)),
     ],
 )
 def test_without_an_interval_the_exponents_between_all_sizes_decide(slopes, judgement):
@@ -182,10 +182,10 @@ def test_without_an_interval_the_exponents_between_all_sizes_decide(slopes, judg
 def test_exponents_between_sizes_decide_nothing_where_a_constant_may_have_bent_them():
     ours = Scaling(Interval(None, 0.6, None, 5), (interval(0.1, 0.2), interval(0.4, 0.6), *[interval(1.1, 1.7)] * 2))
 
-    assert judge_exponent(2, ours) == Judgement(UNDECIDED, Reason.BESIDE_CONSTANT)
+    assert judge_exponent(2, ours) == ClaimJudgement(UNDECIDED, Reason.BESIDE_CONSTANT)
 
 
 def test_one_exponent_between_sizes_that_has_no_bounds_leaves_it_open():
     ours = Scaling(Interval(None, 2.0, None, 3), (interval(1.9, 2.1), Interval(None, 2.0, None, 1)))
 
-    assert judge_exponent(2, ours) == Judgement(UNDECIDED, Reason.NO_INTERVAL)
+    assert judge_exponent(2, ours) == ClaimJudgement(UNDECIDED, Reason.NO_INTERVAL)
