@@ -29,8 +29,15 @@ from jaxmeter.reporting.compare.changes import compare_runs
 from jaxmeter.reporting.compare.findings import WHOLE, Change
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.releases import bisection
-from jaxmeter.reporting.releases.bisection import Answer, Judged
-from jaxmeter.reporting.releases.criteria import Target, find_target, has_value, judge_by_code, judge_by_target
+from jaxmeter.reporting.releases.bisection import (
+    Answer,
+    JudgedRelease,
+    Target,
+    find_target,
+    has_value,
+    judge_by_code,
+    judge_by_target,
+)
 from jaxmeter.reporting.releases.walk import Step, UnusableError, Walk, compare_pair, describe, describe_trial, walk
 
 SETTINGS = FORWARDS
@@ -258,20 +265,20 @@ class JudgeByCase:
         except NotMeasuredError as error:
             raise UsageError(f"{self.asked.good} cannot be measured: {error}") from error
 
-    def __call__(self, release: str) -> Judged:
+    def __call__(self, release: str) -> JudgedRelease:
         """Whether a release is good or bad."""
         after = self.asked.out / f"{self.name}-{release.partition('==')[2]}"
         try:
             self._measure(release, after)
             changes = self.compare(self._before, after)
         except (NotMeasuredError, UnusableError, UsageError) as error:
-            return Judged(Answer.UNUSABLE, str(error))
+            return JudgedRelease(Answer.UNUSABLE, str(error))
         self.target = self.target or find_target(changes, self.asked.metric, self.asked.variant)
         if self.target is None:
-            return Judged(Answer.UNDECIDED, f"no difference of {self.asked.metric} is reported")
+            return JudgedRelease(Answer.UNDECIDED, f"no difference of {self.asked.metric} is reported")
         judged = judge_by_target(changes, self.target)
         if judged.answer is Answer.GOOD and not self.has_value(after, self.target):
-            return Judged(Answer.UNUSABLE, f"it has no {self.asked.metric} of {self.target.name}")
+            return JudgedRelease(Answer.UNUSABLE, f"it has no {self.asked.metric} of {self.target.name}")
         return judged
 
     def _measure(self, release: str, folder: Path) -> None:
@@ -286,12 +293,12 @@ class JudgeByCommand:
     command: str
     make: Make
 
-    def __call__(self, release: str) -> Judged:
+    def __call__(self, release: str) -> JudgedRelease:
         """Whether a release is good or bad, by the exit code."""
         try:
             python = self.make(release)
         except UsageError as error:
-            return Judged(Answer.UNUSABLE, str(error))
+            return JudgedRelease(Answer.UNUSABLE, str(error))
         path = os.pathsep.join((str(python.parent), os.environ.get("PATH", "")))
         environment = {**os.environ, "PATH": path, "VIRTUAL_ENV": str(python.parent.parent)}
         # The user's own words, as for `git bisect run`: a shell is what they are written for.

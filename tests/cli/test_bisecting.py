@@ -9,8 +9,7 @@ from jaxmeter.cli.bisect import CompareReleases, JudgeByCase, JudgeByCommand, bi
 from jaxmeter.launch.bisect import PROCESSES, read_bisect_request
 from jaxmeter.launch.options import UsageError
 from jaxmeter.reporting.compare.budgets import TIME_BUDGET
-from jaxmeter.reporting.releases.bisection import Answer
-from jaxmeter.reporting.releases.criteria import Target
+from jaxmeter.reporting.releases.bisection import Answer, Target
 from jaxmeter.reporting.releases.walk import UnusableError
 from tests import samples
 from tests.launch.test_neighbours import Machine as Measured

@@ -95,17 +95,23 @@ def _compare(sides: VariantPair, metric: str) -> Change | None:
             sides.case, sides.name, metric, Finding.INCONCLUSIVE, before=was, after=now_is, reason=reason
         )
     ratio = now_is / was if was > 0 else None
-    finding = Finding.MORE if now_is > was else Finding.LESS
     return make_change(
         sides.case,
         sides.name,
         metric,
-        Finding.CHANGED if METRICS[metric].direction is Direction.NEITHER else finding,
+        judge_exact(metric, was, now_is),
         before=was,
         after=now_is,
         effect=None if ratio is None else Interval(ratio, ratio, ratio, 1),
         cause=sides.find_cause(of_program=metric in COUNTED),
     )
+
+
+def judge_exact(metric: str, before: float | None, after: float | None) -> Finding:
+    """Return what is said of an exact number that has changed; None of both is of a program."""
+    if before is None or after is None or METRICS[metric].direction is Direction.NEITHER:
+        return Finding.CHANGED
+    return Finding.MORE if after > before else Finding.LESS
 
 
 def _make_gone(sides: VariantPair, metric: str, was: float | None, reason: str) -> Change | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -47,14 +48,43 @@ class Finding(StrEnum):
     SAME_PROGRAM = "same program"
     SAME = "same"
 
+    @property
+    def suspected(self) -> Finding | None:
+        """What is left of a confirmed change of a time that nothing confirms; None of anything else."""
+        return _SUSPECTED.get(self)
 
-DECIDED = frozenset(
-    {
-        *(Finding.SLOWER, Finding.FASTER, Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER),
-        *(Finding.SAME_PROGRAM, Finding.SAME),
-    }
-)
-"""Findings about a time that say something of it."""
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a time has changed for certain."""
+        return self in _SUSPECTED
+
+    @property
+    def is_suspected(self) -> bool:
+        """Whether a time may have changed, and nothing has confirmed it."""
+        return self in _SUSPECTED.values()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more processes may decide it."""
+        return self is Finding.INCONCLUSIVE or self.is_suspected
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it says something of a time."""
+        return self.is_confirmed or self.is_suspected or self in (Finding.SAME_PROGRAM, Finding.SAME)
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a number is missing, or cannot be compared."""
+        return self in (Finding.FAILED, Finding.GONE, Finding.NOT_COMPARABLE)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a number that follows from programs alone has changed."""
+        return self in (Finding.MORE, Finding.LESS, Finding.CHANGED)
+
+
+_SUSPECTED = {Finding.SLOWER: Finding.SUSPECTED_SLOWER, Finding.FASTER: Finding.SUSPECTED_FASTER}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +131,12 @@ class Change:
     def key(self) -> tuple[str, str, str]:
         """Case, platform and variant that it is about."""
         return self.case, self.platform, self.variant
+
+    @property
+    def size(self) -> float:
+        """How many times as large the larger number is as the smaller one; 1 where there is no ratio."""
+        ratio = 1.0 if self.effect is None else self.effect.estimate
+        return max(ratio, 1 / ratio) if ratio > 0 else math.inf
 
     @property
     def title(self) -> str:

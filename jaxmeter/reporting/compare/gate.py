@@ -16,7 +16,7 @@ from jaxmeter.harness.record.suspects import Suspect, Suspects
 from .budgets import Budgets, describe_between_releases
 from .chance import plan_processes, reject_by_holm
 from .changes import compare_runs
-from .findings import DECIDED, PROGRAM, TIME, WHOLE, Change, Changes, Finding, leave_out_times, merge
+from .findings import PROGRAM, TIME, WHOLE, Change, Changes, Finding, leave_out_times, merge
 from .times import LARGE
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
@@ -255,7 +255,7 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
         if not changes.exact:
             yield "the runs have no exact number in common: planned peak memory, counts of a program, its fingerprint"
         return
-    decided = sum(one.finding in DECIDED or _is_decided(looked.get(one.key)) for one in changes.times)
+    decided = sum(one.finding.is_decided or looked.get(one.key, one).finding.is_decided for one in changes.times)
     timed = _count_family(changes)
     alone = [
         one
@@ -285,10 +285,6 @@ def _name_some(found: Iterable[Change]) -> str:
     names = [f"{one.case} {one.variant}".strip() for one in found]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{', '.join(names[:3])}{more}"
-
-
-def _is_decided(again: Change | None) -> bool:
-    return again is not None and again.finding in DECIDED
 
 
 def _find_changed(changes: Changes) -> dict[Key, Change]:

@@ -32,9 +32,6 @@ ALONE = "isolated_s"
 STAGE = "first_call_s"
 """What every cold process times."""
 
-SUSPECTED = {Finding.SLOWER: Finding.SUSPECTED_SLOWER, Finding.FASTER: Finding.SUSPECTED_FASTER}
-"""What is left of a finding that nothing confirms."""
-
 STORED = "by the times that two runs stored, which share no state of the machine"
 STORED_RAW = "by the raw times that two runs stored, which share no state of the machine"
 LARGE = 2.0
@@ -74,12 +71,12 @@ def compare_cold(sides: VariantPair) -> Iterator[Change]:
             continue
         ratio = divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
         finding = _judge(ratio, sides.runs.minimum_effect)
-        if finding in SUSPECTED:
+        if finding.suspected is not None:
             yield make_change(
                 sides.case,
                 sides.name,
                 metric,
-                SUSPECTED[finding],
+                finding.suspected,
                 before=readings[0].estimate,
                 after=readings[1].estimate,
                 effect=ratio,
@@ -136,8 +133,8 @@ def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
     reason = "" if withheld is None else withheld.reason
     if doubt or (own and finding is Finding.SAME):
         finding, reason = Finding.INCONCLUSIVE, doubt or own
-    elif (own or outer) and finding in SUSPECTED:
-        finding, reason = SUSPECTED[finding], own or outer
+    elif (own or outer) and finding.suspected is not None:
+        finding, reason = finding.suspected, own or outer
     elif outer and sides.old.read(TIME).has_number:
         # What took its place may be slower in itself: only stored times know how it was before.
         return _judge_stored(sides, AS_FAST_TODAY)
@@ -301,7 +298,7 @@ def _judge(ratio: Interval | None, minimum_effect: float) -> Finding:
 
 def _make(sides: VariantPair, finding: Finding, ratio: Interval | None, reason: str) -> Change:
     before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (sides.old, sides.new))
-    has_changed = finding in SUSPECTED or finding in SUSPECTED.values()
+    has_changed = finding.is_confirmed or finding.is_suspected
     has_no_bounds = ratio is not None and ratio.decisive.low is None
     if not reason and finding is Finding.INCONCLUSIVE and has_no_bounds:
         reason = "too few processes for an interval"

@@ -6,12 +6,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jaxmeter.harness.metrics.metric import Direction
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
-from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.own_packages import SHORT_REVISION
 
 from ..compare.conditions import compare_conditions
+from ..compare.exact import judge_exact
 from ..compare.findings import PROGRAM, TIME, Finding
 from ..compare.variant_pair import NOTHING_KNOWN, RunPair, VariantPair
 from .known import KnownChangePoint
@@ -158,13 +157,9 @@ def _number(point: Point) -> float:
 
 def _name(metric: str, before: float | None, after: float | None) -> Finding:
     """A change of stored times is suspected, however many runs tell it: no two of them ran beside each other."""
-    if before is None or after is None:
-        return Finding.CHANGED
-    if metric == TIME:
+    if metric == TIME and before is not None and after is not None:
         return Finding.SUSPECTED_SLOWER if after > before else Finding.SUSPECTED_FASTER
-    if METRICS[metric].direction is Direction.NEITHER:
-        return Finding.CHANGED
-    return Finding.MORE if after > before else Finding.LESS
+    return judge_exact(metric, before, after)
 
 
 def _describe_commits(last: Point, first: Point) -> str:

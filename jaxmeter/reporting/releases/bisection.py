@@ -1,10 +1,25 @@
-"""The first of many releases that differs from a good one: which is asked next, and what the answers add up to."""
+"""The first of many releases that differs from a good one: by an exact number of a case, or by a command.
+
+A criterion judges a release; which release is asked next, and what the answers add up to, follows from the answers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from jaxmeter.harness.metrics.reading import Run
+
+from ..compare.budgets import NAMES
+from ..compare.exact import has_exact
+from ..compare.findings import PROGRAM, WHOLE, Change, Finding
+
+SKIPPED = 125
+"""The exit code of a command that cannot decide, as for `git bisect run`."""
+
+LAST_CODE = 127
+"""Largest exit code about the release: larger ones come from the shell or a signal."""
 
 
 class Answer(StrEnum):
@@ -17,7 +32,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRelease:
     """An answer, and why."""
 
     answer: Answer
@@ -36,14 +51,14 @@ class Bisected:
     last_good: str
     first_bad: str
     skipped: tuple[tuple[str, str], ...] = ()
-    judged: tuple[tuple[str, Judged], ...] = field(default=(), repr=False)
+    judged: tuple[tuple[str, JudgedRelease], ...] = field(default=(), repr=False)
 
 
 class NoDifferenceError(Exception):
     """The bad release cannot be distinguished from the good one; the message describes the results."""
 
 
-Judge = Callable[[str], Judged]
+Judge = Callable[[str], JudgedRelease]
 """Release -> answer."""
 
 
@@ -57,9 +72,9 @@ def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], 
     Raises:
       NoDifferenceError: The last release is not bad, or the first not good.
     """
-    judged: list[tuple[str, Judged]] = []
+    judged: list[tuple[str, JudgedRelease]] = []
 
-    def ask(index: int) -> Judged:
+    def ask(index: int) -> JudgedRelease:
         found = judge(releases[index])
         say(f"{releases[index]} is {found.answer}: {found.why}")
         judged.append((releases[index], found))
@@ -92,3 +107,78 @@ def describe(found: Bisected) -> list[str]:
     if found.skipped:
         lines.append("so the change came with one of these, or with the first bad one")
     return lines
+
+
+@dataclass(frozen=True)
+class Target:
+    """The metric of a variant in which the bad release differs."""
+
+    case: str
+    variant: str
+    metric: str
+
+    @property
+    def name(self) -> str:
+        """The name for a person."""
+        return f"{self.case} {self.variant}"
+
+
+def find_target(changes: Sequence[Change], metric: str, variant: str) -> Target | None:
+    """Return the metric in which the bad release differs the most; None if no difference is distinguishable.
+
+    Args:
+      metric: `program`, or the name of a metric in budgets.
+      variant: The only variant that counts; any if it is empty.
+    """
+    wanted = PROGRAM if metric == PROGRAM else NAMES[metric]
+    own = [
+        change
+        for change in changes
+        if change.metric == wanted and variant in ("", change.variant) and change.finding.is_exact
+    ]
+    if not own:
+        return None
+    worst = max(own, key=lambda change: change.size)
+    return Target(worst.case, worst.variant, worst.metric)
+
+
+def has_value(run: Run, target: Target) -> bool:
+    """Return whether a run has the value of an exact criterion. A comparison lists neither equal nor missing values."""
+    return any(
+        has_exact(variant, target.metric)
+        for case in run.cases
+        for variant in case.variants
+        if (case.planned.name, variant.planned.name) == (target.case, target.variant)
+    )
+
+
+def judge_by_target(changes: Sequence[Change], target: Target) -> JudgedRelease:
+    """Return whether a release is closer to the bad one or to the good one."""
+    own = [change for change in changes if (change.case, change.variant) == (target.case, target.variant)]
+    decisive = [change for change in own if change.metric in (WHOLE, target.metric)]
+    failed = next((change for change in decisive if change.finding.is_failure), None)
+    if failed is not None:
+        return JudgedRelease(Answer.UNUSABLE, f"{target.name} is {failed.finding}: {failed.reason}")
+    change = next((change for change in own if change.metric == target.metric), None)
+    if change is None:
+        return JudgedRelease(Answer.GOOD, "as in the good release")
+    if change.finding is Finding.INCONCLUSIVE:
+        return JudgedRelease(Answer.UNDECIDED, change.reason)
+    return JudgedRelease(Answer.BAD, _describe(change))
+
+
+def _describe(change: Change) -> str:
+    if change.before is None or change.after is None:
+        return "another program than the good release's"
+    return f"{change.before:g} in the good release, {change.after:g} here"
+
+
+def judge_by_code(code: int) -> JudgedRelease:
+    """Return the judgement of an exit code: 0 is good, 125 is undecided, anything else up to 127 is bad."""
+    if code == 0:
+        return JudgedRelease(Answer.GOOD, "the command ended with 0")
+    if code == SKIPPED:
+        return JudgedRelease(Answer.UNUSABLE, f"the command ended with {SKIPPED}: undecided")
+    if 0 < code <= LAST_CODE:
+        return JudgedRelease(Answer.BAD, f"the command ended with {code}")
+    return JudgedRelease(Answer.UNUSABLE, f"the command was ended by a signal ({code})")

@@ -12,16 +12,9 @@ from .. import numbers
 from ..compare.budgets import NAMES
 from ..compare.findings import COLD, PROGRAM, TIME, Change, Finding
 
-CONFIRMED = (Finding.SLOWER, Finding.FASTER)
-
-OPEN = (Finding.INCONCLUSIVE, Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER)
-"""Findings about a time that more processes may decide."""
-
 LARGE_FACTOR = 1.2
 """A step that is inconclusive is measured again if its interval reaches this factor, or one over it. Smaller changes
 are rarely why somebody walks over years of releases, and a second attempt takes twice as long as the first one."""
-
-FAILED = (Finding.FAILED, Finding.GONE, Finding.NOT_COMPARABLE)
 
 COSTS = tuple(NAMES[name] for name in ("peak_memory", "compiles", "recompiles"))
 """Exact numbers that a user pays for; other ones, such as instructions, only explain a time."""
@@ -57,12 +50,12 @@ class Step:
     @property
     def change_points(self) -> list[Change]:
         """The times that are confirmed to differ."""
-        return [change for change in self.times if change.finding in CONFIRMED]
+        return [change for change in self.times if change.finding.is_confirmed]
 
     @property
     def is_timed(self) -> bool:
         """Whether both releases were timed, at least one variant of them."""
-        return any(change.finding not in FAILED for change in self.times)
+        return any(not change.finding.is_failure for change in self.times)
 
 
 @dataclass(frozen=True)
@@ -88,7 +81,7 @@ class Walk:
     def most_slower(self) -> tuple[Step, Change] | None:
         """The step between neighbours that is confirmed slower by the largest factor, and its finding."""
         found = [(step, change) for step in self.steps for change in filter(_is_slower, step.times)]
-        return max(found, key=lambda pair: _find_factor(pair[1]), default=None)
+        return max(found, key=lambda pair: pair[1].size, default=None)
 
     @property
     def first_slower(self) -> Step | None:
@@ -156,7 +149,7 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
 def describe_step(step: Step) -> Iterator[str]:
     """Write the findings about each variant, a line each."""
     yield f"{step.after} compared with {step.before}{_write_conditions([step])}:"
-    for change in (one for one in step.times if one.finding not in FAILED):
+    for change in (one for one in step.times if not one.finding.is_failure):
         cause = f"likely cause: {change.cause}" if change.cause else ""
         counts = ", ".join(_write_count(other) for other in step.changes if _is_count(other) and _is_of(other, change))
         parts = (_write_finding(change), change.reason, cause, f"counts: {counts}" if counts else "")
@@ -179,7 +172,7 @@ def describe(result: Walk) -> Iterator[str]:
     if lines := [
         f"  {step.after}: {_name(change)}: {METRICS[change.metric].title} {_write_finding(change)}"
         for step, change in stages
-        if change.finding in OPEN
+        if change.finding.is_open
     ]:
         yield from ("compile times that are suspected to differ, by the times that both runs stored:", *lines)
     unjudged = [f"  {release}: passed over: {reason}" for release, reason in result.passed_over]
@@ -235,7 +228,7 @@ def _list_change_points(steps: Sequence[Step]) -> Iterator[str]:
 def _list_open(step: Step) -> Iterator[str]:
     """Write the times that are not decided."""
     for change in step.times:
-        if change.finding in OPEN:
+        if change.finding.is_open:
             yield f"{_name(change)}: {'; '.join(filter(None, (_write_finding(change), change.reason)))}"
 
 
@@ -245,7 +238,7 @@ def _list_failures(step: Step) -> Iterator[str]:
         # A variant is new for a reason where the earlier release could not run it.
         failed_before = change.finding is Finding.NEW and change.reason
         is_exact = change.metric in EXACT  # a number that only one release has is no failure
-        if (change.finding in FAILED and not is_exact) or failed_before:
+        if (change.finding.is_failure and not is_exact) or failed_before:
             yield f"{_name(change)}: {': '.join(filter(None, (change.finding, change.reason)))}"
 
 
@@ -260,7 +253,7 @@ def _is_of(change: Change, other: Change) -> bool:
 
 def _is_count(change: Change) -> bool:
     """Whether an exact number has changed."""
-    is_exact = change.metric in EXACT and change.finding in (Finding.MORE, Finding.LESS, Finding.CHANGED)
+    is_exact = change.metric in EXACT and change.finding.is_exact
     return is_exact and None not in (change.before, change.after)
 
 
@@ -271,7 +264,7 @@ def _name(change: Change) -> str:
 def _is_worth_a_second_attempt(change: Change) -> bool:
     """Whether a time is not decided, and a suspected or large change is not excluded."""
     if change.finding is not Finding.INCONCLUSIVE:
-        return change.finding in OPEN
+        return change.finding.is_open
     low, high = _find_bounds(change)
     return low is None or high is None or low <= 1 / LARGE_FACTOR or high >= LARGE_FACTOR
 
@@ -279,10 +272,6 @@ def _is_worth_a_second_attempt(change: Change) -> bool:
 def _find_bounds(change: Change) -> tuple[float | None, float | None]:
     """Return the interval that the verdict goes by."""
     return (None, None) if change.effect is None else (change.effect.decisive.low, change.effect.decisive.high)
-
-
-def _find_factor(change: Change) -> float:
-    return 0.0 if change.effect is None else change.effect.estimate
 
 
 def _write_effect(change: Change) -> tuple[str, str]:

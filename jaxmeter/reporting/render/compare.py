@@ -10,7 +10,6 @@ from rich.text import Text
 
 from jaxmeter.reporting.compare.findings import Changes
 from jaxmeter.reporting.compare.gate import Judgement
-from jaxmeter.reporting.compare.times import SUSPECTED
 from jaxmeter.reporting.render import terminal
 from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, write_table
@@ -66,7 +65,7 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
     regressions = () if judgement is None else judgement.regressions
     shown = [*regressions, *list_others(changes, judgement)]
     for index, one in enumerate(shown[:MOST_LINES]):
-        is_beyond = index < len(regressions) and one.finding not in SUSPECTED.values()
+        is_beyond = index < len(regressions) and not one.finding.is_suspected
         style = terminal.STYLES[Tone.BAD if is_beyond else TONES.get(one.finding, Tone.PLAIN)]
         end = "; beyond its budget" if is_beyond else ""
         yield Text(f"  {one.finding.value}  ", style).append(write_change(one) + end, "default")

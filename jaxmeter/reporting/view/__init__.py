@@ -29,7 +29,7 @@ from .sections.environment import make_environment_section
 from .sections.method import make_method_section
 from .sections.problems import make_problems_section
 from .sections.published import make_published_section
-from .sections.releases import choose_reports, find_pairs, gather_steps, make_releases_view
+from .sections.releases import choose_reports, gather_steps, make_releases_view
 from .sections.reports import make_reports_section
 from .suites import make_suites
 
@@ -67,10 +67,9 @@ def build(
     matrix, note = make_matrix(machines, standing, told, comparisons)
     history = gather_history(machines, cases)
     answers = make_answers(standing, comparisons)
-    pairs = list(find_pairs(machines, minimum_effect))
-    comparisons = replace(comparisons, steps=gather_steps(pairs))
-    releases = make_releases_view(pairs, history)
-    judged = choose_reports(pairs, comparisons.reports)
+    comparisons = replace(comparisons, steps=gather_steps(comparisons.pairs))
+    releases = make_releases_view(comparisons.pairs, history)
+    judged = choose_reports(comparisons.pairs, comparisons.reports)
     suites = make_suites(history, told, answers, comparisons)
     views = [case for suite in suites for case in suite.cases]
     alone = views[0].figures if len(views) == 1 else ()

@@ -208,7 +208,7 @@ def order_changes(found: Iterable[Change]) -> list[Change]:
     found = list(found)
     shown = [one for one in found if one.finding in TOLD and one.metric not in COUNTED]
     told = [_tell_counts(one, found) if one.metric == PROGRAM else one for one in shown]
-    return sorted(told, key=lambda one: (TOLD.index(one.finding), -_size(one)))
+    return sorted(told, key=lambda one: (TOLD.index(one.finding), -one.size))
 
 
 def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
@@ -216,11 +216,6 @@ def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
     counts = [one for one in found if one.key == program.key and one.metric in COUNTED]
     words = ", ".join(f"{one.title} {write_effect(one)[0]}" for one in counts)
     return replace(program, reason=words or program.reason)
-
-
-def _size(one: Change) -> float:
-    effect = 1.0 if one.effect is None or one.effect.estimate <= 0 else one.effect.estimate
-    return max(effect, 1 / effect)
 
 
 def _item(one: Change) -> Item:

@@ -5,7 +5,7 @@ A newest run stands beside the one that it was measured against, else beside the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxmeter.harness.metrics.reading import Case, Run
@@ -15,9 +15,37 @@ from ..compare.changes import find_changes
 from ..compare.findings import WHOLE, Change, Changes, Finding, JudgedReport, merge
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
+from ..text import shorten
 from .change_points import MachineChanges, gather_change_points
 from .changes import order_changes
 from .machines import MachineRuns
+from .names import LONGEST_NAME
+from .runs import describe_cores, name_device
+
+
+@dataclass(frozen=True)
+class MeasuredPair:
+    """A run, and what changed since the run that it was measured next to.
+
+    Args:
+      is_span: Whether other releases of the page lie between both.
+    """
+
+    before: Run
+    after: Run
+    changes: Changes
+    names: tuple[str, str] = ("", "")
+    is_span: bool = False
+
+    @property
+    def machine(self) -> str:
+        """The device and the cores: `AMD EPYC, 2 cores, each timing process on one`."""
+        return f"{shorten(name_device(self.after), LONGEST_NAME)}, {describe_cores(self.after)}"
+
+    @property
+    def python(self) -> str:
+        """The Python: `3.12.1`, or `3.11.7 → 3.12.1` if the Pythons of both runs differ."""
+        return " → ".join(dict.fromkeys(run.environment.python for run in (self.before, self.after)))
 
 
 @dataclass(frozen=True)
@@ -27,12 +55,14 @@ class Comparisons:
     Args:
       of_machines: In the order of the machines that have an earlier run.
       change_points: What changed for good over many runs, by machine.
+      pairs: Each run that was measured next to an earlier one of its machine and of the page.
       steps: By suite and case, the confirmed changes from run to run, each with the name of the later run.
     """
 
     of_machines: tuple[tuple[MachineRuns, Changes], ...] = ()
     change_points: tuple[MachineChanges, ...] = ()
     _by_case: dict[tuple[int, str, str], tuple[Change, ...]] = field(default_factory=dict)
+    pairs: tuple[MeasuredPair, ...] = ()
     steps: Mapping[tuple[str, str], tuple[tuple[str, Change], ...]] = field(default_factory=dict)
 
     @property
@@ -75,6 +105,8 @@ def compare_machines(
       minimum_effect: The smallest change of a time that is told, as a share.
       known: Change points over many runs that are no news.
     """
+    pairs = tuple(_find_pairs(machines, minimum_effect))
+    known_changes = {(id(pair.before), id(pair.after)): pair.changes for pair in pairs}
     of_machines = []
     by_case: dict[tuple[int, str, str], list[Change]] = {}
     for machine in machines:
@@ -82,7 +114,8 @@ def compare_machines(
         if earlier is None:
             continue
         newest = machine.newest
-        changes = find_changes(earlier, newest, minimum_effect=minimum_effect)
+        changes = known_changes.get((id(earlier), id(newest)))
+        changes = changes or find_changes(earlier, newest, minimum_effect=minimum_effect)
         if confirmation is not None and confirmation.manifest.against == changes.before:
             again = find_changes(earlier, confirmation, minimum_effect=minimum_effect, explained_by=newest)
             changes = merge(changes, again)
@@ -92,7 +125,17 @@ def compare_machines(
         for one in changes.found:
             by_case.setdefault((id(newest), one.case, one.platform), []).append(one)
     change_points = gather_change_points(machines, known, minimum_effect)
-    return Comparisons(tuple(of_machines), change_points, {key: tuple(found) for key, found in by_case.items()})
+    cases = {key: tuple(found) for key, found in by_case.items()}
+    return Comparisons(tuple(of_machines), change_points, cases, pairs)
+
+
+def _find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Iterator[MeasuredPair]:
+    for machine in machines:
+        by_id = {run.manifest.run_id: run for run in machine.runs}
+        for run in machine.runs:
+            before = by_id.get(run.manifest.against or "")
+            if before is not None and before is not run:
+                yield MeasuredPair(before, run, find_changes(before, run, minimum_effect=minimum_effect))
 
 
 def _is_elsewhere(one: Change) -> bool:

@@ -10,7 +10,6 @@ import msgspec
 from ..compare.budgets import NAMES
 from ..compare.findings import PROGRAM, Change, Changes, Finding
 from ..compare.gate import FINE, Judgement
-from ..compare.times import SUSPECTED
 from ..text import counted
 from .changes import describe_changes, order_changes
 
@@ -26,7 +25,7 @@ def write_heading(changes: Changes, judgement: Judgement | None, compared_with: 
         return told[:1].upper() + told[1:]
     compared = f", compared with {compared_with}" if compared_with else ""
     if judgement.regressions:
-        is_sure = not any(one.finding in SUSPECTED.values() for one in judgement.regressions)
+        is_sure = not any(one.finding.is_suspected for one in judgement.regressions)
         what = "confirmed regression" if is_sure else "regression"
         return f"Failed{compared}: {counted(len(judgement.regressions), what)}; {told}"
     if judgement.code:

@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.releases.bisection import Answer, Judged, NoDifferenceError, bisect, describe
+from jaxmeter.reporting.releases.bisection import Answer, JudgedRelease, NoDifferenceError, bisect, describe
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(6))
 
 
 def told(answer):
-    return Judged(answer, f"it is {answer}")
+    return JudgedRelease(answer, f"it is {answer}")
 
 
 class Judge:

@@ -3,8 +3,7 @@ import pytest
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.findings import PROGRAM, WHOLE, Change, Finding
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.releases.bisection import Answer
-from jaxmeter.reporting.releases.criteria import Target, find_target, has_value, judge_by_code, judge_by_target
+from jaxmeter.reporting.releases.bisection import Answer, Target, find_target, has_value, judge_by_code, judge_by_target
 from tests import samples
 
 EXACT = Target("selu", "selu:jit", "planned_peak_bytes")

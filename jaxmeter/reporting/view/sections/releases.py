@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jaxmeter.harness.metrics.reading import Case, Run
 
 from ... import numbers
-from ...compare.changes import find_changes
-from ...compare.findings import Change, Changes, Finding, JudgedReport
+from ...compare.findings import Change, Finding, JudgedReport
 from ...text import by_numbers, counted, shorten
 from ..changes import write_effect
+from ..comparisons import MeasuredPair
 from ..figures.history import draw_history
 from ..figures.marks import name_case
 from ..keys import make_fragment
-from ..machines import History, MachineRuns
+from ..machines import History
 from ..names import LONGEST_NAME, Key, name_rows, name_starts
 from ..overview_model import Card
 from ..page_model import Cell, Column, Group, ReleasesView, Row, Table
-from ..runs import describe_cores, name_device
 from ..tone import Tone
 from .chains import explain_contradiction
 
@@ -30,8 +29,6 @@ MOST_ROWS, MOST_CURVES = 60, 5
 
 SHADES = (0.03, 0.08, 0.20, numbers.LEAST_FACTOR - 1)
 """Sizes of a change from which on a cell is darker."""
-
-CONFIRMED = (Finding.SLOWER, Finding.FASTER)
 
 OF_RELEASES, OF_RUNS = ("Releases", "What did each release change?"), ("Runs", "What did each run change?")
 HOW_TO_READ = (
@@ -44,32 +41,7 @@ OF_SPANS = "In brackets: not confirmed; !: contradicts the row's steps, rely on 
 NOT_COMPARED = Cell("n/c", tone=Tone.MUTED, hint="not compared: not timed in both runs")
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A run, and what changed since the run that it was measured next to.
-
-    Args:
-      is_span: Whether other releases of the page lie between both.
-    """
-
-    before: Run
-    after: Run
-    changes: Changes
-    names: tuple[str, str] = ("", "")
-    is_span: bool = False
-
-    @property
-    def machine(self) -> str:
-        """The device and the cores: `AMD EPYC, 2 cores, each timing process on one`."""
-        return f"{shorten(name_device(self.after), LONGEST_NAME)}, {describe_cores(self.after)}"
-
-    @property
-    def python(self) -> str:
-        """The Python: `3.12.1`, or `3.11.7 → 3.12.1` if the Pythons of both runs differ."""
-        return " → ".join(dict.fromkeys(run.environment.python for run in (self.before, self.after)))
-
-
-def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView | None:
+def make_releases_view(pairs: Sequence[MeasuredPair], history: History) -> ReleasesView | None:
     """Return the view; None of fewer than two pairs.
 
     Args:
@@ -80,7 +52,7 @@ def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView 
     steps = _order(pairs)
     rows, left = _make_rows(steps)
     times = [one for pair in steps if not pair.is_span for one in pair.changes.times]
-    confirmed = sum(one.finding in CONFIRMED for one in times)
+    confirmed = sum(one.finding.is_confirmed for one in times)
     how = next((one.condition for one in times if one.condition), "")
     answer = (
         f"{counted(confirmed, 'confirmed change')} in {counted(len(times), 'comparison')}{f', {how}' if how else ''}."
@@ -102,17 +74,7 @@ def make_releases_view(pairs: Sequence[Pair], history: History) -> ReleasesView 
     )
 
 
-def find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Iterator[Pair]:
-    """Yield each run that was measured next to an earlier one of its machine and of the page, with what changed."""
-    for machine in machines:
-        by_id = {run.manifest.run_id: run for run in machine.runs}
-        for run in machine.runs:
-            before = by_id.get(run.manifest.against or "")
-            if before is not None and before is not run:
-                yield Pair(before, run, find_changes(before, run, minimum_effect=minimum_effect))
-
-
-def choose_reports(pairs: Sequence[Pair], others: Sequence[JudgedReport]) -> tuple[JudgedReport, ...]:
+def choose_reports(pairs: Sequence[MeasuredPair], others: Sequence[JudgedReport]) -> tuple[JudgedReport, ...]:
     """Return each report of a release once: as the pair says that has the fewest other releases between its two.
 
     A pair farther apart does not replace it, since other releases change the program, too.
@@ -133,22 +95,22 @@ def choose_reports(pairs: Sequence[Pair], others: Sequence[JudgedReport]) -> tup
     return tuple(sorted(found.values(), key=lambda one: by_numbers(f"{one.report.before} {one.report.after}")))
 
 
-def gather_steps(pairs: Sequence[Pair]) -> dict[tuple[str, str], tuple[tuple[str, Change], ...]]:
+def gather_steps(pairs: Sequence[MeasuredPair]) -> dict[tuple[str, str], tuple[tuple[str, Change], ...]]:
     """Return by suite and case the confirmed changes of times between neighbours, each with the later release."""
     found: dict[tuple[str, str], list[tuple[str, Change]]] = {}
     steps = [step for step in _order(pairs) if not step.is_span]
     for step, (name, _) in zip(steps, _name_steps(steps), strict=True):
         for one in step.changes.times:
-            if one.finding in CONFIRMED and one.effect is not None:
+            if one.finding.is_confirmed and one.effect is not None:
                 found.setdefault((one.suite, one.case), []).append((name, one))
     return {key: tuple(changes) for key, changes in found.items()}
 
 
-def _order(pairs: Sequence[Pair]) -> list[Pair]:
+def _order(pairs: Sequence[MeasuredPair]) -> list[MeasuredPair]:
     """Return neighbours by the name of the later run, then pairs of releases that others lie between."""
     of_one = _are_of_one_release(pairs)
     name = _name_by_time([run for pair in pairs for run in (pair.before, pair.after)]) if of_one else _name_run
-    found: dict[tuple[str, str], Pair] = {}
+    found: dict[tuple[str, str], MeasuredPair] = {}
     for pair in sorted(pairs, key=lambda one: one.after.manifest.started):
         sides = name(pair.before), name(pair.after)
         found[sides] = replace(pair, names=sides)  # a second measurement takes the first one's place
@@ -160,7 +122,7 @@ def _order(pairs: Sequence[Pair]) -> list[Pair]:
     return sorted(marked, key=lambda one: (one.is_span, by_numbers(one.names[1]), one.names[0]))
 
 
-def _are_of_one_release(pairs: Sequence[Pair]) -> bool:
+def _are_of_one_release(pairs: Sequence[MeasuredPair]) -> bool:
     """Return whether runs of a release are compared with each other, as nightly runs are."""
     return any(_name_run(pair.before) == _name_run(pair.after) for pair in pairs)
 
@@ -175,7 +137,7 @@ def _name_by_time(runs: Sequence[Run]) -> Callable[[Run], str]:
     return lambda run: names[run.manifest.started]
 
 
-def _name_steps(steps: Sequence[Pair]) -> list[tuple[str, str]]:
+def _name_steps(steps: Sequence[MeasuredPair]) -> list[tuple[str, str]]:
     """Return the heading of each column: the later run, and the earlier one where it is not the one before.
 
     Steps that all begin with one run have a caption for it.
@@ -191,13 +153,13 @@ def _name_steps(steps: Sequence[Pair]) -> list[tuple[str, str]]:
     return names
 
 
-def _find_common_start(steps: Sequence[Pair]) -> str:
+def _find_common_start(steps: Sequence[MeasuredPair]) -> str:
     """Return the earlier run of all steps, such as the baseline of nightly runs; empty where there are several."""
     starts = {step.names[0] for step in steps}
     return next(iter(starts)) if len(starts) == 1 else ""
 
 
-def _list_conditions(steps: Sequence[Pair]) -> Table:
+def _list_conditions(steps: Sequence[MeasuredPair]) -> Table:
     """Return the machine and the Python of each column of the heat map."""
     rows = [
         Row(
@@ -212,7 +174,7 @@ def _list_conditions(steps: Sequence[Pair]) -> Table:
     return Table(caption, tuple(map(Column, columns)), (Group(tuple(rows)),), fold="Machine and Python of each column")
 
 
-def _describe_conditions(steps: Sequence[Pair]) -> str:
+def _describe_conditions(steps: Sequence[MeasuredPair]) -> str:
     """Return ` 0.9.2 to 0.10.2: Python 3.11.7, AMD EPYC, 2 cores.`; empty if all share one machine and Python."""
     places: dict[tuple[str, str], list[str]] = {}
     for step in steps:
@@ -229,7 +191,7 @@ def _describe_conditions(steps: Sequence[Pair]) -> str:
     return "".join(f" {names}: Python {python}, {machine}." for names, (python, machine) in of_place)
 
 
-def _describe_most_changed(steps: Sequence[Pair]) -> str:
+def _describe_most_changed(steps: Sequence[MeasuredPair]) -> str:
     """Return ` Most changes: 0.4.33, 20 slower, 0 faster.`; empty where nothing changed."""
     counts = []
     neighbours = [step for step in steps if not step.is_span]
@@ -242,7 +204,7 @@ def _describe_most_changed(steps: Sequence[Pair]) -> str:
     return f" Most changes: {name}, {slower} slower, {faster} faster." if most else ""
 
 
-def _make_rows(steps: Sequence[Pair]) -> tuple[list[Row], int]:
+def _make_rows(steps: Sequence[MeasuredPair]) -> tuple[list[Row], int]:
     """Return a row for each variant with a confirmed change, the largest first, and how many are left out."""
     cells: dict[Key, dict[int, Change]] = {}
     compared: dict[tuple[int, Key], Change] = {}
@@ -250,9 +212,9 @@ def _make_rows(steps: Sequence[Pair]) -> tuple[list[Row], int]:
         for one in step.changes.times:
             if one.effect is not None:
                 compared[number, (one.suite, one.case, one.variant)] = one
-            if one.finding in CONFIRMED and one.effect is not None:
+            if one.finding.is_confirmed and one.effect is not None:
                 cells.setdefault((one.suite, one.case, one.variant), {})[number] = one
-    ordered = sorted(cells.items(), key=lambda item: -max(map(_size, item[1].values())))
+    ordered = sorted(cells.items(), key=lambda item: -max(one.size for one in item[1].values()))
     names = name_rows([key for key, _ in ordered])
     rows = [
         Row(
@@ -270,7 +232,7 @@ def _make_rows(steps: Sequence[Pair]) -> tuple[list[Row], int]:
     return rows, max(0, len(ordered) - MOST_ROWS)
 
 
-def _make_cells(steps: Sequence[Pair], changes: Sequence[Change | None]) -> Iterator[Cell]:
+def _make_cells(steps: Sequence[MeasuredPair], changes: Sequence[Change | None]) -> Iterator[Cell]:
     """Yield the cells of a row. A total that its steps contradict is a warning: one of the two is wrong."""
     for step, one in zip(steps, changes, strict=True):
         cell = _make_cell(one, is_span=step.is_span)
@@ -283,7 +245,7 @@ def _make_cells(steps: Sequence[Pair], changes: Sequence[Change | None]) -> Iter
         )
 
 
-def _find_chain(span: Pair, steps: Sequence[Pair]) -> list[int]:
+def _find_chain(span: MeasuredPair, steps: Sequence[MeasuredPair]) -> list[int]:
     """Return the indices of the steps that lead from the earlier run of a span to its later run.
 
     The list is empty if a step is missing, or if a step and the span have different machines or Pythons. The product of
@@ -304,7 +266,7 @@ def _make_cell(one: Change | None, *, is_span: bool) -> Cell:
     if one is None:
         return NOT_COMPARED
     text, bounds = write_effect(one)
-    if one.finding not in CONFIRMED:
+    if not one.finding.is_confirmed:
         return Cell(f"({text})", tone=Tone.MUTED, hint=f"{bounds}, {one.finding.value}") if is_span else Cell()
     tone = Tone.BAD if one.finding is Finding.SLOWER else Tone.GOOD
     return Cell(text, tone=tone, shade=_find_shade(one), hint="" if bounds == numbers.MISSING else bounds)
@@ -312,20 +274,15 @@ def _make_cell(one: Change | None, *, is_span: bool) -> Cell:
 
 def _find_shade(one: Change) -> str:
     """Return `slower-2`, `faster-4`: the direction, and how dark the cell is."""
-    level = max(1, sum(_size(one) - 1 >= least for least in SHADES))
+    level = max(1, sum(one.size - 1 >= least for least in SHADES))
     return f"{one.finding.value}-{level}"
 
 
-def _size(one: Change) -> float:
-    estimate = 1.0 if one.effect is None or one.effect.estimate <= 0 else one.effect.estimate
-    return max(estimate, 1 / estimate)
-
-
-def _list_histories(steps: Sequence[Pair], history: History) -> Iterator[Card]:
+def _list_histories(steps: Sequence[MeasuredPair], history: History) -> Iterator[Card]:
     """Yield the time in each run of the cases that changed most."""
-    found = [one for step in steps if not step.is_span for one in step.changes.times if one.finding in CONFIRMED]
+    found = [one for step in steps if not step.is_span for one in step.changes.times if one.finding.is_confirmed]
     targets = dict.fromkeys(
-        make_fragment("case", one.suite, one.case) for one in sorted(found, key=lambda one: -_size(one))
+        make_fragment("case", one.suite, one.case) for one in sorted(found, key=lambda one: -one.size)
     )
     for target in list(targets)[:MOST_CURVES]:
         machines: Sequence[Sequence[Case]] = history.get(target, ())

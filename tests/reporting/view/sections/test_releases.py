@@ -14,7 +14,8 @@ from jaxmeter.reporting.compare.conditions import Conditions
 from jaxmeter.reporting.compare.findings import TIME, Change, Changes, Finding, Here, JudgedReport
 from jaxmeter.reporting.view.page_model import ReleasesView
 from jaxmeter.reporting.view.runs import label_runs
-from jaxmeter.reporting.view.sections.releases import Pair, choose_reports, make_releases_view
+from jaxmeter.reporting.view.comparisons import MeasuredPair
+from jaxmeter.reporting.view.sections.releases import choose_reports, make_releases_view
 from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.views import kept
@@ -36,12 +37,12 @@ def make_change(case: str, finding: Finding, ratio: float) -> Change:
     )
 
 
-def pair(before: Run, after: Run, ratios: Mapping[str, tuple[Finding, float]]) -> Pair:
+def pair(before: Run, after: Run, ratios: Mapping[str, tuple[Finding, float]]) -> MeasuredPair:
     found = tuple(make_change(case, finding, ratio) for case, (finding, ratio) in ratios.items())
-    return Pair(before, after, Changes(before.name, after.name, Conditions(), 0.03, found))
+    return MeasuredPair(before, after, Changes(before.name, after.name, Conditions(), 0.03, found))
 
 
-def show(*pairs: Pair) -> ReleasesView:
+def show(*pairs: MeasuredPair) -> ReleasesView:
     view = make_releases_view(pairs, {})
     assert view is not None
     return view
@@ -153,7 +154,7 @@ def test_a_total_over_other_releases_than_the_steps_is_not_held_against_them(rel
 
 
 @pytest.fixture
-def two_pythons() -> list[Pair]:
+def two_pythons() -> list[MeasuredPair]:
     """Three steps, of which the last was measured later and elsewhere, and the total of both beginnings."""
     old, new = {"python": "3.11.7", "device_name": "A"}, {"python": "3.12.1", "device_name": "B"}
     one, two, three, *_ = (
@@ -173,7 +174,7 @@ def two_pythons() -> list[Pair]:
     ]
 
 
-def test_runs_of_several_pythons_and_machines_are_one_series_that_names_both(two_pythons: list[Pair]) -> None:
+def test_runs_of_several_pythons_and_machines_are_one_series_that_names_both(two_pythons: list[MeasuredPair]) -> None:
     view = show(*two_pythons)
 
     cores = f"{samples.environment().allowed_cores} cores"
@@ -188,7 +189,7 @@ def test_runs_of_several_pythons_and_machines_are_one_series_that_names_both(two
     assert view.answer.endswith(f" 0.10.0 to 0.10.1: Python 3.11.7, A, {cores}. 0.11.0: Python 3.12.1, B, {cores}.")
 
 
-def test_a_total_is_held_against_the_steps_that_were_measured_as_it_was(two_pythons: list[Pair]) -> None:
+def test_a_total_is_held_against_the_steps_that_were_measured_as_it_was(two_pythons: list[MeasuredPair]) -> None:
     *_, of_old, of_both = show(*two_pythons).table.rows[0].cells
 
     assert (of_old.text, of_old.tone) == ("! (0.0\u202f%)", Tone.WARN)
