@@ -28,7 +28,7 @@ from benchmarks.gate import INCOMPLETE, read
 from benchmarks.here import describe_here
 from jaxmeter.reporting.compare.budgets import Budgets
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.findings import Change, Changes
+from jaxmeter.reporting.compare.verdicts import Change, Changes
 from jaxmeter.reporting.compare.gate import Judgement, judge
 
 SUITE = Path(__file__).parent / "planted_calls.py"
@@ -163,7 +163,7 @@ def plant(folder: Path, factors: Sequence[float], processes: int, select: Sequen
             outcome = held.get(one.key, "passed")
             number += 1
             passed += [f"{one.case} {one.variant} at {factor:g}"] if outcome == "passed" else []
-            print(f"  {outcome:9} {one.case} {one.variant}: {write_ratio(one)}, {one.finding.value}; {one.reason}")
+            print(f"  {outcome:9} {one.case} {one.variant}: {write_ratio(one)}, {one.verdict.value}; {one.reason}")
         others = [one for one in gate.judgement.unconfirmed if not is_planted(one)]
         false += len(others) + sum(not is_planted(one) for one in gate.judgement.regressions)
         for one in others:
@@ -194,7 +194,7 @@ def leave_unchanged(folder: Path, gates: int, busy: int) -> None:
             f"{first_s:.0f} s, and {second_s:.0f} s for {suspects} times of {len(gate.changes.times)} once more"
         )
         for one in (*gate.judgement.unconfirmed, *gate.judgement.regressions):
-            print(f"  {one.finding.value}: {one.case} {one.variant} {write_ratio(one)}; {one.reason}")
+            print(f"  {one.verdict.value}: {one.case} {one.variant} {write_ratio(one)}; {one.reason}")
         for words in gate.judgement.obstacles:
             print(f"  {words}")
         sys.stdout.flush()

@@ -26,9 +26,9 @@ from benchmarks.gated import CASES, kind_of
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.findings import Change, Finding
+from jaxmeter.reporting.compare.verdicts import Change, Verdict
 
-WRONG = {"same": (Finding.SLOWER, Finding.FASTER)}
+WRONG = {"same": (Verdict.SLOWER, Verdict.FASTER)}
 EXPECTED = {"three": math.log(1.03), "five": math.log(1.05)}
 
 
@@ -87,8 +87,8 @@ def _make_first_version(folder: Path) -> Path:
 
 
 def _describe(kind: str, changes: Sequence[Change]) -> str:
-    counts = Counter(one.finding for one in changes)
-    wanted = WRONG.get(kind, (Finding.SLOWER,))
+    counts = Counter(one.verdict for one in changes)
+    wanted = WRONG.get(kind, (Verdict.SLOWER,))
     rate = write_rate(sum(counts[one] for one in wanted), len(changes))
     words = " or ".join(one.value for one in wanted)
     effects = [one.effect for one in changes if one.effect is not None]

@@ -60,7 +60,7 @@ EXIT_CODES_OF_COMMANDS = (
         "[`gate`](../comparing.md#gate)",
         "A regression.",
         "",
-        "No answer: something failed or is gone, a suspect is undecided, or too few times have a finding.",
+        "No answer: something failed or is gone, a suspect is undecided, or too few times have a verdict.",
     ),
     (
         "[`nox -s nightly`](../operations.md#what-a-nightly-run-does)",

@@ -26,7 +26,7 @@ from jaxmeter.launch.selections import check_names
 from jaxmeter.launch.shell import FINE, NO_ANSWER, Shell, check_selection, run_elsewhere, run_jaxmeter, say_disk
 from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 from jaxmeter.reporting.compare.changes import compare_runs
-from jaxmeter.reporting.compare.findings import WHOLE, Change
+from jaxmeter.reporting.compare.verdicts import WHOLE, Change
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.releases import bisection
 from jaxmeter.reporting.releases.bisection import (
@@ -170,7 +170,7 @@ class CompareReleases:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, before: str, after: str, attempt: int) -> list[Change]:
-        """Return the findings about the variants that count.
+        """Return the changes of the variants that count.
 
         Raises:
           UnusableError: A release cannot be measured, or the runs cannot be compared.

@@ -11,7 +11,7 @@ from jaxmeter.cli.inputs import LONGEST_NAME, BudgetsFile, MinEffect, read_limit
 from jaxmeter.harness.parent.arm_variables import find_refusal
 from jaxmeter.reporting.compare.budgets import NAMES
 from jaxmeter.reporting.compare.conditions import FORBIDDING_VARIABLES
-from jaxmeter.reporting.compare.findings import PROGRAM
+from jaxmeter.reporting.compare.verdicts import PROGRAM
 from jaxmeter.reporting.text import shorten
 
 

@@ -23,7 +23,7 @@ from jaxmeter.reporting.render.markdown import escape
 
 from .compare.changes import find_changes
 from .compare.exact import EXACT
-from .compare.findings import TIME
+from .compare.verdicts import TIME
 from .compare.programs import ArtifactError, read_file, suggest_nearest
 from .frame import list_metrics
 from .text import shorten
@@ -315,7 +315,7 @@ def _write_comparison(before: Subject, after: Subject) -> bytes:
         "compared.md.j2",
         variant=after.variant,
         installs={side: _write_packages(one.variant) for side, one in ((BEFORE, before), (AFTER, after))},
-        findings=[f"{one.finding.value}: {write_change(one)}" for one in (*times, *order_changes(others))],
+        findings=[f"{one.verdict.value}: {write_change(one)}" for one in (*times, *order_changes(others))],
         reports=[write_report(one) for one in changes.reports if (one.case, one.variant) == (key[0], key[2])],
         counts=[(one.title, *write_both(one)) for one in own if one.metric in EXACT],
         conditions=[*changes.conditions.steering, *changes.conditions.others],

@@ -6,7 +6,7 @@ import pytest
 from jaxmeter.harness.metrics.reading import Run, split_platforms
 from jaxmeter.harness.record import MemoryDetails, Outcome, RecordError, RunFolder, Status, read_manifest, read_run
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.findings import Finding
+from jaxmeter.reporting.compare.verdicts import Verdict
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.render.export import list_rows
@@ -111,8 +111,8 @@ def test_a_comparison_pairs_cases_of_one_platform():
 
     found = [one for one in find_changes(before, after).found if one.platform == TARGET]
 
-    assert [(one.variant, one.metric, one.finding) for one in found if one.variant == "selu:jit"] == [
-        ("selu:jit", "planned_peak_bytes", Finding.MORE)
+    assert [(one.variant, one.metric, one.verdict) for one in found if one.variant == "selu:jit"] == [
+        ("selu:jit", "planned_peak_bytes", Verdict.MORE)
     ]
 
 
@@ -121,7 +121,7 @@ def test_a_platform_of_one_run_alone_is_new_and_what_it_was_before_is_not_guesse
 
     found = [one for one in find_changes(Run(plain), Run(two_platforms("b"))).found if one.platform == TARGET]
 
-    assert [one.finding for one in found] == [Finding.NEW]
+    assert [one.verdict for one in found] == [Verdict.NEW]
 
 
 def test_conditions_are_those_of_the_platform():
@@ -132,9 +132,9 @@ def test_conditions_are_those_of_the_platform():
     manifest = msgspec.structs.replace(after.manifest, environments={**after.manifest.environments, TARGET: renamed})
     other = Run(msgspec.structs.replace(after.record, manifest=manifest))
 
-    found = {one.platform: one.finding for one in find_changes(before, other).found if not one.variant}
+    found = {one.platform: one.verdict for one in find_changes(before, other).found if not one.variant}
 
-    assert found == {TARGET: Finding.NOT_COMPARABLE}
+    assert found == {TARGET: Verdict.NOT_COMPARABLE}
 
 
 def test_a_run_of_two_platforms_is_loaded_once(tmp_path):

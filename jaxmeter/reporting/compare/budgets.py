@@ -24,7 +24,7 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.patterns import find_nearest
 
 from .. import numbers
-from .findings import TIME
+from .verdicts import TIME
 
 TIME_BUDGET = "time"
 
@@ -86,7 +86,7 @@ class Budgets:
     defaults: Mapping[str, Allowance] = field(default_factory=lambda: DEFAULTS)
 
     def least_time(self, minimum_effect: float) -> float:
-        """The smallest share that a time may grow by anywhere: what findings must be able to tell."""
+        """The smallest share that a time may grow by anywhere: what verdicts must be able to detect."""
         shares = [rule[TIME].share for _, rule in self.rules if TIME in rule]
         return min([minimum_effect, *(share for share in shares if share)])
 

@@ -1,4 +1,4 @@
-"""What changed from one run to another: cases paired by identity, every pair with a finding and its reason.
+"""What changed from one run to another: cases paired by identity, every pair with a verdict and its reason.
 
 Order of trust: a program that an earlier run kept, run again beside today's in the same processes, confirms a change;
 what follows from the program alone, such as planned peak memory, is compared exactly; times that two runs stored only
@@ -21,7 +21,7 @@ from ..gc_pause import without_collecting
 from ..text import visible_record
 from .conditions import compare_conditions, name_confirming_command, name_variables
 from .exact import compare_exact, count_exact
-from .findings import TIME, WHOLE, Change, Changes, Finding, LoneNote, make_change
+from .verdicts import TIME, WHOLE, Change, Changes, Verdict, LoneNote, make_change
 from .reports import judge_reports
 from .times import compare_cold, compare_times
 from .variant_pair import RunPair, VariantPair, find_status
@@ -34,10 +34,10 @@ _NUMBER = re.compile(r"\d[\d.,]*")
 def find_changes(
     before: Run, after: Run, *, minimum_effect: float = MINIMUM_EFFECT, explained_by: Run | None = None
 ) -> Changes:
-    """Every finding about two runs, case by case, in the order of the later run.
+    """Every verdict about two runs, case by case, in the order of the later run.
 
     Args:
-      minimum_effect: The smallest difference of a time that is worth a finding, as a share.
+      minimum_effect: The smallest difference of a time that is worth a verdict, as a share.
       explained_by: The run that `after` confirms: its probes say what may explain a change.
     """
     before, after = compare_at_one_speed(before, after)
@@ -77,12 +77,12 @@ def _list_changes(runs: RunPair) -> Iterator[Change]:
     for key, new in runs.after.by_key.items():
         old = runs.before.by_key.get(key)
         if old is None:
-            yield make_change(new, "", WHOLE, Finding.NEW)
+            yield make_change(new, "", WHOLE, Verdict.NEW)
         else:
             yield from _compare_cases(runs.at(new.planned.platform), old, new)
     for key, old in () if confirms else runs.before.by_key.items():
         if key not in runs.after.by_key:
-            yield make_change(old, "", WHOLE, Finding.GONE)
+            yield make_change(old, "", WHOLE, Verdict.GONE)
 
 
 def _list_pairs(runs: RunPair) -> Iterator[VariantPair]:
@@ -128,13 +128,13 @@ def _list_earlier(runs: RunPair) -> Iterator[Variant]:
 
 def _compare_cases(runs: RunPair, old: Case, new: Case) -> Iterator[Change]:
     if not is_same_problem(old.planned, new.planned):
-        yield make_change(new, "", WHOLE, Finding.NOT_COMPARABLE, reason=ANOTHER_CASE)
+        yield make_change(new, "", WHOLE, Verdict.NOT_COMPARABLE, reason=ANOTHER_CASE)
     elif new.record is None:
-        yield make_change(new, "", WHOLE, Finding.FAILED, reason="the later run left no record of it")
+        yield make_change(new, "", WHOLE, Verdict.FAILED, reason="the later run left no record of it")
     elif old.record is None:
-        yield make_change(new, "", WHOLE, Finding.NEW, reason="the earlier run left no record of it")
+        yield make_change(new, "", WHOLE, Verdict.NEW, reason="the earlier run left no record of it")
     elif runs.conditions.incomparable:
-        yield make_change(new, "", WHOLE, Finding.NOT_COMPARABLE, reason=runs.conditions.incomparable)
+        yield make_change(new, "", WHOLE, Verdict.NOT_COMPARABLE, reason=runs.conditions.incomparable)
     else:
         yield from _compare_all(runs, old, new)
 
@@ -146,13 +146,13 @@ def _compare_all(runs: RunPair, old: Case, new: Case) -> Iterator[Change]:
         if variant.planned.replays is not None:
             continue
         if earlier is None:
-            yield make_change(new, variant.name, WHOLE, Finding.NEW)
+            yield make_change(new, variant.name, WHOLE, Verdict.NEW)
         else:
             yield from _compare_variants(VariantPair(runs, new, earlier, variant))
     for variant in old.variants:
         is_gone = new.find(variant.name) is None and variant.planned.replays is None
         if is_gone and not runs.after.manifest.confirms:
-            yield make_change(new, variant.name, WHOLE, Finding.GONE)
+            yield make_change(new, variant.name, WHOLE, Verdict.GONE)
 
 
 def _compare_variants(sides: VariantPair) -> Iterator[Change]:
@@ -160,12 +160,12 @@ def _compare_variants(sides: VariantPair) -> Iterator[Change]:
     now_is, why = find_status(sides.new)
     reason = f"{now_is.value}: {why}"
     if now_is in INCOMPLETE:
-        yield make_change(sides.case, sides.name, WHOLE, Finding.FAILED, reason=reason)
+        yield make_change(sides.case, sides.name, WHOLE, Verdict.FAILED, reason=reason)
     elif was in INCOMPLETE:
         before = f"before, it ended as {was.value}: {why_before}"
-        yield make_change(sides.case, sides.name, WHOLE, Finding.NEW, reason=before)
+        yield make_change(sides.case, sides.name, WHOLE, Verdict.NEW, reason=before)
     elif now_is is not Status.OK and was is Status.OK:
-        yield make_change(sides.case, sides.name, WHOLE, Finding.GONE, reason=reason)
+        yield make_change(sides.case, sides.name, WHOLE, Verdict.GONE, reason=reason)
     else:
         yield from compare_exact(sides)
         yield from compare_cold(sides)

@@ -10,7 +10,7 @@ from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE
 
-from .findings import PROGRAM, Change, ExactCount, Finding, make_change
+from .verdicts import PROGRAM, Change, ExactCount, Verdict, make_change
 from .variant_pair import VariantPair, find_fingerprint, find_status, read_raw
 
 GATED = tuple(metric.name for metric in METRICS.values() if metric.fails_gate)
@@ -37,7 +37,7 @@ def compare_exact(sides: VariantPair) -> Iterator[Change]:
             sides.case,
             sides.name,
             PROGRAM,
-            Finding.CHANGED,
+            Verdict.CHANGED,
             reason=sides.describe_program(),
             cause=sides.find_cause(of_program=True),
         )
@@ -92,7 +92,7 @@ def _compare(sides: VariantPair, metric: str) -> Change | None:
     if not all(one.exact for one in readings):
         reason = "it is not the same in all processes"
         return make_change(
-            sides.case, sides.name, metric, Finding.INCONCLUSIVE, before=was, after=now_is, reason=reason
+            sides.case, sides.name, metric, Verdict.INCONCLUSIVE, before=was, after=now_is, reason=reason
         )
     ratio = now_is / was if was > 0 else None
     return make_change(
@@ -107,18 +107,18 @@ def _compare(sides: VariantPair, metric: str) -> Change | None:
     )
 
 
-def judge_exact(metric: str, before: float | None, after: float | None) -> Finding:
+def judge_exact(metric: str, before: float | None, after: float | None) -> Verdict:
     """Return what is said of an exact number that has changed; None of both is of a program."""
     if before is None or after is None or METRICS[metric].direction is Direction.NEITHER:
-        return Finding.CHANGED
-    return Finding.MORE if after > before else Finding.LESS
+        return Verdict.CHANGED
+    return Verdict.MORE if after > before else Verdict.LESS
 
 
 def _make_gone(sides: VariantPair, metric: str, was: float | None, reason: str) -> Change | None:
     """Return that only the earlier run has an exact number; None for a run that only confirms times."""
     if sides.runs.after.manifest.confirms:
         return None
-    return make_change(sides.case, sides.name, metric, Finding.GONE, before=was, reason=reason)
+    return make_change(sides.case, sides.name, metric, Verdict.GONE, before=was, reason=reason)
 
 
 def _say_why_gone(reading: Reading) -> str:

@@ -16,7 +16,7 @@ from jaxmeter.harness.record.suspects import Suspect, Suspects
 from .budgets import Budgets, describe_between_releases
 from .chance import plan_processes, reject_by_holm
 from .changes import compare_runs
-from .findings import PROGRAM, TIME, WHOLE, Change, Changes, Finding, leave_out_times, merge
+from .verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Verdict, leave_out_times, merge
 from .times import LARGE
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
@@ -26,7 +26,7 @@ LEAST_SURE = 0.05
 """A confirmation that could have found a slowdown of so much, and found none, refutes a suspicion."""
 
 FEWEST_DECIDED = 0.5
-"""Share of the times that need a finding: fewer tell nothing of the rest."""
+"""Share of the times that need a verdict: fewer tell nothing of the rest."""
 
 MOST, FEWEST_MOVED = 0.5, 3
 """Share of the times, and number of them, that move by one factor where the machine has changed."""
@@ -158,14 +158,14 @@ def _list_sure(again: Mapping[Key, Change], *, among: int) -> frozenset[Key]:
     Stored times only withhold an answer.
     """
     found: frozenset[Key] = frozenset()
-    for replayed, findings, family in (
-        (True, (Finding.SLOWER,), among),
-        (False, (Finding.SLOWER, Finding.SUSPECTED_SLOWER), len(again)),
+    for replayed, verdicts, family in (
+        (True, (Verdict.SLOWER,), among),
+        (False, (Verdict.SLOWER, Verdict.SUSPECTED_SLOWER), len(again)),
     ):
         chances = {
             key: one.chance
             for key, one in again.items()
-            if one.replayed is replayed and one.chance is not None and one.finding in findings
+            if one.replayed is replayed and one.chance is not None and one.verdict in verdicts
         }
         found |= reject_by_holm(chances, among=family, level=1 - CONFIDENCE)
     return found
@@ -203,7 +203,7 @@ def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = F
     found = (
         one
         for one in changes.found
-        if exceeds(one, budgets) or (count_suspected and one.finding is Finding.SUSPECTED_SLOWER)
+        if exceeds(one, budgets) or (count_suspected and one.verdict is Verdict.SUSPECTED_SLOWER)
     )
     return Judgement(tuple(found), (), tuple(_list_missing(changes)), allowed)
 
@@ -236,8 +236,8 @@ def _list_missing(changes: Changes) -> Iterator[str]:
     if not changes.compared:
         yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
         return
-    for finding, words in ((Finding.FAILED, "failed"), (Finding.GONE, "is gone")):
-        found = [one for one in changes.having(finding) if one.metric == WHOLE]
+    for verdict, words in ((Verdict.FAILED, "failed"), (Verdict.GONE, "is gone")):
+        found = [one for one in changes.having(verdict) if one.metric == WHOLE]
         if found:
             yield f"{_name_some(found)} {words}"
 
@@ -246,22 +246,22 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
     yield from _list_missing(changes)
     if not changes.compared:
         return
-    for gone in _group(changes, budgets, Finding.GONE).values():
+    for gone in _group(changes, budgets, Verdict.GONE).values():
         yield f"{gone[0].title} is missing for {_name_some(gone)}: {gone[0].reason}"
-    for metric, unclear in _group(changes, budgets, Finding.INCONCLUSIVE).items():
+    for metric, unclear in _group(changes, budgets, Verdict.INCONCLUSIVE).items():
         if metric != TIME:
             yield f"{unclear[0].title} of {_name_some(unclear)} cannot be compared: {unclear[0].reason}"
     if exact:
         if not changes.exact:
             yield "the runs have no exact number in common: planned peak memory, counts of a program, its fingerprint"
         return
-    decided = sum(one.finding.is_decided or looked.get(one.key, one).finding.is_decided for one in changes.times)
+    decided = sum(one.verdict.is_decided or looked.get(one.key, one).verdict.is_decided for one in changes.times)
     timed = _count_family(changes)
     alone = [
         one
         for one in changes.times
         if one.is_program_alone
-        or (one.finding is Finding.NOT_COMPARABLE and one.reason != changes.conditions.other_runtime)
+        or (one.verdict is Verdict.NOT_COMPARABLE and one.reason != changes.conditions.other_runtime)
     ]
     if alone:
         yield f"the whole call of {_name_some(alone)} was not compared: {alone[0].reason}"
@@ -272,10 +272,10 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
         yield changes.conditions.other_runtime if len(changes.without_runtimes) < len(changes.found) else too_few
 
 
-def _group(changes: Changes, budgets: Budgets, finding: Finding) -> dict[str, list[Change]]:
-    """Return the numbers with a finding, by metric, if the gate or a budget asks for them."""
+def _group(changes: Changes, budgets: Budgets, verdict: Verdict) -> dict[str, list[Change]]:
+    """Return the numbers with a verdict, by metric, if the gate or a budget asks for them."""
     found: dict[str, list[Change]] = {}
-    for one in changes.having(finding):
+    for one in changes.having(verdict):
         if one.metric == PROGRAM or (one.metric and budgets.find(one.suite, one.case, one.metric) is not None):
             found.setdefault(one.metric, []).append(one)
     return found
@@ -289,8 +289,8 @@ def _name_some(found: Iterable[Change]) -> str:
 
 def _find_changed(changes: Changes) -> dict[Key, Change]:
     """Times of which two runs tell nothing, of programs that are no longer the same."""
-    changed = {one.key for one in changes.found if one.metric == PROGRAM and one.finding is Finding.CHANGED}
-    open_ones = (one for one in changes.times if one.finding in (Finding.INCONCLUSIVE, Finding.SAME))
+    changed = {one.key for one in changes.found if one.metric == PROGRAM and one.verdict is Verdict.CHANGED}
+    open_ones = (one for one in changes.times if one.verdict in (Verdict.INCONCLUSIVE, Verdict.SAME))
     return {one.key: one for one in open_ones if one.key in changed and not one.replayed}
 
 
@@ -299,9 +299,9 @@ def _is_suspect(one: Change, budgets: Budgets) -> bool:
         return True
     if one.effect is None or not _is_beyond(one, budgets, part=0.5):
         return False
-    if one.finding in (Finding.SLOWER, Finding.SUSPECTED_SLOWER):
+    if one.verdict in (Verdict.SLOWER, Verdict.SUSPECTED_SLOWER):
         return _is_beyond(one, budgets)
-    return one.finding is Finding.INCONCLUSIVE and one.replayed
+    return one.verdict is Verdict.INCONCLUSIVE and one.replayed
 
 
 def _is_refuted(first: Change, one: Change, budgets: Budgets, *, is_sure: bool) -> bool:
@@ -315,11 +315,11 @@ def _is_refuted(first: Change, one: Change, budgets: Budgets, *, is_sure: bool) 
         return False
     if not one.replayed:
         return not first.replayed and not (is_sure and _is_beyond(one, budgets)) and _is_nearer_to_1(first, one)
-    if one.finding in (Finding.SAME, Finding.FASTER):
+    if one.verdict in (Verdict.SAME, Verdict.FASTER):
         return True
-    if one.finding is Finding.SLOWER:
+    if one.verdict is Verdict.SLOWER:
         return not _is_beyond(one, budgets)
-    if one.finding is not Finding.INCONCLUSIVE or one.reason or one.smallest is None:
+    if one.verdict is not Verdict.INCONCLUSIVE or one.reason or one.smallest is None:
         return False
     # What it did not find it could have found: else silence says nothing.
     allowance = budgets.find(one.suite, one.case, TIME)
@@ -338,11 +338,11 @@ def _is_nearer_to_1(first: Change, second: Change) -> bool:
 def exceeds(one: Change, budgets: Budgets) -> bool:
     """Whether it is surely worse, and beyond its budget."""
     if one.metric == TIME:
-        return one.finding is Finding.SLOWER and _is_beyond(one, budgets)
+        return one.verdict is Verdict.SLOWER and _is_beyond(one, budgets)
     allowance = budgets.find(one.suite, one.case, one.metric)
     if allowance is None or one.before is None or one.after is None:
         return False
-    return one.finding in (Finding.MORE, Finding.CHANGED) and allowance.is_exceeded(one.before, one.after)
+    return one.verdict in (Verdict.MORE, Verdict.CHANGED) and allowance.is_exceeded(one.before, one.after)
 
 
 def _is_beyond(one: Change, budgets: Budgets, *, part: float = 1.0) -> bool:

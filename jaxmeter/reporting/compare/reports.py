@@ -9,7 +9,7 @@ from jaxmeter.harness.metrics.reading import Run, Variant
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record.cases import Reported
 
-from .findings import TIME, Change, Here, JudgedReport
+from .verdicts import TIME, Change, Here, JudgedReport
 from .ratios import divide_readings
 from .claims import ClaimJudgement, ClaimVerdict, judge_ratio
 

@@ -22,7 +22,7 @@ from jaxmeter.harness.record import INCOMPLETE, Settings
 
 from .. import numbers
 from .chance import find_chance, find_chance_unpaired
-from .findings import COLD, TIME, Change, Finding, make_change
+from .verdicts import COLD, TIME, Change, Verdict, make_change
 from .ratios import divide_readings
 from .variant_pair import VariantPair, calls_back, find_fingerprint, find_status, read_raw
 
@@ -44,9 +44,9 @@ AS_FAST_TODAY = "its kept program is as fast under what there is today"
 
 
 def compare_times(sides: VariantPair) -> Change | None:
-    """The finding about the time of a call; None where the earlier run did not time the variant."""
+    """The verdict about the time of a call; None where the earlier run did not time the variant."""
     if sides.old.read(TIME).has_number and not sides.new.read(TIME).has_number:
-        return make_change(sides.case, sides.name, TIME, Finding.GONE, reason="only the earlier run timed it")
+        return make_change(sides.case, sides.name, TIME, Verdict.GONE, reason="only the earlier run timed it")
     told = _find_told(sides)
     replay = _find_replay(sides, told)
     if replay is not None and replay.read(TIME).has_number:
@@ -54,8 +54,8 @@ def compare_times(sides: VariantPair) -> Change | None:
     if not sides.old.read(TIME).has_number:
         if replay is None or not _is_in_lock_step(replay):
             return None
-        finding = Finding.FAILED if find_status(replay)[0] in INCOMPLETE else Finding.INCONCLUSIVE
-        return make_change(sides.case, sides.name, TIME, finding, reason=_say_why_untimed(replay))
+        verdict = Verdict.FAILED if find_status(replay)[0] in INCOMPLETE else Verdict.INCONCLUSIVE
+        return make_change(sides.case, sides.name, TIME, verdict, reason=_say_why_untimed(replay))
     return _judge_stored(sides, "" if replay is None else find_status(replay)[1])
 
 
@@ -70,13 +70,13 @@ def compare_cold(sides: VariantPair) -> Iterator[Change]:
         if not all(one.has_number for one in readings):
             continue
         ratio = divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
-        finding = _judge(ratio, sides.runs.minimum_effect)
-        if finding.suspected is not None:
+        verdict = _judge(ratio, sides.runs.minimum_effect)
+        if verdict.suspected is not None:
             yield make_change(
                 sides.case,
                 sides.name,
                 metric,
-                finding.suspected,
+                verdict.suspected,
                 before=readings[0].estimate,
                 after=readings[1].estimate,
                 effect=ratio,
@@ -125,20 +125,20 @@ def _say_why_untimed(replay: Variant) -> str:
 def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
     """By the processes that ran both programs."""
     ratio, doubt = compare_paired(replay, told), doubt_ratio(replay, told)
-    finding = _judge(ratio, sides.runs.minimum_effect)
+    verdict = _judge(ratio, sides.runs.minimum_effect)
     own = _find_infidelity(replay) or find_interference(replay, told, ratio)
     conditions = sides.runs.conditions
     outer = conditions.weak_in_lock_step if _is_in_lock_step(replay) else conditions.weak
     withheld = find_withheld(replay, told)
     reason = "" if withheld is None else withheld.reason
-    if doubt or (own and finding is Finding.SAME):
-        finding, reason = Finding.INCONCLUSIVE, doubt or own
-    elif (own or outer) and finding.suspected is not None:
-        finding, reason = finding.suspected, own or outer
+    if doubt or (own and verdict is Verdict.SAME):
+        verdict, reason = Verdict.INCONCLUSIVE, doubt or own
+    elif (own or outer) and verdict.suspected is not None:
+        verdict, reason = verdict.suspected, own or outer
     elif outer and sides.old.read(TIME).has_number:
         # What took its place may be slower in itself: only stored times know how it was before.
         return _judge_stored(sides, AS_FAST_TODAY)
-    found = _make(sides, finding, ratio, reason)
+    found = _make(sides, verdict, ratio, reason)
     before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (replay, told))
     if ratio is not None and after is not None and ratio.estimate > 0:
         before = after / ratio.estimate  # paired by process: the times of both drift, and their ratio does not
@@ -166,14 +166,14 @@ def _look_at_call(sides: VariantPair, of_program: Change) -> Change:
     if not sides.old.read(TIME).has_number:
         return of_program
     stored = _judge_stored(sides, "")
-    if stored.finding is Finding.NOT_COMPARABLE:
+    if stored.verdict is Verdict.NOT_COMPARABLE:
         reason = f"{CALL} was not compared: {stored.reason}"
         return replace(of_program, is_program_alone=True, reason="; ".join(filter(None, (of_program.reason, reason))))
-    if stored.finding is Finding.SUSPECTED_FASTER:
-        return _blame_call(stored, of_program) if of_program.finding is Finding.SAME else of_program
-    if stored.finding is not Finding.SUSPECTED_SLOWER or _explains(of_program, stored, sides.runs.minimum_effect):
+    if stored.verdict is Verdict.SUSPECTED_FASTER:
+        return _blame_call(stored, of_program) if of_program.verdict is Verdict.SAME else of_program
+    if stored.verdict is not Verdict.SUSPECTED_SLOWER or _explains(of_program, stored, sides.runs.minimum_effect):
         return of_program
-    if of_program.finding is Finding.SLOWER:
+    if of_program.verdict is Verdict.SLOWER:
         return replace(
             of_program, call=stored.effect, reason=f"{CALL}, by stored times: {_write_factor(stored.effect)}"
         )
@@ -181,8 +181,8 @@ def _look_at_call(sides: VariantPair, of_program: Change) -> Change:
 
 
 def _blame_call(stored: Change, of_program: Change) -> Change:
-    """Return a finding of stored times that the compiled program does not explain."""
-    program = f"its compiled program alone: {of_program.finding.value}"
+    """Return a verdict of stored times that the compiled program does not explain."""
+    program = f"its compiled program alone: {of_program.verdict.value}"
     if of_program.effect is not None:
         program += f", {_write_factor(of_program.effect)}"
     return replace(stored, reason=f"{CALL}; {stored.reason}; {program}")
@@ -193,8 +193,8 @@ def _explains(of_program: Change, stored: Change, minimum_effect: float) -> bool
     program, call = of_program.effect, stored.effect
     if program is None or call is None:
         return False
-    may_be = of_program.finding is Finding.INCONCLUSIVE and program.estimate > 1 + minimum_effect
-    if not may_be and of_program.finding not in (Finding.SLOWER, Finding.SUSPECTED_SLOWER):
+    may_be = of_program.verdict is Verdict.INCONCLUSIVE and program.estimate > 1 + minimum_effect
+    if not may_be and of_program.verdict not in (Verdict.SLOWER, Verdict.SUSPECTED_SLOWER):
         return False
     high = program.estimate if program.decisive.high is None else program.decisive.high
     return call.estimate <= high * (1 + minimum_effect)
@@ -211,17 +211,17 @@ def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
     metric = TIME if all(map(_has_no_calibration, (sides.runs.before, sides.runs.after))) else FAIR
     readings = sides.old.read(metric), sides.new.read(metric)
     if conditions.other_machine:
-        return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_machine)
+        return _make(sides, Verdict.NOT_COMPARABLE, None, conditions.other_machine)
     lacking = next((one for one in readings if not one.has_number), None)
     equal = _find_equal(sides)
     ratio = (
         None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
     )
     if ratio is None and _has_another_calibration(sides):
-        return _make(sides, Finding.NOT_COMPARABLE, None, conditions.other_runtime)
+        return _make(sides, Verdict.NOT_COMPARABLE, None, conditions.other_runtime)
     if ratio is None:
         why = "" if lacking is None or lacking.fault is None else lacking.fault.reason
-        return _make(sides, Finding.NOT_COMPARABLE, None, f"no normalised time{f': {why}' if why else ''}")
+        return _make(sides, Verdict.NOT_COMPARABLE, None, f"no normalised time{f': {why}' if why else ''}")
     where = [run for run, one in zip(("earlier", "later"), readings, strict=True) if one.contended]
     contended = f"contended in the {' and the '.join(where)} run" if where else ""
     # The code has not changed: then runs may differ as on a machine whose speed varies, whatever this one's did.
@@ -234,11 +234,11 @@ def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
         least = BETWEEN_RUNS**2 if equal else 0.0
         chance = find_chance_unpaired(*reversed(readings), minimum_effect=sides.runs.minimum_effect, shared=least)
         return replace(suspected, chance=chance)
-    finding, high = _judge_vaguely(ratio, sides.runs.minimum_effect), wide.decisive.high
-    if finding is Finding.INCONCLUSIVE and equal and high is not None and (wide.decisive.low or 0) <= 1:
+    verdict, high = _judge_vaguely(ratio, sides.runs.minimum_effect), wide.decisive.high
+    if verdict is Verdict.INCONCLUSIVE and equal and high is not None and (wide.decisive.low or 0) <= 1:
         bound = f"the call is at most {numbers.percent(high - 1)} slower" if high > 1 else "the call is not slower"
-        return _make(sides, Finding.SAME_PROGRAM, wide, f"{equal}; {bound}")
-    return _make(sides, finding, ratio, equal or why_no_replay or contended)
+        return _make(sides, Verdict.SAME_PROGRAM, wide, f"{equal}; {bound}")
+    return _make(sides, verdict, ratio, equal or why_no_replay or contended)
 
 
 def _write_factor(ratio: Interval | None) -> str:
@@ -268,51 +268,51 @@ def _widen(before: Reading, after: Reading, settings: Settings) -> Interval:
     return ratio
 
 
-def _suspect(ratio: Interval, minimum_effect: float) -> Finding | None:
+def _suspect(ratio: Interval, minimum_effect: float) -> Verdict | None:
     """Of stored times, whose error between runs is known roughly: their interval has to exclude the minimum effect."""
     low, high, most = ratio.decisive.low, ratio.decisive.high, 1 + minimum_effect
     if ratio.estimate > LARGE or (low is not None and low > most):
-        return Finding.SUSPECTED_SLOWER
+        return Verdict.SUSPECTED_SLOWER
     if ratio.estimate < 1 / LARGE or (high is not None and high < 1 / most):
-        return Finding.SUSPECTED_FASTER
+        return Verdict.SUSPECTED_FASTER
     return None
 
 
-def _judge_vaguely(ratio: Interval, minimum_effect: float) -> Finding:
+def _judge_vaguely(ratio: Interval, minimum_effect: float) -> Verdict:
     """Of stored times that are not suspected."""
     low, high, most = ratio.decisive.low, ratio.decisive.high, 1 + minimum_effect
     is_within = low is not None and high is not None and low >= 1 / most and high <= most
-    return Finding.SAME if is_within else Finding.INCONCLUSIVE
+    return Verdict.SAME if is_within else Verdict.INCONCLUSIVE
 
 
-def _judge(ratio: Interval | None, minimum_effect: float) -> Finding:
+def _judge(ratio: Interval | None, minimum_effect: float) -> Verdict:
     """Of a time over an earlier one."""
     if ratio is None or ratio.decisive.low is None or ratio.decisive.high is None:
-        return Finding.INCONCLUSIVE
+        return Verdict.INCONCLUSIVE
     if differs(ratio, minimum_effect=minimum_effect):
-        return Finding.SLOWER if ratio.estimate > 1 else Finding.FASTER
+        return Verdict.SLOWER if ratio.estimate > 1 else Verdict.FASTER
     most = 1 + minimum_effect
     is_within = ratio.decisive.low >= 1 / most and ratio.decisive.high <= most
-    return Finding.SAME if is_within else Finding.INCONCLUSIVE
+    return Verdict.SAME if is_within else Verdict.INCONCLUSIVE
 
 
-def _make(sides: VariantPair, finding: Finding, ratio: Interval | None, reason: str) -> Change:
+def _make(sides: VariantPair, verdict: Verdict, ratio: Interval | None, reason: str) -> Change:
     before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (sides.old, sides.new))
-    has_changed = finding.is_confirmed or finding.is_suspected
+    has_changed = verdict.is_confirmed or verdict.is_suspected
     has_no_bounds = ratio is not None and ratio.decisive.low is None
-    if not reason and finding is Finding.INCONCLUSIVE and has_no_bounds:
+    if not reason and verdict is Verdict.INCONCLUSIVE and has_no_bounds:
         reason = "too few processes for an interval"
     return make_change(
         sides.case,
         sides.name,
         TIME,
-        finding,
+        verdict,
         before=before,
         after=after,
         effect=ratio,
         smallest=_find_smallest(ratio, sides.runs.minimum_effect),
         reason=reason,
-        cause=sides.explain(is_slower=finding in (Finding.SLOWER, Finding.SUSPECTED_SLOWER)) if has_changed else "",
+        cause=sides.explain(is_slower=verdict in (Verdict.SLOWER, Verdict.SUSPECTED_SLOWER)) if has_changed else "",
     )
 
 

@@ -45,7 +45,7 @@ class RunPair:
 
     Args:
       after: Brought to the reference speed of the earlier run.
-      minimum_effect: The smallest difference of a time that is worth a finding, as a share.
+      minimum_effect: The smallest difference of a time that is worth a verdict, as a share.
       explained_by: The run whose probes explain what the later one confirms; None if the later run explains itself.
     """
 
@@ -135,7 +135,7 @@ class VariantPair:
     def describe_grown(self, *, is_slower: bool) -> str:
         """Return the operations that take longer, or less long, in the later capture; empty without both captures.
 
-        A difference of captures alone is no finding: this only explains a time that is told apart.
+        A difference of captures alone is no verdict: this only explains a time that is told apart.
         """
         before, after = find_trace(self.old), find_trace(self.new)
         if before is None or after is None:

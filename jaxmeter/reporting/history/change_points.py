@@ -11,7 +11,7 @@ from jaxmeter.harness.record.own_packages import SHORT_REVISION
 
 from ..compare.conditions import compare_conditions
 from ..compare.exact import judge_exact
-from ..compare.findings import PROGRAM, TIME, Finding
+from ..compare.verdicts import PROGRAM, TIME, Verdict
 from ..compare.variant_pair import NOTHING_KNOWN, RunPair, VariantPair
 from .known import KnownChangePoint
 from .segmentation import FEWEST, find_splits
@@ -50,7 +50,7 @@ class ChangePoint:
     platform: str
     variant: str
     metric: str
-    finding: Finding
+    verdict: Verdict
     before: float | None
     after: float | None
     last: str
@@ -93,7 +93,7 @@ def _count_together(change_point: ChangePoint, found: Sequence[ChangePoint]) -> 
     near = (
         one
         for one in found
-        if one.metric == TIME and one.finding is change_point.finding and abs(one.index - change_point.index) <= NEAR
+        if one.metric == TIME and one.verdict is change_point.verdict and abs(one.index - change_point.index) <= NEAR
     )
     return len({(one.suite, one.case, one.platform) for one in near})
 
@@ -137,7 +137,7 @@ def _make(series: Series, start: int, at: int, end: int, minimum_effect: float) 
         platform=series.case.platform,
         variant=series.variant,
         metric=series.metric,
-        finding=_name(series.metric, *levels),
+        verdict=_name(series.metric, *levels),
         before=levels[0],
         after=levels[1],
         last=last.manifest.run_id,
@@ -155,10 +155,10 @@ def _number(point: Point) -> float:
     return float(point.value)
 
 
-def _name(metric: str, before: float | None, after: float | None) -> Finding:
+def _name(metric: str, before: float | None, after: float | None) -> Verdict:
     """A change of stored times is suspected, however many runs tell it: no two of them ran beside each other."""
     if metric == TIME and before is not None and after is not None:
-        return Finding.SUSPECTED_SLOWER if after > before else Finding.SUSPECTED_FASTER
+        return Verdict.SUSPECTED_SLOWER if after > before else Verdict.SUSPECTED_FASTER
     return judge_exact(metric, before, after)
 
 

@@ -16,7 +16,7 @@ from jaxmeter.harness.record import Manifest, PlannedCase, Status
 from jaxmeter.harness.record.cases import is_same_problem
 
 from ..compare.exact import COUNTED
-from ..compare.findings import PROGRAM, TIME
+from ..compare.verdicts import PROGRAM, TIME
 from ..compare.variant_pair import find_fingerprint, read_raw
 from ..trim import EXACT
 

@@ -12,7 +12,7 @@ from jaxmeter.harness.record import StopReason
 from jaxmeter.harness.record.runs import explain_stop
 
 from ..compare.budgets import Budgets, read_limits
-from ..compare.findings import TIME, Changes
+from ..compare.verdicts import TIME, Changes
 from ..compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, judge_runs
 from ..load import load
 from ..store.captures import NO_CAPTURES, Captures

@@ -13,7 +13,7 @@ from jaxmeter.harness.metrics.reading import Run
 
 from ..compare.budgets import NAMES
 from ..compare.exact import has_exact
-from ..compare.findings import PROGRAM, WHOLE, Change, Finding
+from ..compare.verdicts import PROGRAM, WHOLE, Change, Verdict
 
 SKIPPED = 125
 """The exit code of a command that cannot decide, as for `git bisect run`."""
@@ -134,7 +134,7 @@ def find_target(changes: Sequence[Change], metric: str, variant: str) -> Target 
     own = [
         change
         for change in changes
-        if change.metric == wanted and variant in ("", change.variant) and change.finding.is_exact
+        if change.metric == wanted and variant in ("", change.variant) and change.verdict.is_exact
     ]
     if not own:
         return None
@@ -156,13 +156,13 @@ def judge_by_target(changes: Sequence[Change], target: Target) -> JudgedRelease:
     """Return whether a release is closer to the bad one or to the good one."""
     own = [change for change in changes if (change.case, change.variant) == (target.case, target.variant)]
     decisive = [change for change in own if change.metric in (WHOLE, target.metric)]
-    failed = next((change for change in decisive if change.finding.is_failure), None)
+    failed = next((change for change in decisive if change.verdict.is_failure), None)
     if failed is not None:
-        return JudgedRelease(Answer.UNUSABLE, f"{target.name} is {failed.finding}: {failed.reason}")
+        return JudgedRelease(Answer.UNUSABLE, f"{target.name} is {failed.verdict}: {failed.reason}")
     change = next((change for change in own if change.metric == target.metric), None)
     if change is None:
         return JudgedRelease(Answer.GOOD, "as in the good release")
-    if change.finding is Finding.INCONCLUSIVE:
+    if change.verdict is Verdict.INCONCLUSIVE:
         return JudgedRelease(Answer.UNDECIDED, change.reason)
     return JudgedRelease(Answer.BAD, _describe(change))
 

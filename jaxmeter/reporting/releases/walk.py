@@ -10,7 +10,7 @@ from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
 from ..compare.budgets import NAMES
-from ..compare.findings import COLD, PROGRAM, TIME, Change, Finding
+from ..compare.verdicts import COLD, PROGRAM, TIME, Change, Verdict
 
 LARGE_FACTOR = 1.2
 """A step that is inconclusive is measured again if its interval reaches this factor, or one over it. Smaller changes
@@ -22,12 +22,12 @@ COSTS = tuple(NAMES[name] for name in ("peak_memory", "compiles", "recompiles"))
 EXACT = frozenset(name for name in (*NAMES.values(), PROGRAM) if name != TIME)
 """Metrics that follow from programs alone, and which program it is."""
 
-COLUMNS = ("release", "compared with", "case and variant", "finding", "factor", "99 % interval", "likely cause")
+COLUMNS = ("release", "compared with", "case and variant", "verdict", "factor", "99 % interval", "likely cause")
 
 Say = Callable[[str], object]
 
 Compare = Callable[[str, str, int], Sequence[Change]]
-"""Earlier release, later release and attempt, from 0 -> findings. Raises UnusableError."""
+"""Earlier release, later release and attempt, from 0 -> changes. Raises UnusableError."""
 
 
 class UnusableError(Exception):
@@ -44,18 +44,18 @@ class Step:
 
     @property
     def times(self) -> list[Change]:
-        """The findings about times."""
+        """The changes of times."""
         return [change for change in self.changes if change.metric == TIME]
 
     @property
     def change_points(self) -> list[Change]:
         """The times that are confirmed to differ."""
-        return [change for change in self.times if change.finding.is_confirmed]
+        return [change for change in self.times if change.verdict.is_confirmed]
 
     @property
     def is_timed(self) -> bool:
         """Whether both releases were timed, at least one variant of them."""
-        return any(not change.finding.is_failure for change in self.times)
+        return any(not change.verdict.is_failure for change in self.times)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Walk:
 
     @property
     def most_slower(self) -> tuple[Step, Change] | None:
-        """The step between neighbours that is confirmed slower by the largest factor, and its finding."""
+        """The step between neighbours that is confirmed slower by the largest factor, and its verdict."""
         found = [(step, change) for step in self.steps for change in filter(_is_slower, step.times)]
         return max(found, key=lambda pair: pair[1].size, default=None)
 
@@ -147,9 +147,9 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
 
 
 def describe_step(step: Step) -> Iterator[str]:
-    """Write the findings about each variant, a line each."""
+    """Write the changes of each variant, a line each."""
     yield f"{step.after} compared with {step.before}{_write_conditions([step])}:"
-    for change in (one for one in step.times if not one.finding.is_failure):
+    for change in (one for one in step.times if not one.verdict.is_failure):
         cause = f"likely cause: {change.cause}" if change.cause else ""
         counts = ", ".join(_write_count(other) for other in step.changes if _is_count(other) and _is_of(other, change))
         parts = (_write_finding(change), change.reason, cause, f"counts: {counts}" if counts else "")
@@ -172,7 +172,7 @@ def describe(result: Walk) -> Iterator[str]:
     if lines := [
         f"  {step.after}: {_name(change)}: {METRICS[change.metric].title} {_write_finding(change)}"
         for step, change in stages
-        if change.finding.is_open
+        if change.verdict.is_open
     ]:
         yield from ("compile times that are suspected to differ, by the times that both runs stored:", *lines)
     unjudged = [f"  {release}: passed over: {reason}" for release, reason in result.passed_over]
@@ -199,9 +199,9 @@ def describe_trial(step: Step, trial: Step, setting: str) -> Iterator[str]:
 
 
 def _judge_trial(slower: Change, tried: Change) -> str:
-    if tried.finding in (Finding.SAME, Finding.FASTER):
+    if tried.verdict in (Verdict.SAME, Verdict.FASTER):
         return "undone"
-    if tried.finding is not Finding.SLOWER:
+    if tried.verdict is not Verdict.SLOWER:
         return "not decided"
     (low, _), (_, high) = _find_bounds(slower), _find_bounds(tried)
     return "undone in part" if low is not None and high is not None and high < low else "not undone"
@@ -210,7 +210,7 @@ def _judge_trial(slower: Change, tried: Change) -> str:
 def _list_change_points(steps: Sequence[Step]) -> Iterator[str]:
     """Write a table; without a change point, the difference that the steps could have detected."""
     rows = [
-        (step.after, step.before, _name(change), change.finding, *_write_effect(change), change.cause)
+        (step.after, step.before, _name(change), change.verdict, *_write_effect(change), change.cause)
         for step in steps
         for change in step.change_points
     ]
@@ -228,7 +228,7 @@ def _list_change_points(steps: Sequence[Step]) -> Iterator[str]:
 def _list_open(step: Step) -> Iterator[str]:
     """Write the times that are not decided."""
     for change in step.times:
-        if change.finding.is_open:
+        if change.verdict.is_open:
             yield f"{_name(change)}: {'; '.join(filter(None, (_write_finding(change), change.reason)))}"
 
 
@@ -236,24 +236,24 @@ def _list_failures(step: Step) -> Iterator[str]:
     """Write what could not be measured in one of both releases."""
     for change in step.changes:
         # A variant is new for a reason where the earlier release could not run it.
-        failed_before = change.finding is Finding.NEW and change.reason
+        failed_before = change.verdict is Verdict.NEW and change.reason
         is_exact = change.metric in EXACT  # a number that only one release has is no failure
-        if (change.finding.is_failure and not is_exact) or failed_before:
-            yield f"{_name(change)}: {': '.join(filter(None, (change.finding, change.reason)))}"
+        if (change.verdict.is_failure and not is_exact) or failed_before:
+            yield f"{_name(change)}: {': '.join(filter(None, (change.verdict, change.reason)))}"
 
 
 def _is_slower(change: Change) -> bool:
-    return change.finding is Finding.SLOWER
+    return change.verdict is Verdict.SLOWER
 
 
 def _is_of(change: Change, other: Change) -> bool:
-    """Whether two findings are about one variant."""
+    """Whether two changes are about one variant."""
     return change.key == other.key
 
 
 def _is_count(change: Change) -> bool:
     """Whether an exact number has changed."""
-    is_exact = change.metric in EXACT and change.finding.is_exact
+    is_exact = change.metric in EXACT and change.verdict.is_exact
     return is_exact and None not in (change.before, change.after)
 
 
@@ -263,8 +263,8 @@ def _name(change: Change) -> str:
 
 def _is_worth_a_second_attempt(change: Change) -> bool:
     """Whether a time is not decided, and a suspected or large change is not excluded."""
-    if change.finding is not Finding.INCONCLUSIVE:
-        return change.finding.is_open
+    if change.verdict is not Verdict.INCONCLUSIVE:
+        return change.verdict.is_open
     low, high = _find_bounds(change)
     return low is None or high is None or low <= 1 / LARGE_FACTOR or high >= LARGE_FACTOR
 
@@ -284,7 +284,7 @@ def _write_effect(change: Change) -> tuple[str, str]:
 def _write_finding(change: Change) -> str:
     """`slower, 1.053 times as long (99 % interval 1.041 to 1.066)`."""
     factor, bounds = _write_effect(change)
-    told = f"{change.finding}, {factor} times as long" if factor else str(change.finding)
+    told = f"{change.verdict}, {factor} times as long" if factor else str(change.verdict)
     return f"{told} (99 % interval {bounds})" if bounds else told
 
 

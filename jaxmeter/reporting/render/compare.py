@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from jaxmeter.reporting.compare.findings import Changes
+from jaxmeter.reporting.compare.verdicts import Changes
 from jaxmeter.reporting.compare.gate import Judgement
 from jaxmeter.reporting.render import terminal
 from jaxmeter.reporting.render.console import print_lines
@@ -32,7 +32,7 @@ MOST_LINES = 24
 IN_FILES = "in --markdown FILE and --verdict FILE"
 
 MOST_OPEN, MOST_OPEN_IN_FILE = 5, 50
-"""Of times without a finding, in each sentence: in a terminal, and in a pull request; the verdict file has all."""
+"""Of times without a verdict, in each sentence: in a terminal, and in a pull request; the verdict file has all."""
 
 CONFIRM = "Confirm slower calls with both checkouts in lock-step"
 OBSTACLE = "Obstacle to an answer"
@@ -57,7 +57,7 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
         yield Text(f"{OBSTACLE}: {words}", "yellow")
     unconfirmed = () if judgement is None else judgement.unconfirmed
     for one in unconfirmed[:MOST_LINES]:
-        yield Text("  not confirmed  ", "yellow").append(f"{one.finding.value}: {write_change(one)}", "default")
+        yield Text("  not confirmed  ", "yellow").append(f"{one.verdict.value}: {write_change(one)}", "default")
     if len(unconfirmed) > MOST_LINES:
         yield Text(f"  + {len(unconfirmed) - MOST_LINES} more not confirmed, {IN_FILES}", "dim")
     if judgement is not None and (command := find_confirming_command(changes, judgement)):
@@ -65,10 +65,10 @@ def _list_lines(changes: Changes, judgement: Judgement | None) -> Iterator[Text]
     regressions = () if judgement is None else judgement.regressions
     shown = [*regressions, *list_others(changes, judgement)]
     for index, one in enumerate(shown[:MOST_LINES]):
-        is_beyond = index < len(regressions) and not one.finding.is_suspected
-        style = terminal.STYLES[Tone.BAD if is_beyond else TONES.get(one.finding, Tone.PLAIN)]
+        is_beyond = index < len(regressions) and not one.verdict.is_suspected
+        style = terminal.STYLES[Tone.BAD if is_beyond else TONES.get(one.verdict, Tone.PLAIN)]
         end = "; beyond its budget" if is_beyond else ""
-        yield Text(f"  {one.finding.value}  ", style).append(write_change(one) + end, "default")
+        yield Text(f"  {one.verdict.value}  ", style).append(write_change(one) + end, "default")
     if len(shown) > MOST_LINES:
         yield Text(f"  + {len(shown) - MOST_LINES} more, {IN_FILES}", "dim")
     said = () if judgement is None else (*judgement.unconfirmed, *judgement.regressions)

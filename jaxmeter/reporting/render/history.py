@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from jaxmeter.reporting.compare.findings import TIME
+from jaxmeter.reporting.compare.verdicts import TIME, encode_fields
 from jaxmeter.reporting.history.change_points import NEAR, ChangePoint, is_told_by_time
 from jaxmeter.reporting.history.segmentation import FEWEST
 from jaxmeter.reporting.render import terminal
@@ -59,7 +59,7 @@ def group_change_points(change_points: Sequence[ChangePoint]) -> list[list[Chang
 
 
 def _write_line(one: ChangePoint) -> Text:
-    style = terminal.STYLES[Tone.MUTED if one.known else TONES.get(one.finding, Tone.PLAIN)]
+    style = terminal.STYLES[Tone.MUTED if one.known else TONES.get(one.verdict, Tone.PLAIN)]
     why = one.known or f"likely cause: {one.cause}"
     runs = f"{one.runs[0]} and {counted(one.runs[1], 'run')}"
     return Text(f"  {label(one)}  ", style).append(
@@ -76,7 +76,7 @@ def encode(found: Sequence[MachineChanges], faults: Sequence[str]) -> bytes:
             "runs": [run.name for run in one.machine.runs],
             "series": len(one.series),
             "change_points": [
-                {**msgspec.to_builtins(change_point), "effect": change_point.effect}
+                {**encode_fields(change_point), "effect": change_point.effect}
                 for change_point in one.change_points
             ],
         }

@@ -163,7 +163,7 @@ def _describe_change(case: Case, comparisons: Comparisons) -> str:
         return ""
     times = [one for one in comparisons.of(case) if one.variant == variant.planned.name and one.metric == TIME]
     which = f"of {name_in_sentence(variant)}"
-    return "".join(f"; {one.finding.value}: {write_numbers(one, which)}" for one in times[:1])
+    return "".join(f"; {one.verdict.value}: {write_numbers(one, which)}" for one in times[:1])
 
 
 def find_headline(case: Case, answer: Answer | None) -> Variant | None:

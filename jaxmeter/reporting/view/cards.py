@@ -16,7 +16,7 @@ from jaxmeter.harness.metrics.traced import is_slowed_down
 from jaxmeter.harness.record import Answer
 
 from .. import numbers
-from ..compare.findings import JudgedReport
+from ..compare.verdicts import JudgedReport
 from ..text import counted, shorten
 from .answers import LONGEST_QUESTION, LONGEST_SUITE, choose_answer, choose_answering, rank_answer, write_answer
 from .figure_model import Axis, Estimate, Figure, Hue, Mark, PointRow, Points, describe_rows

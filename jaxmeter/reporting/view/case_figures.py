@@ -10,7 +10,7 @@ from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.record.cases import COMPILATION
 
 from .. import numbers
-from ..compare.findings import Change
+from ..compare.verdicts import Change
 from ..text import counted, shorten
 from ..write import write_reading
 from .answers import find_headline, write_speed

@@ -10,7 +10,7 @@ from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval
 from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
-from ..compare.findings import PROGRAM, TIME
+from ..compare.verdicts import PROGRAM, TIME
 from ..compare.variant_pair import NOTHING_KNOWN
 from ..history.change_points import ChangePoint, find_change_points
 from ..history.known import KnownChangePoint
@@ -32,7 +32,7 @@ MOST_RUNS = 200
 """The newest of a machine that a page looks at: more would take it longer than all else."""
 
 KNOWN = "known"
-"""What stands in place of the finding where a file of known change points explains it."""
+"""What stands in place of the verdict where a file of known change points explains it."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def list_steps(found: Iterable[MachineChanges]) -> tuple[Item, ...]:
     """A line for each change point that is news, the newest first."""
     change_points = (change_point for one in found for change_point in one.change_points if not change_point.known)
     return tuple(
-        Item(write_change_point(one), one.finding.value, _link(one), TONES.get(one.finding, Tone.PLAIN))
+        Item(write_change_point(one), one.verdict.value, _link(one), TONES.get(one.verdict, Tone.PLAIN))
         for one in change_points
     )
 
@@ -140,5 +140,5 @@ def _link(one: ChangePoint) -> str:
 
 
 def label(one: ChangePoint) -> str:
-    """The finding, or that it is known."""
-    return KNOWN if one.known else one.finding.value
+    """The verdict, or that it is known."""
+    return KNOWN if one.known else one.verdict.value

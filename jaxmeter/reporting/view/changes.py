@@ -12,7 +12,7 @@ from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
 from ..compare.exact import COUNTED
-from ..compare.findings import PROGRAM, TIME, WHOLE, Change, Changes, Finding
+from ..compare.verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Verdict
 from ..text import counted, shorten
 from ..write import write_sides
 from .keys import make_fragment
@@ -26,50 +26,50 @@ MOST_NOTES, MOST_VARIANTS, LONGEST_NOTE = 8, 3, 200
 """Of the notes that only one run has, the variants of each, and letters. The records have all of them."""
 
 TOLD = (
-    Finding.SLOWER,
-    Finding.MORE,
-    Finding.FAILED,
-    Finding.SUSPECTED_SLOWER,
-    Finding.GONE,
-    Finding.NOT_COMPARABLE,
-    Finding.FASTER,
-    Finding.LESS,
-    Finding.SUSPECTED_FASTER,
-    Finding.CHANGED,
-    Finding.NEW,
+    Verdict.SLOWER,
+    Verdict.MORE,
+    Verdict.FAILED,
+    Verdict.SUSPECTED_SLOWER,
+    Verdict.GONE,
+    Verdict.NOT_COMPARABLE,
+    Verdict.FASTER,
+    Verdict.LESS,
+    Verdict.SUSPECTED_FASTER,
+    Verdict.CHANGED,
+    Verdict.NEW,
 )
 """What is listed by itself; of the rest there are counts."""
 
 TONES = {
-    Finding.SLOWER: Tone.WORSE,
-    Finding.MORE: Tone.WORSE,
-    Finding.FAILED: Tone.BAD,
-    Finding.SUSPECTED_SLOWER: Tone.WARN,
-    Finding.GONE: Tone.WARN,
-    Finding.NOT_COMPARABLE: Tone.WARN,
-    Finding.FASTER: Tone.GOOD,
-    Finding.LESS: Tone.GOOD,
+    Verdict.SLOWER: Tone.WORSE,
+    Verdict.MORE: Tone.WORSE,
+    Verdict.FAILED: Tone.BAD,
+    Verdict.SUSPECTED_SLOWER: Tone.WARN,
+    Verdict.GONE: Tone.WARN,
+    Verdict.NOT_COMPARABLE: Tone.WARN,
+    Verdict.FASTER: Tone.GOOD,
+    Verdict.LESS: Tone.GOOD,
 }
 
 _OF_TIMES = (
-    Finding.FAILED,
-    Finding.SLOWER,
-    Finding.FASTER,
-    Finding.SUSPECTED_SLOWER,
-    Finding.SUSPECTED_FASTER,
-    Finding.SAME,
-    Finding.SAME_PROGRAM,
-    Finding.INCONCLUSIVE,
-    Finding.NOT_COMPARABLE,
+    Verdict.FAILED,
+    Verdict.SLOWER,
+    Verdict.FASTER,
+    Verdict.SUSPECTED_SLOWER,
+    Verdict.SUSPECTED_FASTER,
+    Verdict.SAME,
+    Verdict.SAME_PROGRAM,
+    Verdict.INCONCLUSIVE,
+    Verdict.NOT_COMPARABLE,
 )
 
 LONGEST_OPEN = 60
 """Letters of the reason why a time is inconclusive, in a sentence that names several."""
 
-_CONFIRMED = {Finding.SLOWER: "slower (confirmed)", Finding.FASTER: "faster (confirmed)"}
+_CONFIRMED = {Verdict.SLOWER: "slower (confirmed)", Verdict.FASTER: "faster (confirmed)"}
 
 COLUMNS = (
-    Column("Finding"),
+    Column("Verdict"),
     Column("Case"),
     Column("Variant"),
     Column("Metric"),
@@ -90,7 +90,7 @@ def describe_changes(changes: Changes) -> str:
     """`of 41 times in lock-step on one core 1 slower (confirmed), 40 same; more planned peak memory in 2 variants`."""
     if changes.conditions.incomparable:
         return f"not comparable with {changes.before}: {changes.conditions.incomparable}"
-    counts = Counter(one.finding for one in changes.times)
+    counts = Counter(one.verdict for one in changes.times)
     told = [f"{counts[one]} {_CONFIRMED.get(one, one.value)}" for one in _OF_TIMES if counts[one]]
     if told:
         how = ", ".join(sorted({one.condition for one in changes.times} - {""}))
@@ -106,11 +106,11 @@ def write_open_times(changes: Changes, most: int, said: Sequence[Change] = ()) -
 
     Args:
       most: Times that each sentence names.
-      said: Findings that are listed by themselves.
+      said: Changes that are listed by themselves.
     """
     named = {one.key for one in said if one.metric == TIME}
-    inconclusive = [one for one in changes.times if one.finding is Finding.INCONCLUSIVE and one.key not in named]
-    equal = [one for one in changes.times if one.finding is Finding.SAME_PROGRAM]
+    inconclusive = [one for one in changes.times if one.verdict is Verdict.INCONCLUSIVE and one.key not in named]
+    equal = [one for one in changes.times if one.verdict is Verdict.SAME_PROGRAM]
     sentences = (
         (
             "Inconclusive",
@@ -164,20 +164,20 @@ def describe_exact(changes: Changes) -> str:
 
 def _count_exact(changes: Changes) -> Iterable[str]:
     memory = [one for one in changes.found if one.metric == "planned_peak_bytes"]
-    for finding, words in ((Finding.MORE, "more"), (Finding.LESS, "less"), (Finding.GONE, "no")):
-        if number := sum(one.finding is finding for one in memory):
+    for verdict, words in ((Verdict.MORE, "more"), (Verdict.LESS, "less"), (Verdict.GONE, "no")):
+        if number := sum(one.verdict is verdict for one in memory):
             yield f"{words} planned peak memory in {counted(number, 'variant')}"
-    if number := sum(one.metric in ("compiles", "recompiles") and one.finding is Finding.MORE for one in changes.found):
+    if number := sum(one.metric in ("compiles", "recompiles") and one.verdict is Verdict.MORE for one in changes.found):
         yield f"more compiled programs in {counted(number, 'variant')}"
-    if number := sum(one.metric == PROGRAM and one.finding is Finding.CHANGED for one in changes.found):
+    if number := sum(one.metric == PROGRAM and one.verdict is Verdict.CHANGED for one in changes.found):
         yield f"{counted(number, 'program')} changed"
 
 
 def _count_wholes(changes: Changes) -> Iterable[str]:
     wholes = [one for one in changes.found if one.metric == WHOLE]
-    for finding in (Finding.FAILED, Finding.NEW, Finding.GONE, Finding.NOT_COMPARABLE):
-        if number := sum(one.finding is finding for one in wholes):
-            yield f"{number} {finding.value}"
+    for verdict in (Verdict.FAILED, Verdict.NEW, Verdict.GONE, Verdict.NOT_COMPARABLE):
+        if number := sum(one.verdict is verdict for one in wholes):
+            yield f"{number} {verdict.value}"
 
 
 def describe_worst(found: Sequence[Change]) -> str:
@@ -191,7 +191,7 @@ def write_flag(one: Change) -> str:
     what = "" if one.metric == TIME else f"{one.title} "
     effect, bounds = write_effect(one)
     told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
-    return ", ".join(filter(None, (f"{what}{one.finding.value}", told)))
+    return ", ".join(filter(None, (f"{what}{one.verdict.value}", told)))
 
 
 def list_changed(changes: Changes) -> tuple[Item, ...]:
@@ -200,15 +200,15 @@ def list_changed(changes: Changes) -> tuple[Item, ...]:
     if len(changes.without_runtimes) == len(changes.found):
         return items
     sentence = changes.conditions.other_runtime
-    return (Item(sentence[:1].upper() + sentence[1:], Finding.NOT_COMPARABLE.value, tone=Tone.WARN), *items)
+    return (Item(sentence[:1].upper() + sentence[1:], Verdict.NOT_COMPARABLE.value, tone=Tone.WARN), *items)
 
 
 def order_changes(found: Iterable[Change]) -> list[Change]:
-    """Those whose findings are told, the worst first, of those the largest change; of a program all counts as one."""
+    """Those with verdicts of TOLD, the worst first, of those the largest change; of a program all counts as one."""
     found = list(found)
-    shown = [one for one in found if one.finding in TOLD and one.metric not in COUNTED]
+    shown = [one for one in found if one.verdict in TOLD and one.metric not in COUNTED]
     told = [_tell_counts(one, found) if one.metric == PROGRAM else one for one in shown]
-    return sorted(told, key=lambda one: (TOLD.index(one.finding), -one.size))
+    return sorted(told, key=lambda one: (TOLD.index(one.verdict), -one.size))
 
 
 def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
@@ -221,9 +221,9 @@ def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
 def _item(one: Change) -> Item:
     return Item(
         write_change(one),
-        one.finding.value,
+        one.verdict.value,
         make_fragment("case", one.suite, one.case),
-        TONES.get(one.finding, Tone.PLAIN),
+        TONES.get(one.verdict, Tone.PLAIN),
     )
 
 
@@ -290,7 +290,7 @@ def _row(one: Change) -> Row:
     target = make_fragment("case", one.suite, one.case)
     return Row(
         (
-            Cell(one.finding.value, tone=TONES.get(one.finding, Tone.PLAIN)),
+            Cell(one.verdict.value, tone=TONES.get(one.verdict, Tone.PLAIN)),
             Cell(shorten(one.case, LONGEST_NAME), target=target),
             Cell(shorten(one.variant, LONGEST_NAME)),
             Cell(one.title),

@@ -12,7 +12,7 @@ from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from ..compare.changes import find_changes
-from ..compare.findings import WHOLE, Change, Changes, Finding, JudgedReport, merge
+from ..compare.verdicts import WHOLE, Change, Changes, Verdict, JudgedReport, merge
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
 from ..text import shorten
@@ -50,7 +50,7 @@ class MeasuredPair:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """Findings by machine, and by case.
+    """Changes by machine, and by case.
 
     Args:
       of_machines: In the order of the machines that have an earlier run.
@@ -140,7 +140,7 @@ def _find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Itera
 
 def _is_elsewhere(one: Change) -> bool:
     """Whether it says that only one of the runs has a case: the page has those of all runs."""
-    return one.metric == WHOLE and not one.variant and not one.reason and one.finding in (Finding.NEW, Finding.GONE)
+    return one.metric == WHOLE and not one.variant and not one.reason and one.verdict in (Verdict.NEW, Verdict.GONE)
 
 
 def _choose_earlier(machine: MachineRuns) -> Run | None:

@@ -13,7 +13,7 @@ from jaxmeter.harness.record import INCOMPLETE
 from jaxmeter.harness.record.self_test import SelfTest
 
 from .. import numbers
-from ..compare.findings import Change, Changes, Finding, JudgedReport
+from ..compare.verdicts import Change, Changes, Verdict, JudgedReport
 from ..text import by_numbers, counted, shorten
 from .cards import make_cards, make_jit_card, make_reports_card, make_time_card, split_cards
 from .cells import name_level
@@ -136,7 +136,7 @@ def _make_changed_card(comparisons: Comparisons) -> Card:
     found = [
         (one, find_hue(machine.newest))
         for machine, changes in comparisons.of_machines
-        for one in changes.having(Finding.SLOWER, Finding.FASTER)
+        for one in changes.having(Verdict.SLOWER, Verdict.FASTER)
         if one.metric == TIME and one.effect is not None and one.effect.estimate > 0
     ]
     found.sort(key=lambda pair: -_size(pair[0]))
@@ -147,8 +147,8 @@ def _describe_changes(machine: MachineRuns, changes: Changes) -> Phrase:
     hue = find_hue(machine.newest)
     if changes.conditions.incomparable:
         return Phrase(f"Not comparable: {changes.conditions.incomparable}.", hue, Tone.WARN)
-    slower, faster = (sum(one.finding is kind for one in changes.times) for kind in (Finding.SLOWER, Finding.FASTER))
-    suspected = sum(one.finding in (Finding.SUSPECTED_SLOWER, Finding.SUSPECTED_FASTER) for one in changes.times)
+    slower, faster = (sum(one.verdict is kind for one in changes.times) for kind in (Verdict.SLOWER, Verdict.FASTER))
+    suspected = sum(one.verdict in (Verdict.SUSPECTED_SLOWER, Verdict.SUSPECTED_FASTER) for one in changes.times)
     since = _name_sides(machine, changes)
     how = next((one.condition for one in changes.times if one.condition), "")
     of = f"of {counted(len(changes.times), 'compared time')}{f', {how}' if how else ''}"
@@ -190,7 +190,7 @@ def _make_row(one: Change, label: str) -> ForestRow:
     text = " ".join(part for part in write_effect(one) if part not in ("", numbers.MISSING))
     hue = Hue.SLOWER if effect.estimate > 1 else Hue.FASTER
     name = shorten(f"{one.case} {one.variant}", LONGEST_NAME)
-    says = f"{name}: {one.finding.value}, {text}{f', {one.condition}' if one.condition else ''}"
+    says = f"{name}: {one.verdict.value}, {text}{f', {one.condition}' if one.condition else ''}"
     fragment = make_fragment("case", one.suite, one.case)
     mark = Mark(Estimate(effect.estimate, effect.low, effect.high), hue, says, one.variant, case=fragment)
     return ForestRow(label, mark, text)

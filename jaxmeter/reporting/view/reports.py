@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
-from ..compare.findings import TIME, Here, JudgedReport
+from ..compare.verdicts import TIME, Here, JudgedReport
 from ..text import counted, shorten
 from .names import LONGEST_NAME
 from .page_model import Cell, Column, Group, Row, Table

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..compare.budgets import NAMES
-from ..compare.findings import PROGRAM, Change, Changes, Finding
+from ..compare.verdicts import PROGRAM, Change, Changes, Verdict, encode_fields
 from ..compare.gate import FINE, Judgement
 from ..text import counted
 from .changes import describe_changes, order_changes
@@ -25,7 +25,7 @@ def write_heading(changes: Changes, judgement: Judgement | None, compared_with: 
         return told[:1].upper() + told[1:]
     compared = f", compared with {compared_with}" if compared_with else ""
     if judgement.regressions:
-        is_sure = not any(one.finding.is_suspected for one in judgement.regressions)
+        is_sure = not any(one.verdict.is_suspected for one in judgement.regressions)
         what = "confirmed regression" if is_sure else "regression"
         return f"Failed{compared}: {counted(len(judgement.regressions), what)}; {told}"
     if judgement.code:
@@ -49,7 +49,7 @@ def list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
 
 
 def _explain(changes: Iterable[Change], judgement: Judgement | None) -> list[Change]:
-    """Return the findings, with the reason of each finding that passes only by the allowance between releases."""
+    """Return the changes, with the reason of each that passes only by the allowance between releases."""
     allowed = {} if judgement is None else {(*change.key, change.metric): change for change in judgement.allowed}
     return [allowed.get((*change.key, change.metric), change) for change in changes]
 
@@ -62,15 +62,15 @@ def describe_runtimes(changes: Changes, judgement: Judgement | None) -> str:
 
 
 def encode_verdict(changes: Changes, judgement: Judgement | None) -> bytes:
-    """All findings as JSON, with the exit code and why."""
+    """All changes as JSON, with the exit code and why."""
     return msgspec.json.format(msgspec.json.encode(make_verdict(changes, judgement)), indent=2) + b"\n"
 
 
 def make_verdict(
-    changes: Changes, judgement: Judgement | None, findings: Iterable[Finding] = tuple(Finding)
+    changes: Changes, judgement: Judgement | None, verdicts: Iterable[Verdict] = tuple(Verdict)
 ) -> dict[str, Any]:
-    """Findings of some kinds, with the exit code and why."""
-    kept = _explain(changes.having(*findings), judgement)
+    """Changes with some verdicts, with the exit code and why."""
+    kept = _explain(changes.having(*verdicts), judgement)
     return {
         "baseline": changes.before,
         "candidate": changes.after,
@@ -90,6 +90,6 @@ def make_verdict(
 
 
 def _encode(found: Sequence[Change]) -> list[Any]:
-    """Return findings as data, each with what budgets and bisections call its metric."""
+    """Return changes as data, each with what budgets and bisections call its metric."""
     called = {name: word for word, name in NAMES.items()} | {PROGRAM: PROGRAM}
-    return [{**msgspec.to_builtins(one), "budget": called.get(one.metric, "")} for one in found]
+    return [{**encode_fields(one), "budget": called.get(one.metric, "")} for one in found]

@@ -11,7 +11,7 @@ import msgspec
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import NumericsDetails, Outcome, PlannedCase, Replay, RunRecord, Status
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.findings import TIME, Change, Changes, Finding
+from jaxmeter.reporting.compare.verdicts import TIME, Change, Changes, Verdict
 from tests import samples
 
 BEFORE, AFTER = "before", "after"
@@ -125,14 +125,14 @@ def compare(before: RunRecord, after: RunRecord, **options: Any) -> Changes:
 
 
 def time_of(changes: Changes) -> Change:
-    """The finding about the one time."""
+    """The verdict about the one time."""
     (found,) = changes.times
     return found
 
 
-def tell(changes: Changes) -> list[tuple[str, str, Finding]]:
-    """Variant, metric and finding of all but times."""
-    return [(one.variant, one.metric, one.finding) for one in changes.found if one.metric != TIME]
+def tell(changes: Changes) -> list[tuple[str, str, Verdict]]:
+    """Variant, metric and verdict of all but times."""
+    return [(one.variant, one.metric, one.verdict) for one in changes.found if one.metric != TIME]
 
 
 def close_to(one: float | None, other: float) -> bool:

@@ -59,7 +59,7 @@ def test_numbers_that_may_be_added_are_read_as_they_are(tmp_path):
         "recompiles": Allowance(share=0.125),
     }
     assert budgets.find("s", "c", "execution_s") == Allowance(share=0)
-    assert budgets.least_time(0.03) == 0.03  # nothing is told below what is worth a finding
+    assert budgets.least_time(0.03) == 0.03  # nothing is told below what is worth a verdict
 
 
 def test_a_metric_that_the_first_pattern_leaves_out_is_looked_for_in_the_next(tmp_path):

@@ -17,7 +17,7 @@ RATIOS = st.lists(st.floats(0.9, 1.3), min_size=FEWEST_PROCESSES, max_size=8)
 
 
 def with_ratios(ratios, looks=1):
-    """The finding about a program that took so many times as long as the earlier one, a ratio a process."""
+    """The verdict about a program that took so many times as long as the earlier one, a ratio a process."""
     run = replayed(1, processes=len(ratios))
     (record,) = run.cases
     own, before = record.variants

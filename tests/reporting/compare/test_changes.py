@@ -10,7 +10,7 @@ from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import CompilationDetails, Outcome, Status
 from jaxmeter.harness.record.outcomes import Trap
 from jaxmeter.harness.record.own_packages import OwnPackage
-from jaxmeter.reporting.compare.findings import TIME, WHOLE, Finding, LoneNote, merge
+from jaxmeter.reporting.compare.verdicts import TIME, WHOLE, Verdict, LoneNote, merge
 from jaxmeter.reporting.render import compare as render
 from jaxmeter.reporting.view.changes import describe_exact, write_lone_notes
 from tests import samples
@@ -62,134 +62,134 @@ TIMES = {
     "two runs with another calibration": (
         plain(BEFORE),
         plain(AFTER, probes={"timing": changed.timed(2e-4, calibration="alu 2")}, **ANOTHER_PROGRAM),
-        (Finding.NOT_COMPARABLE, "no normalised time"),
+        (Verdict.NOT_COMPARABLE, "no normalised time"),
     ),
     "two runs without a calibration": (
         plain(BEFORE, probes={"timing": samples.timing(1e-4)}),
         plain(AFTER, probes={"timing": samples.timing(2e-4)}, **ANOTHER_PROGRAM),
-        (Finding.SUSPECTED_SLOWER, "raw times"),
+        (Verdict.SUSPECTED_SLOWER, "raw times"),
     ),
     "a longer call of the same program": (
         plain(BEFORE),
         plain(AFTER, 1.5e-4),
-        (Finding.SUSPECTED_SLOWER, "the whole call, with the same program"),
+        (Verdict.SUSPECTED_SLOWER, "the whole call, with the same program"),
     ),
     "a doubled time whose processes scatter": (
         plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=60)}),
         plain(AFTER, probes={"timing": changed.timed(2.1e-4, scatter=60)}),
-        (Finding.SUSPECTED_SLOWER, "the whole call"),
+        (Verdict.SUSPECTED_SLOWER, "the whole call"),
     ),
     "the same program whose processes scatter": (
         plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=30)}),
         plain(AFTER, probes={"timing": changed.timed(1.1e-4, scatter=30)}),
-        (Finding.SAME_PROGRAM, "the same program; the call is at most"),
+        (Verdict.SAME_PROGRAM, "the same program; the call is at most"),
     ),
     "the same code whose processes scatter": (
         plain(BEFORE, fingerprint=None, probes={"timing": changed.timed(1e-4, scatter=30)}),
         plain(AFTER, fingerprint=None, probes={"timing": changed.timed(1.1e-4, scatter=30)}),
-        (Finding.SAME_PROGRAM, "the same recorded code; the call is at most"),
+        (Verdict.SAME_PROGRAM, "the same recorded code; the call is at most"),
     ),
     "other code whose processes scatter": (
         plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=30)}),
         plain(AFTER, probes={"timing": changed.timed(1.1e-4, scatter=30)}, **ANOTHER_PROGRAM),
-        (Finding.INCONCLUSIVE, ""),
+        (Verdict.INCONCLUSIVE, ""),
     ),
-    "the same program as fast": (plain(BEFORE), plain(AFTER), (Finding.SAME, "the same program")),
+    "the same program as fast": (plain(BEFORE), plain(AFTER), (Verdict.SAME, "the same program")),
     "the same program with a call that is surely a little slower": (
         plain(BEFORE, probes={"timing": changed.timed(1e-4, scatter=0.1)}),
         plain(AFTER, probes={"timing": changed.timed(1.15e-4, scatter=0.1)}),
-        (Finding.INCONCLUSIVE, "the same program"),
+        (Verdict.INCONCLUSIVE, "the same program"),
     ),
     "the same program with callbacks": (
         plain(BEFORE, probes={"compilation": CALLS_BACK}, source="1" * 16),
         plain(AFTER, 1.1e-4, probes={"compilation": CALLS_BACK, "timing": changed.timed(1.1e-4, scatter=30)}),
-        (Finding.INCONCLUSIVE, ""),
+        (Verdict.INCONCLUSIVE, ""),
     ),
     "a replay that is as fast and a longer call": (
         plain(BEFORE),
         slowed(replayed(1.001), 1.5),
-        (Finding.SUSPECTED_SLOWER, "its compiled program alone: same"),
+        (Verdict.SUSPECTED_SLOWER, "its compiled program alone: same"),
     ),
     "a faster program and a longer call": (
         plain(BEFORE),
         slowed(replayed(0.5), 10),
-        (Finding.SUSPECTED_SLOWER, "its compiled program alone: faster"),
+        (Verdict.SUSPECTED_SLOWER, "its compiled program alone: faster"),
     ),
     "a slower program and a longer call within its bounds": (
         plain(BEFORE),
         replayed(1.5),
-        (Finding.SLOWER, ""),
+        (Verdict.SLOWER, ""),
     ),
     "a program on another machine, with a call that nobody compared": (
         plain(BEFORE, machine="lab 1"),
         slowed(replayed(1.001, machine="lab 2"), 100),
-        (Finding.SAME, "the whole call was not compared: another machine: lab 1 → lab 2"),
+        (Verdict.SAME, "the whole call was not compared: another machine: lab 1 → lab 2"),
     ),
     "a slower program and a far longer call": (
         plain(BEFORE),
         slowed(replayed(1.1), 100),
-        (Finding.SLOWER, "the whole call, by stored times: 110"),
+        (Verdict.SLOWER, "the whole call, by stored times: 110"),
     ),
     "the same program under another jaxlib": (
         plain(BEFORE),
         plain(AFTER, 2e-4, environment=NEWER),
-        (Finding.SUSPECTED_SLOWER, "jaxlib 0.10.0 → 0.10.1"),
+        (Verdict.SUSPECTED_SLOWER, "jaxlib 0.10.0 → 0.10.1"),
     ),
     "a replay under another jaxlib": (
         plain(BEFORE),
         replayed(1.5, environment=NEWER),
-        (Finding.SUSPECTED_SLOWER, "jaxlib"),
+        (Verdict.SUSPECTED_SLOWER, "jaxlib"),
     ),
     "a replay beside another package of suites alone": (
         plain(BEFORE),
         replayed(1.5, environment=OTHER_NUMPY),
-        (Finding.SLOWER, ""),
+        (Verdict.SLOWER, ""),
     ),
     "a replay under another driver": (
         plain(BEFORE),
         replayed(1.5, environment=samples.environment(platform_version="driver 2")),
-        (Finding.SUSPECTED_SLOWER, ""),
+        (Verdict.SUSPECTED_SLOWER, ""),
     ),
     "a replay on another device": (
         plain(BEFORE),
         replayed(1.5, environment=samples.environment(device_name="Other")),
-        (Finding.SUSPECTED_SLOWER, ""),
+        (Verdict.SUSPECTED_SLOWER, ""),
     ),
     "a kept program that compiles to another than was measured": (
         plain(BEFORE),
         replayed(1.5, of_replay="cc"),
-        (Finding.SUSPECTED_SLOWER, "compiles to another"),
+        (Verdict.SUSPECTED_SLOWER, "compiles to another"),
     ),
-    "a program of another run than the baseline": (plain("x"), replayed(1.5), (Finding.SUSPECTED_SLOWER, "")),
+    "a program of another run than the baseline": (plain("x"), replayed(1.5), (Verdict.SUSPECTED_SLOWER, "")),
     "neither code nor versions changed where no program tells": (
         plain(BEFORE, fingerprint=None),
         plain(AFTER, 1.5e-4, fingerprint=None),
-        (Finding.SUSPECTED_SLOWER, "the whole call, with the same recorded code"),
+        (Verdict.SUSPECTED_SLOWER, "the whole call, with the same recorded code"),
     ),
     "two machines": (
         plain(BEFORE, machine="lab 1"),
         plain(AFTER, machine="lab 2"),
-        (Finding.NOT_COMPARABLE, "another machine: lab 1 → lab 2"),
+        (Verdict.NOT_COMPARABLE, "another machine: lab 1 → lab 2"),
     ),
     "a time that is no more taken": (
         plain(BEFORE),
         run(AFTER, (changed.case(), UNTIMED)),
-        (Finding.GONE, "only the earlier run timed it"),
+        (Verdict.GONE, "only the earlier run timed it"),
     ),
     "a contended run": (
         plain(BEFORE),
         plain(AFTER, probes={"timing": changed.timed(2e-4, contended=5)}, **ANOTHER_PROGRAM),
-        (Finding.SUSPECTED_SLOWER, "contended in the later run"),
+        (Verdict.SUSPECTED_SLOWER, "contended in the later run"),
     ),
     "an earlier run that timed nothing, in lock-step": (
         UNTIMED_BEFORE,
         in_lock_step(1.5, environment=NEWER),
-        (Finding.SLOWER, ""),
+        (Verdict.SLOWER, ""),
     ),
     "programs that disturb each other and are equal alone": (
         plain(BEFORE),
         with_isolated(replayed(1.5), before=1e-4, now=1.02e-4),
-        (Finding.SUSPECTED_SLOWER, "+2.0"),
+        (Verdict.SUSPECTED_SLOWER, "+2.0"),
     ),
 }
 """Two runs, what is found of their time, and what is said of it."""
@@ -199,19 +199,19 @@ TIMES = {
 def test_what_two_runs_tell_of_a_time(before, after, expected):
     found = time_of(compare(before, after))
 
-    finding, words = expected
-    assert found.finding is finding
+    verdict, words = expected
+    assert found.verdict is verdict
     assert words in found.reason
 
 
 @pytest.mark.parametrize(
-    ("ratio", "finding"),
-    [(1.5, Finding.SLOWER), (1 / 1.5, Finding.FASTER), (1.001, Finding.SAME), (1.02, Finding.SAME)],
+    ("ratio", "verdict"),
+    [(1.5, Verdict.SLOWER), (1 / 1.5, Verdict.FASTER), (1.001, Verdict.SAME), (1.02, Verdict.SAME)],
 )
-def test_a_program_that_was_kept_and_ran_beside_todays_confirms_what_changed(ratio, finding):
+def test_a_program_that_was_kept_and_ran_beside_todays_confirms_what_changed(ratio, verdict):
     found = time_of(compare(plain(BEFORE), replayed(ratio)))
 
-    assert found.finding is finding
+    assert found.verdict is verdict
     assert (found.replayed, found.cores) == (True, None)
     assert found.processes == 5
     assert found.effect.estimate == pytest.approx(ratio, rel=1e-2)
@@ -222,19 +222,19 @@ def test_a_program_that_was_kept_and_ran_beside_todays_confirms_what_changed(rat
 def test_processes_that_scatter_by_more_than_they_differ_decide_nothing():
     found = time_of(compare(plain(BEFORE), replayed(1.05, scatter=8)))
 
-    assert found.finding is Finding.INCONCLUSIVE
+    assert found.verdict is Verdict.INCONCLUSIVE
     assert found.smallest > 0.05
 
 
 def test_a_difference_below_the_minimum_effect_is_no_finding_even_where_it_is_sure():
-    assert time_of(compare(plain(BEFORE), replayed(1.04, scatter=0.05))).finding is Finding.SLOWER
-    assert time_of(compare(plain(BEFORE), replayed(1.04, scatter=0.05), minimum_effect=0.1)).finding is Finding.SAME
+    assert time_of(compare(plain(BEFORE), replayed(1.04, scatter=0.05))).verdict is Verdict.SLOWER
+    assert time_of(compare(plain(BEFORE), replayed(1.04, scatter=0.05), minimum_effect=0.1)).verdict is Verdict.SAME
 
 
 def test_stored_times_raise_a_suspicion_and_no_more():
     found = time_of(compare(plain(BEFORE), plain(AFTER, 2e-4, fingerprint="bb", source="1" * 16)))
 
-    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert found.verdict is Verdict.SUSPECTED_SLOWER
     assert not found.replayed
     assert "two runs stored" in found.reason
     assert found.cause.split("; ") == ["the code of selu has changed", "another program"]
@@ -242,11 +242,11 @@ def test_stored_times_raise_a_suspicion_and_no_more():
 
 
 @pytest.mark.parametrize(
-    ("calibrations_s", "finding"),
-    [((1e-3,) * 5, Finding.SUSPECTED_SLOWER), ((1e-3, 1e-3, 1e-3, 1e-3, 2e-3), Finding.INCONCLUSIVE)],
+    ("calibrations_s", "verdict"),
+    [((1e-3,) * 5, Verdict.SUSPECTED_SLOWER), ((1e-3, 1e-3, 1e-3, 1e-3, 2e-3), Verdict.INCONCLUSIVE)],
     ids=["constant", "varied"],
 )
-def test_where_the_machines_speed_varied_two_runs_may_differ_by_a_tenth(calibrations_s, finding):
+def test_where_the_machines_speed_varied_two_runs_may_differ_by_a_tenth(calibrations_s, verdict):
     def timed(time_s):
         # The times follow the calibration loop, so that normalised all processes agree.
         times = tuple(time_s * calibration_s / 1e-3 for calibration_s in calibrations_s)
@@ -256,7 +256,7 @@ def test_where_the_machines_speed_varied_two_runs_may_differ_by_a_tenth(calibrat
     before = plain(BEFORE, probes={"timing": timed(1e-4)})
     after = plain(AFTER, probes={"timing": timed(1.1e-4)}, fingerprint="bb", source="1" * 16)
 
-    assert time_of(compare(before, after)).finding is finding
+    assert time_of(compare(before, after)).verdict is verdict
 
 
 def test_stored_times_are_brought_to_one_speed_of_the_machine():
@@ -265,7 +265,7 @@ def test_stored_times_are_brought_to_one_speed_of_the_machine():
 
     found = time_of(compare(plain(BEFORE), after))
 
-    assert found.finding in (Finding.SAME, Finding.INCONCLUSIVE)
+    assert found.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE)
     assert found.after == pytest.approx(1e-4, rel=1e-2)
 
 
@@ -284,14 +284,14 @@ def test_stored_times_are_brought_to_one_speed_of_the_machine():
 def test_another_version_may_be_the_cause(before, after, cause):
     found = time_of(compare(before, after))
 
-    assert (found.finding, found.cause) == (Finding.SUSPECTED_SLOWER, cause)
+    assert (found.verdict, found.cause) == (Verdict.SUSPECTED_SLOWER, cause)
 
 
-@pytest.mark.parametrize(("ratio", "finding"), [(1.5, Finding.SLOWER), (1 / 1.5, Finding.FASTER), (1.0, Finding.SAME)])
-def test_the_earlier_runs_own_environment_confirms_under_another_jaxlib(ratio, finding):
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.5, Verdict.SLOWER), (1 / 1.5, Verdict.FASTER), (1.0, Verdict.SAME)])
+def test_the_earlier_runs_own_environment_confirms_under_another_jaxlib(ratio, verdict):
     found = time_of(compare(plain(BEFORE), in_lock_step(ratio, environment=NEWER)))
 
-    assert found.finding is finding
+    assert found.verdict is verdict
     assert found.replayed
     assert found.cores == 1
 
@@ -304,19 +304,19 @@ def test_no_environment_brings_its_device_with_it(changes):
 
     found = time_of(compare(plain(BEFORE), in_lock_step(1.5, environment=newer)))
 
-    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert found.verdict is Verdict.SUSPECTED_SLOWER
     assert "jaxlib" not in found.reason
 
 
 @pytest.mark.parametrize(
-    ("outcome", "finding"),
+    ("outcome", "verdict"),
     [
-        (Outcome(status=Status.FAILED, reason="its process has ended"), Finding.FAILED),
-        (Outcome(status=Status.SKIPPED, reason="peers are not"), Finding.INCONCLUSIVE),
+        (Outcome(status=Status.FAILED, reason="its process has ended"), Verdict.FAILED),
+        (Outcome(status=Status.SKIPPED, reason="peers are not"), Verdict.INCONCLUSIVE),
     ],
     ids=["could not run", "was not asked for"],
 )
-def test_what_the_earlier_environment_could_not_run_is_not_passed_over(outcome, finding):
+def test_what_the_earlier_environment_could_not_run_is_not_passed_over(outcome, verdict):
     after = samples.change_timings(
         in_lock_step(1.5, environment=NEWER),
         lambda timing, name: outcome if name.endswith("before") else timing,
@@ -324,8 +324,8 @@ def test_what_the_earlier_environment_could_not_run_is_not_passed_over(outcome, 
 
     found = time_of(compare(UNTIMED_BEFORE, after))
 
-    assert found.finding is finding
-    assert found.reason.endswith(": its process has ended") is (finding is Finding.FAILED)
+    assert found.verdict is verdict
+    assert found.reason.endswith(": its process has ended") is (verdict is Verdict.FAILED)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_what_the_earlier_environment_could_not_run_is_not_passed_over(outcome, 
 def test_numbers_of_another_format_are_not_lined_up(facts, word):
     changes = compare(plain(BEFORE), plain(AFTER, environment=samples.environment(**facts)))
 
-    assert [(one.metric, one.finding) for one in changes.found] == [(WHOLE, Finding.NOT_COMPARABLE)]
+    assert [(one.metric, one.verdict) for one in changes.found] == [(WHOLE, Verdict.NOT_COMPARABLE)]
     assert word in changes.found[0].reason
 
 
@@ -343,18 +343,18 @@ def test_programs_that_ran_beside_each_other_on_another_machine_are_suspected_an
     faster_machine = samples.environment(processor="Sample Processor 2", allowed_cores=4)
     after = replayed(1.5, machine="lab 2", environment=faster_machine)
 
-    assert time_of(compare(before, after)).finding is Finding.SUSPECTED_SLOWER
+    assert time_of(compare(before, after)).verdict is Verdict.SUSPECTED_SLOWER
     larger = plain(AFTER, machine="lab 2", probes={"memory": samples.memory(0, 0, 200)})
-    assert ("selu:jit", "planned_peak_bytes", Finding.MORE) in tell(compare(before, larger))
+    assert ("selu:jit", "planned_peak_bytes", Verdict.MORE) in tell(compare(before, larger))
 
 
 def test_cases_are_joined_from_both_sides():
     before = changed.run(BEFORE, (changed.case("old"), {}), (changed.case("both"), {"both:jit": {}}))
     after = changed.run(AFTER, (changed.case("both"), {"both:jit": {}}), (changed.case("new"), {}))
 
-    found = {(one.case.partition("[")[0], one.finding) for one in compare(before, after).found}
+    found = {(one.case.partition("[")[0], one.verdict) for one in compare(before, after).found}
 
-    assert {("old", Finding.GONE), ("new", Finding.NEW)} <= found
+    assert {("old", Verdict.GONE), ("new", Verdict.NEW)} <= found
 
 
 def test_a_run_that_only_confirms_has_lost_no_case():
@@ -364,23 +364,23 @@ def test_a_run_that_only_confirms_has_lost_no_case():
         (changed.case("other"), {"other:jit": {"numerics": changed.checked()}}),
     )
 
-    assert not compare(before, replayed(1.5, confirms=True)).having(Finding.GONE)
-    assert [one.case for one in compare(before, replayed(1.5)).having(Finding.GONE)] == ["other[dtype=float32,n=10000]"]
+    assert not compare(before, replayed(1.5, confirms=True)).having(Verdict.GONE)
+    assert [one.case for one in compare(before, replayed(1.5)).having(Verdict.GONE)] == ["other[dtype=float32,n=10000]"]
 
 
 @pytest.mark.parametrize(
-    ("status", "finding"),
+    ("status", "verdict"),
     [
-        *((status, Finding.FAILED) for status in (Status.FAILED, Status.WRONG, Status.TIMED_OUT, Status.KILLED)),
-        *((status, Finding.GONE) for status in (Status.TOO_LARGE, Status.UNSUPPORTED, Status.SKIPPED)),
+        *((status, Verdict.FAILED) for status in (Status.FAILED, Status.WRONG, Status.TIMED_OUT, Status.KILLED)),
+        *((status, Verdict.GONE) for status in (Status.TOO_LARGE, Status.UNSUPPORTED, Status.SKIPPED)),
     ],
 )
-def test_a_variant_that_ran_before_has_failed_or_is_gone(status, finding):
+def test_a_variant_that_ran_before_has_failed_or_is_gone(status, verdict):
     ended = {"numerics": Outcome(status=status, reason="no luck")}
 
     (found,) = compare(plain(BEFORE), run(AFTER, (changed.case(), {"selu:jit": ended}))).found
 
-    assert (found.finding, found.reason) == (finding, f"{status.value}: no luck")
+    assert (found.verdict, found.reason) == (verdict, f"{status.value}: no luck")
 
 
 @pytest.mark.parametrize(
@@ -391,13 +391,13 @@ def test_a_variant_that_ran_before_has_failed_or_is_gone(status, finding):
 def test_another_definition_setting_or_number_of_devices_is_another_case(change):
     after = run(AFTER, (msgspec.structs.replace(changed.case(), **change), UNTIMED))
 
-    assert tell(compare(plain(BEFORE), after)) == [("", WHOLE, Finding.NOT_COMPARABLE)]
+    assert tell(compare(plain(BEFORE), after)) == [("", WHOLE, Verdict.NOT_COMPARABLE)]
 
 
 def test_where_a_replay_finds_nothing_under_another_jaxlib_the_stored_times_are_looked_at():
     found = time_of(compare(plain(BEFORE), slowed(replayed(1.001, environment=NEWER), 1.5)))
 
-    assert found.finding is Finding.SUSPECTED_SLOWER
+    assert found.verdict is Verdict.SUSPECTED_SLOWER
     assert "as fast under what there is today" in found.reason
     assert "jaxlib 0.10.0 → 0.10.1" in found.reason
 
@@ -422,32 +422,32 @@ def test_no_version_of_jax_makes_another_librarys_code_slower():
 
     for facts in ({"packages": NEWER.packages}, {"variables": {"XLA_FLAGS": "--a"}}):
         of_jax = found(**facts)
-        assert (of_jax.finding, of_jax.cause) == (Finding.SUSPECTED_SLOWER, "nothing known")
+        assert (of_jax.verdict, of_jax.cause) == (Verdict.SUSPECTED_SLOWER, "nothing known")
         assert "with the same recorded code" in of_jax.reason
     newer = found(packages={**NEWER.packages, "numpy": "3.0.0"})
-    assert (newer.finding, newer.cause) == (Finding.SUSPECTED_SLOWER, "numpy 2.0.0 → 3.0.0")
+    assert (newer.verdict, newer.cause) == (Verdict.SUSPECTED_SLOWER, "numpy 2.0.0 → 3.0.0")
     assert "jaxlib" not in newer.reason
-    assert found(threads={"OMP_NUM_THREADS": "1"}).finding is Finding.SUSPECTED_SLOWER
+    assert found(threads={"OMP_NUM_THREADS": "1"}).verdict is Verdict.SUSPECTED_SLOWER
 
 
 def test_a_lost_case_has_failed_and_one_that_was_lost_before_is_new():
     lost = changed.run(AFTER, (changed.case(), None))
 
-    assert [one.finding for one in compare(plain(BEFORE), lost).found] == [Finding.FAILED]
+    assert [one.verdict for one in compare(plain(BEFORE), lost).found] == [Verdict.FAILED]
     before = changed.run(BEFORE, (changed.case(), None))
-    assert [one.finding for one in compare(before, plain(AFTER)).found] == [Finding.NEW]
+    assert [one.verdict for one in compare(before, plain(AFTER)).found] == [Verdict.NEW]
 
 
 @pytest.mark.parametrize(
-    ("metric", "probe", "finding"),
+    ("metric", "probe", "verdict"),
     [
-        ("planned_peak_bytes", "memory", Finding.MORE),
-        ("compiles", "compilation", Finding.MORE),
-        ("counted_flops", "compilation", Finding.CHANGED),
-        ("hlo_instructions", "compilation", Finding.MORE),
+        ("planned_peak_bytes", "memory", Verdict.MORE),
+        ("compiles", "compilation", Verdict.MORE),
+        ("counted_flops", "compilation", Verdict.CHANGED),
+        ("hlo_instructions", "compilation", Verdict.MORE),
     ],
 )
-def test_what_follows_from_the_program_alone_is_compared_exactly(metric, probe, finding):
+def test_what_follows_from_the_program_alone_is_compared_exactly(metric, probe, verdict):
     runs = [
         plain(name, probes={probe: Outcome(status=Status.OK, values={metric: (value,)})})
         for name, value in ((BEFORE, 100), (AFTER, 101))
@@ -455,10 +455,10 @@ def test_what_follows_from_the_program_alone_is_compared_exactly(metric, probe, 
 
     found = next(one for one in compare(*runs).found if one.metric == metric)
 
-    assert (found.finding, found.before, found.after) == (finding, 100, 101)
+    assert (found.verdict, found.before, found.after) == (verdict, 100, 101)
     assert found.effect == Interval(1.01, 1.01, 1.01, 1)
     back = next(one for one in compare(*runs[::-1]).found if one.metric == metric)
-    assert back.finding is (finding if finding is Finding.CHANGED else Finding.LESS)
+    assert back.verdict is (verdict if verdict is Verdict.CHANGED else Verdict.LESS)
 
 
 def test_equal_counts_are_no_finding_and_unequal_processes_decide_nothing():
@@ -467,7 +467,7 @@ def test_equal_counts_are_no_finding_and_unequal_processes_decide_nothing():
 
     assert tell(compare(with_peak(BEFORE, 100), with_peak(AFTER, 100))) == []
     assert tell(compare(with_peak(BEFORE, 100), with_peak(AFTER, 101, 100))) == [
-        ("selu:jit", "planned_peak_bytes", Finding.INCONCLUSIVE)
+        ("selu:jit", "planned_peak_bytes", Verdict.INCONCLUSIVE)
     ]
 
 
@@ -480,8 +480,8 @@ def test_what_there_was_none_of_is_more_and_has_no_ratio():
     (found,) = (one for one in compare(*runs).found if one.metric == "recompiles")
     (back,) = (one for one in compare(*runs[::-1]).found if one.metric == "recompiles")
 
-    assert (found.finding, found.before, found.after, found.effect) == (Finding.MORE, 0, 2, None)
-    assert (back.finding, back.effect) == (Finding.LESS, Interval(0, 0, 0, 1))
+    assert (found.verdict, found.before, found.after, found.effect) == (Verdict.MORE, 0, 2, None)
+    assert (back.verdict, back.effect) == (Verdict.LESS, Interval(0, 0, 0, 1))
 
 
 def own(digest: str) -> dict[str, object]:
@@ -570,8 +570,8 @@ def test_a_confirmation_replaces_the_first_finding():
 
     merged = merge(first, again)
 
-    assert time_of(first).finding is Finding.INCONCLUSIVE
-    assert time_of(merged).finding is Finding.SLOWER
+    assert time_of(first).verdict is Verdict.INCONCLUSIVE
+    assert time_of(merged).verdict is Verdict.SLOWER
     assert [one for one in merged.found if one.metric != TIME] == [one for one in first.found if one.metric != TIME]
 
 
@@ -579,8 +579,8 @@ def test_stored_times_of_a_second_look_replace_stored_times_and_no_replay():
     first, again = compare(plain(BEFORE), replayed(1.5)), compare(plain(BEFORE), plain(AFTER))
     stored = compare(plain(BEFORE), plain(AFTER, 1.5e-4))
 
-    assert time_of(merge(first, again)).finding is Finding.SLOWER
-    assert time_of(merge(stored, again)).finding is Finding.SAME
+    assert time_of(merge(first, again)).verdict is Verdict.SLOWER
+    assert time_of(merge(stored, again)).verdict is Verdict.SAME
 
 
 def cold(name, total_s, processes=3, **changes):
@@ -591,15 +591,15 @@ def cold(name, total_s, processes=3, **changes):
 def test_what_compiling_takes_is_suspected_where_enough_processes_tell():
     found = {one.metric: one for one in compare(cold(BEFORE, 0.1), cold(AFTER, 0.2)).found}
 
-    assert found["compile_total_s"].finding is Finding.SUSPECTED_SLOWER
+    assert found["compile_total_s"].verdict is Verdict.SUSPECTED_SLOWER
     assert found["compile_total_s"].effect.estimate == pytest.approx(2)
     assert "two runs stored" in found["compile_total_s"].reason
     assert found["compile_total_s"].before == pytest.approx(0.1, rel=0.02)
     assert found["compile_total_s"].after == pytest.approx(0.2, rel=0.02)
     assert found["compile_total_s"].cause.split("; ") == ["the code of selu has changed", "another program"]
     assert found["compile_total_s"].smallest >= 0.03
-    back = {one.metric: one.finding for one in compare(cold(BEFORE, 0.2), cold(AFTER, 0.1)).found}
-    assert back["compile_total_s"] is Finding.SUSPECTED_FASTER
+    back = {one.metric: one.verdict for one in compare(cold(BEFORE, 0.2), cold(AFTER, 0.1)).found}
+    assert back["compile_total_s"] is Verdict.SUSPECTED_FASTER
     assert "compile_total_s" not in {one.metric for one in compare(cold(BEFORE, 0.1), cold(AFTER, 0.1001)).found}
     few = {one.metric for one in compare(cold(BEFORE, 0.1, 1), cold(AFTER, 0.2, 1)).found}
     assert not few & {"compile_total_s", "first_result_s"}
@@ -614,22 +614,22 @@ def test_compiling_the_same_program_again_is_not_compared():
 
 
 @pytest.mark.parametrize(
-    ("alone", "finding"),
+    ("alone", "verdict"),
     [
-        ({"before": 1e-4, "now": 1.5e-4}, Finding.SLOWER),
-        ({"before": 0.7e-4, "now": 1.05e-4}, Finding.SLOWER),
-        ({"before": 1e-4, "now": 1.21e-4}, Finding.SUSPECTED_SLOWER),
-        ({"before": 1e-4, "now": 1.24e-4}, Finding.SLOWER),
-        ({"before": 1e-4, "now": 0.6e-4}, Finding.SUSPECTED_SLOWER),
-        ({"before": 2e-4, "now": 2.04e-4}, Finding.SLOWER),
+        ({"before": 1e-4, "now": 1.5e-4}, Verdict.SLOWER),
+        ({"before": 0.7e-4, "now": 1.05e-4}, Verdict.SLOWER),
+        ({"before": 1e-4, "now": 1.21e-4}, Verdict.SUSPECTED_SLOWER),
+        ({"before": 1e-4, "now": 1.24e-4}, Verdict.SLOWER),
+        ({"before": 1e-4, "now": 0.6e-4}, Verdict.SUSPECTED_SLOWER),
+        ({"before": 2e-4, "now": 2.04e-4}, Verdict.SLOWER),
     ],
     ids=[
         *("as much alone", "as much alone and quicker", "less than half as much", "more than half as much"),
         *("quicker alone", "neither is slowed by the other"),
     ],
 )
-def test_a_interference_is_slower_beside_and_less_than_half_the_change_alone(alone, finding):
-    assert time_of(compare(plain(BEFORE), with_isolated(replayed(1.5), **alone))).finding is finding
+def test_a_interference_is_slower_beside_and_less_than_half_the_change_alone(alone, verdict):
+    assert time_of(compare(plain(BEFORE), with_isolated(replayed(1.5), **alone))).verdict is verdict
 
 
 def test_what_ran_beside_the_earlier_runs_variants_is_no_variant_of_it():
@@ -638,7 +638,7 @@ def test_what_ran_beside_the_earlier_runs_variants_is_no_variant_of_it():
 
     found = compare(msgspec.structs.replace(made, manifest=earlier), plain(AFTER, fingerprint="bb", source="1" * 16))
 
-    assert (found.having(Finding.GONE), found.timed) == ((), 1)
+    assert (found.having(Verdict.GONE), found.timed) == ((), 1)
 
 
 def test_of_the_earlier_run_a_confirming_run_looks_at_its_own_cases_alone():
@@ -671,10 +671,10 @@ def test_an_ahead_of_time_program_is_told_by_that_of_jit():
         for one in compare(with_aot(before, 1e-4, "aa"), with_aot(after, 1.5e-4, "bb")).found
         if one.metric == TIME
     }
-    assert found["selu:aot"].finding is Finding.SLOWER
+    assert found["selu:aot"].verdict is Verdict.SLOWER
     assert found["selu:aot"].effect == found["selu:jit"].effect
     other = {one.variant: one for one in compare(with_aot(before, 1e-4, "aa"), with_aot(after, 1.5e-4, "cc")).times}
-    assert other["selu:aot"].finding is Finding.SUSPECTED_SLOWER
+    assert other["selu:aot"].verdict is Verdict.SUSPECTED_SLOWER
 
 
 def test_a_time_counts_where_only_a_capture_failed():
@@ -682,8 +682,8 @@ def test_a_time_counts_where_only_a_capture_failed():
 
     changes = compare(plain(BEFORE, probes=failed), plain(AFTER, probes=failed))
 
-    assert time_of(changes).finding is not Finding.FAILED
-    assert not any(one.finding is Finding.FAILED for one in changes.found)
+    assert time_of(changes).verdict is not Verdict.FAILED
+    assert not any(one.verdict is Verdict.FAILED for one in changes.found)
 
 
 def noted(run_id, *notes, probe="numerics", of=changed.checked):
@@ -731,9 +731,9 @@ def test_the_terminal_and_the_pull_request_show_a_note_of_one_run():
 
 
 @pytest.mark.parametrize(
-    ("changed_file", "finding"), [(False, Finding.SAME), (True, Finding.SUSPECTED_SLOWER)], ids=["equal", "edited"]
+    ("changed_file", "verdict"), [(False, Verdict.SAME), (True, Verdict.SUSPECTED_SLOWER)], ids=["equal", "edited"]
 )
-def test_lock_step_under_todays_imports_does_not_judge_a_package_that_changed(changed_file, finding):
+def test_lock_step_under_todays_imports_does_not_judge_a_package_that_changed(changed_file, verdict):
     def with_package(made, digest):
         package = OwnPackage(name="mypkg", files={"step.py": digest}, suites=("selu",))
         return msgspec.structs.replace(made, manifest=msgspec.structs.replace(made.manifest, own_packages=(package,)))
@@ -746,4 +746,4 @@ def test_lock_step_under_todays_imports_does_not_judge_a_package_that_changed(ch
 
     found = time_of(compare(with_package(plain(BEFORE), "a"), with_package(later, "b" if changed_file else "a")))
 
-    assert found.finding is finding
+    assert found.verdict is verdict

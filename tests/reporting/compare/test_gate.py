@@ -12,7 +12,7 @@ from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMI
 from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.chance import reject_by_holm
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.findings import Finding, leave_out_times
+from jaxmeter.reporting.compare.verdicts import Verdict, leave_out_times
 from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, judge_alone, list_suspects
 from tests import samples
 from tests.reporting.compare import changed
@@ -34,7 +34,7 @@ EMPTY = structs.replace(EMPTY, manifest=structs.replace(EMPTY.manifest, cases=()
 def again(ratio, scatter=0.2, *, busy=False):
     """A confirmation by more processes."""
     found = compare(BASELINE, replayed(ratio, processes=12, scatter=scatter))
-    doubts = (replace(one, finding=Finding.INCONCLUSIVE, reason="busy") for one in found.found)
+    doubts = (replace(one, verdict=Verdict.INCONCLUSIVE, reason="busy") for one in found.found)
     return replace(found, found=tuple(doubts)) if busy else found
 
 
@@ -398,7 +398,7 @@ def test_an_exact_number_that_only_the_earlier_run_has_leaves_no_answer(later):
         assert [words for words in judgement.obstacles if "selu:jit" in words]
     assert judge(compare(later, planned_memory(AFTER, 100)), USUAL, exact=True).code == FINE
     confirming = structs.replace(later, manifest=structs.replace(later.manifest, confirms=True))
-    assert not compare(planned_memory(BEFORE, 100), confirming).having(Finding.GONE)
+    assert not compare(planned_memory(BEFORE, 100), confirming).having(Verdict.GONE)
 
 
 def test_a_count_that_is_gone_is_missed_where_a_budget_names_it():
@@ -420,8 +420,8 @@ def test_a_fingerprint_that_is_gone_is_missed():
 def test_a_second_look_that_shows_nothing_refutes_nothing():
     first = compare(stored(1, name=BEFORE, scatter=20), stored(1.9, scatter=20))
     vague = compare(stored(1, name=BEFORE, scatter=20), stored(1.9, scatter=90))
-    assert first.times[0].finding is Finding.SUSPECTED_SLOWER
-    assert vague.times[0].finding is not Finding.SUSPECTED_SLOWER
+    assert first.times[0].verdict is Verdict.SUSPECTED_SLOWER
+    assert vague.times[0].verdict is not Verdict.SUSPECTED_SLOWER
 
     assert judge(first, USUAL, confirmed_by=vague).code == UNDECIDED
 
@@ -429,7 +429,7 @@ def test_a_second_look_that_shows_nothing_refutes_nothing():
 def test_calls_that_all_grew_within_their_budget_name_no_machine():
     generous = Budgets((("*", {"execution_s": Allowance(share=0.3)}),))
     changes = compare(stored(1, 3, name=BEFORE), stored(1.2, 3))
-    assert {one.finding for one in changes.times} == {Finding.SUSPECTED_SLOWER}
+    assert {one.verdict for one in changes.times} == {Verdict.SUSPECTED_SLOWER}
 
     assert judge(changes, generous).code == FINE
 
@@ -471,7 +471,7 @@ def test_a_budget_that_allows_the_program_does_not_allow_a_call_that_grew_by_mor
         ),
     )
     changes = compare(plain(BEFORE), slower)
-    assert changes.times[0].finding is Finding.SLOWER
+    assert changes.times[0].verdict is Verdict.SLOWER
 
     assert suspects_of(changes, budgets) == ["selu:jit"]
     assert judge(changes, budgets).code == UNDECIDED

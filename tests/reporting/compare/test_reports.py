@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import Reported
-from jaxmeter.reporting.compare.findings import Here
+from jaxmeter.reporting.compare.verdicts import Here
 from jaxmeter.reporting.view.reports import describe_reports, make_report_table, write_report
 from tests import samples
 from tests.reporting.compare.changed import BEFORE, compare, in_lock_step, plain

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
-from jaxmeter.reporting.compare.findings import Finding
+from jaxmeter.reporting.compare.verdicts import Verdict
 from jaxmeter.reporting.compare.gate import judge
 from jaxmeter.reporting.compare.conditions import Runtime, describe_other_runtime, name_confirming_command
 from jaxmeter.reporting.render.compare import write_markdown
@@ -70,7 +70,7 @@ def test_what_cannot_be_compared_says_the_sentence_and_no_calibration_loop():
     changes = of_two_runtimes()
 
     assert changes.conditions.other_runtime == SENTENCE
-    assert (time_of(changes).finding, time_of(changes).reason) == (Finding.NOT_COMPARABLE, SENTENCE)
+    assert (time_of(changes).verdict, time_of(changes).reason) == (Verdict.NOT_COMPARABLE, SENTENCE)
 
 
 def test_every_output_says_it_once():

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import structs
 
-from jaxmeter.reporting.compare.findings import PROGRAM, TIME, Finding
+from jaxmeter.reporting.compare.verdicts import PROGRAM, TIME, Verdict
 from jaxmeter.reporting.history.change_points import THE_MACHINE, find_change_points
 from jaxmeter.reporting.history.known import KnownChangePoint
 from jaxmeter.reporting.history.series import gather_series
@@ -31,7 +31,7 @@ def test_a_step_names_both_levels_the_runs_and_the_commits():
         "cpu",
         "selu:jit",
     )
-    assert (change_point.metric, change_point.finding) == (TIME, Finding.SUSPECTED_SLOWER)
+    assert (change_point.metric, change_point.verdict) == (TIME, Verdict.SUSPECTED_SLOWER)
     assert (change_point.before, change_point.after) == pytest.approx((1e-3, 1.2e-3), rel=0.01)
     assert change_point.effect == pytest.approx(1.2, rel=0.01)
     assert (change_point.last, change_point.first, change_point.index) == ("run-009", "run-010", AT)
@@ -66,13 +66,13 @@ def test_of_what_was_nothing_before_there_is_no_effect():
     [
         (nights(20, lambda number: 1e-3), []),
         (nights(13, slower_from(7, 2.0)), []),
-        (nights(14, slower_from(7, 2.0)), [Finding.SUSPECTED_SLOWER]),
-        (nights(20, slower_from(AT, 0.8)), [Finding.SUSPECTED_FASTER]),
+        (nights(14, slower_from(7, 2.0)), [Verdict.SUSPECTED_SLOWER]),
+        (nights(20, slower_from(AT, 0.8)), [Verdict.SUSPECTED_FASTER]),
     ],
     ids=["alike", "too few", "as few as can be", "faster"],
 )
 def test_enough_nights_that_are_not_alike_have_a_step(runs, findings):
-    assert [one.finding for one in change_points_of(runs)] == findings
+    assert [one.verdict for one in change_points_of(runs)] == findings
 
 
 def test_a_step_below_the_minimum_effect_is_none():
@@ -95,24 +95,24 @@ def test_another_program_is_a_step_by_itself_and_the_likely_cause():
 
     program, time = sorted(change_points_of(runs), key=lambda one: one.metric == TIME)
 
-    assert (program.metric, program.finding, program.first, program.effect) == (
+    assert (program.metric, program.verdict, program.first, program.effect) == (
         PROGRAM,
-        Finding.CHANGED,
+        Verdict.CHANGED,
         "run-010",
         None,
     )
     assert (program.cause, time.cause) == ("nothing known", "nothing known; another program")
 
 
-@pytest.mark.parametrize(("after", "finding"), [(1200, Finding.MORE), (800, Finding.LESS)])
-def test_an_exact_number_changes_at_the_very_run_and_needs_no_others(after, finding):
+@pytest.mark.parametrize(("after", "verdict"), [(1200, Verdict.MORE), (800, Verdict.LESS)])
+def test_an_exact_number_changes_at_the_very_run_and_needs_no_others(after, verdict):
     runs = nights(3, lambda number: 1e-3, peak=lambda number: after if number >= 2 else 1000)
 
     (change_point,) = change_points_of(runs)
 
-    assert (change_point.metric, change_point.finding, change_point.before, change_point.after) == (
+    assert (change_point.metric, change_point.verdict, change_point.before, change_point.after) == (
         "planned_peak_bytes",
-        finding,
+        verdict,
         1000,
         after,
     )

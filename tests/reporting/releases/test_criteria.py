@@ -1,7 +1,7 @@
 import pytest
 
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.reporting.compare.findings import PROGRAM, WHOLE, Change, Finding
+from jaxmeter.reporting.compare.verdicts import PROGRAM, WHOLE, Change, Verdict
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.releases.bisection import Answer, Target, find_target, has_value, judge_by_code, judge_by_target
 from tests import samples
@@ -9,13 +9,13 @@ from tests import samples
 EXACT = Target("selu", "selu:jit", "planned_peak_bytes")
 
 
-def change(finding="slower", **changes):
+def change(verdict="slower", **changes):
     told = {"suite": "selu", "case": "selu", "platform": "cpu", "variant": "selu:jit", "metric": "execution_s"}
-    return Change(finding=Finding(finding), **{**told, "before": 1e-3, "after": 2e-3, **changes})
+    return Change(verdict=Verdict(verdict), **{**told, "before": 1e-3, "after": 2e-3, **changes})
 
 
 def memory_change(**changes):
-    return change(**{"finding": "more", "metric": "planned_peak_bytes", **changes})
+    return change(**{"verdict": "more", "metric": "planned_peak_bytes", **changes})
 
 
 def interval(low, estimate, high):
@@ -24,8 +24,8 @@ def interval(low, estimate, high):
 
 def test_the_target_is_what_differs_the_most():
     changes = [
-        memory_change(finding="more", effect=interval(1.2, 1.2, 1.2)),
-        memory_change(finding="less", variant="selu:eager", effect=interval(0.5, 0.5, 0.5)),
+        memory_change(verdict="more", effect=interval(1.2, 1.2, 1.2)),
+        memory_change(verdict="less", variant="selu:eager", effect=interval(0.5, 0.5, 0.5)),
     ]
 
     assert find_target(changes, "peak_memory", "") == Target("selu", "selu:eager", "planned_peak_bytes")
@@ -33,22 +33,22 @@ def test_the_target_is_what_differs_the_most():
 
 
 def test_a_program_that_changed_is_a_target():
-    assert find_target([change(metric=PROGRAM, finding="changed")], "program", "") == Target(
+    assert find_target([change(metric=PROGRAM, verdict="changed")], "program", "") == Target(
         "selu", "selu:jit", "program"
     )
 
 
 def test_memory_is_a_target_where_it_grew_or_shrank():
-    for finding in ("more", "less"):
-        changes = [memory_change(finding=finding, effect=interval(1.2, 1.2, 1.2))]
+    for verdict in ("more", "less"):
+        changes = [memory_change(verdict=verdict, effect=interval(1.2, 1.2, 1.2))]
         assert find_target(changes, "peak_memory", "") == EXACT
-    assert find_target([memory_change(finding="inconclusive")], "peak_memory", "") is None
+    assert find_target([memory_change(verdict="inconclusive")], "peak_memory", "") is None
 
 
 def test_what_was_nothing_before_differs_the_most():
     changes = [
-        change(metric="compiles", finding="more", effect=interval(3.0, 3.0, 3.0)),
-        change(metric="compiles", finding="less", variant="b:jit", effect=interval(0.0, 0.0, 0.0)),
+        change(metric="compiles", verdict="more", effect=interval(3.0, 3.0, 3.0)),
+        change(metric="compiles", verdict="less", variant="b:jit", effect=interval(0.0, 0.0, 0.0)),
     ]
 
     assert find_target(changes, "compiles", "").variant == "b:jit"
@@ -68,23 +68,23 @@ OF_PROGRAM = Target("selu", "selu:jit", PROGRAM)
         ),
         *(
             (
-                [change(metric=WHOLE, finding=finding, reason="no such function")],
+                [change(metric=WHOLE, verdict=verdict, reason="no such function")],
                 EXACT,
                 Answer.UNUSABLE,
-                f"selu selu:jit is {finding}: no such function",
+                f"selu selu:jit is {verdict}: no such function",
             )
-            for finding in ("failed", "gone", "not comparable")
+            for verdict in ("failed", "gone", "not comparable")
         ),
-        ([change(metric="compiles", finding="more")], EXACT, Answer.GOOD, ""),
+        ([change(metric="compiles", verdict="more")], EXACT, Answer.GOOD, ""),
         (
-            [memory_change(finding="more", before=100.0, after=200.0)],
+            [memory_change(verdict="more", before=100.0, after=200.0)],
             EXACT,
             Answer.BAD,
             "100 in the good release, 200 here",
         ),
-        ([memory_change(finding="inconclusive", reason="not the same")], EXACT, Answer.UNDECIDED, "not the same"),
+        ([memory_change(verdict="inconclusive", reason="not the same")], EXACT, Answer.UNDECIDED, "not the same"),
         (
-            [change(metric=PROGRAM, finding="changed", before=None, after=None)],
+            [change(metric=PROGRAM, verdict="changed", before=None, after=None)],
             OF_PROGRAM,
             Answer.BAD,
             "another program than the good release's",

@@ -3,32 +3,32 @@ from itertools import pairwise
 import pytest
 
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.reporting.compare.findings import PROGRAM, TIME, WHOLE, Change, Finding
+from jaxmeter.reporting.compare.verdicts import PROGRAM, TIME, WHOLE, Change, Verdict
 from jaxmeter.reporting.releases.walk import Step, UnusableError, describe, describe_trial, walk
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(5))
 
 
-def write(metric, finding, **told):
+def write(metric, verdict, **told):
     told = {"suite": "mine", "case": "scan", "platform": "cpu", "variant": "scan:jit", **told}
-    return Change(metric=metric, finding=Finding(finding), **told)
+    return Change(metric=metric, verdict=Verdict(verdict), **told)
 
 
-def time(finding, factor=1.0, width=0.01, **told):
+def time(verdict, factor=1.0, width=0.01, **told):
     effect = Interval(
         factor - width / 2, factor, factor + width / 2, 6, Interval(factor - width, factor, factor + width, 6)
     )
     told = {"effect": effect, "smallest": 0.03, "replayed": True, "cores": 1, **told}
-    return write(TIME, finding, **told)
+    return write(TIME, verdict, **told)
 
 
 def memory(before, after, **told):
     return write("planned_peak_bytes", "more" if after > before else "less", before=before, after=after, **told)
 
 
-def stage(finding, **told):
+def stage(verdict, **told):
     effect = Interval(1.5, 2.0, 2.5, 6, Interval(1.4, 2.0, 2.6, 6))
-    return write("compile_total_s", finding, effect=effect, smallest=0.1, **told)
+    return write("compile_total_s", verdict, effect=effect, smallest=0.1, **told)
 
 
 class Machine:
@@ -78,12 +78,12 @@ def test_of_two_releases_the_step_is_the_total():
 
 
 @pytest.mark.parametrize(
-    ("finding", "counted"),
+    ("verdict", "counted"),
     [("suspected slower", 1), ("suspected faster", 1), ("same", 0)],
     ids=["slower", "faster", "same"],
 )
-def test_suspected_compile_times_are_listed_with_their_release(finding, counted):
-    result = walk(RELEASES, Machine({(1, 2): [time("same"), stage(finding)]}), ignore)
+def test_suspected_compile_times_are_listed_with_their_release(verdict, counted):
+    result = walk(RELEASES, Machine({(1, 2): [time("same"), stage(verdict)]}), ignore)
 
     named = [line for line in describe(result) if "trace + lower + compile" in line]
     assert len(named) == counted
@@ -170,14 +170,14 @@ def test_an_inconclusive_step_is_measured_again_only_if_a_factor_of_1_2_is_not_e
     assert len(machine.asked) == attempts
 
 
-@pytest.mark.parametrize("finding", ["inconclusive", "suspected slower", "suspected faster"])
-def test_a_time_that_is_not_decided_is_measured_once_more_and_the_second_measurement_counts(finding):
-    machine = Machine({(0, 1, 0): [time(finding, 1.1, 0.2)], (0, 1, 1): [time("slower", 1.08)]})
+@pytest.mark.parametrize("verdict", ["inconclusive", "suspected slower", "suspected faster"])
+def test_a_time_that_is_not_decided_is_measured_once_more_and_the_second_measurement_counts(verdict):
+    machine = Machine({(0, 1, 0): [time(verdict, 1.1, 0.2)], (0, 1, 1): [time("slower", 1.08)]})
 
     result = walk(RELEASES[:2], machine, ignore)
 
     assert machine.asked == [(0, 1, 0), (0, 1, 1)]
-    assert [change.finding for change in result.steps[0].times] == ["slower"]
+    assert [change.verdict for change in result.steps[0].times] == ["slower"]
 
 
 def test_a_time_that_stays_undecided_is_named():
@@ -207,7 +207,7 @@ def test_where_the_second_measurement_fails_the_first_one_counts(again):
 
     result = walk(RELEASES[:2], machine, ignore)
 
-    assert [change.finding for change in result.steps[0].times] == ["inconclusive"]
+    assert [change.verdict for change in result.steps[0].times] == ["inconclusive"]
 
 
 def test_without_a_change_point_the_largest_of_the_detectable_differences_is_given():

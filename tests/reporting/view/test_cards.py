@@ -11,7 +11,7 @@ import pytest
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Answer, CaseRecord, CompilationDetails, Cost, Outcome, PlannedCase, Status, Trap
 from jaxmeter.harness.record.cases import Reported
-from jaxmeter.reporting.compare.findings import Here, JudgedReport
+from jaxmeter.reporting.compare.verdicts import Here, JudgedReport
 from jaxmeter.reporting.view.cards import FEWEST_ASKED, MOST_CARDS, make_reports_card, split_cards
 from jaxmeter.reporting.view.figure_model import Hue, Points
 from jaxmeter.reporting.view.overview_model import Card, Phrase

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.reporting.compare.findings import TIME, Finding
+from jaxmeter.reporting.compare.verdicts import TIME, Verdict
 from jaxmeter.reporting.view.changes import (
     TONES,
     describe_changes,
@@ -62,16 +62,16 @@ def test_the_worst_and_the_largest_come_first():
 
     found = order_changes(compare(both(BEFORE, 0), both(AFTER, 1)).found)
 
-    told = [(one.variant, one.finding) for one in found if one.metric == TIME]
+    told = [(one.variant, one.verdict) for one in found if one.metric == TIME]
     assert told == [
-        ("b:jit", Finding.SUSPECTED_SLOWER),
-        ("a:jit", Finding.SUSPECTED_SLOWER),
-        ("c:jit", Finding.SUSPECTED_FASTER),
+        ("b:jit", Verdict.SUSPECTED_SLOWER),
+        ("a:jit", Verdict.SUSPECTED_SLOWER),
+        ("c:jit", Verdict.SUSPECTED_FASTER),
     ]
 
 
 def test_a_failure_looks_unlike_a_number_that_is_surely_worse_and_that_unlike_one_that_is_only_suspected():
-    kinds = (Finding.FAILED, Finding.SLOWER, Finding.MORE, Finding.SUSPECTED_SLOWER)
+    kinds = (Verdict.FAILED, Verdict.SLOWER, Verdict.MORE, Verdict.SUSPECTED_SLOWER)
 
     assert [TONES[kind] for kind in kinds] == [Tone.BAD, Tone.WORSE, Tone.WORSE, Tone.WARN]
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.reporting.compare.findings import TIME, Change, Finding
+from jaxmeter.reporting.compare.verdicts import TIME, Change, Verdict
 from jaxmeter.reporting.view.case_figures import MOST_STEPS, _describe_steps
 
 
 def make_step(release: str, ratio: float, variant: str = "f:jit") -> tuple[str, Change]:
-    finding = Finding.SLOWER if ratio > 1 else Finding.FASTER
+    verdict = Verdict.SLOWER if ratio > 1 else Verdict.FASTER
     effect = Interval(0.9 * ratio, ratio, 1.1 * ratio, 5)
     change = Change(
-        suite="suite", case="f", platform="cpu", variant=variant, metric=TIME, finding=finding, effect=effect
+        suite="suite", case="f", platform="cpu", variant=variant, metric=TIME, verdict=verdict, effect=effect
     )
     return release, change
 

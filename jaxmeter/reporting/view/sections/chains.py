@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jaxmeter.harness.metrics.statistics import Interval, take_logarithm
 
 from ... import numbers
-from ...compare.findings import Change
+from ...compare.verdicts import Change
 
 
 def explain_contradiction(steps: Sequence[Change | None], total: Change) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.reading import Case, Run
 
 from ... import numbers
-from ...compare.findings import Change, Finding, JudgedReport
+from ...compare.verdicts import Change, Verdict, JudgedReport
 from ...text import by_numbers, counted, shorten
 from ..changes import write_effect
 from ..comparisons import MeasuredPair
@@ -52,7 +52,7 @@ def make_releases_view(pairs: Sequence[MeasuredPair], history: History) -> Relea
     steps = _order(pairs)
     rows, left = _make_rows(steps)
     times = [one for pair in steps if not pair.is_span for one in pair.changes.times]
-    confirmed = sum(one.finding.is_confirmed for one in times)
+    confirmed = sum(one.verdict.is_confirmed for one in times)
     how = next((one.condition for one in times if one.condition), "")
     answer = (
         f"{counted(confirmed, 'confirmed change')} in {counted(len(times), 'comparison')}{f', {how}' if how else ''}."
@@ -101,7 +101,7 @@ def gather_steps(pairs: Sequence[MeasuredPair]) -> dict[tuple[str, str], tuple[t
     steps = [step for step in _order(pairs) if not step.is_span]
     for step, (name, _) in zip(steps, _name_steps(steps), strict=True):
         for one in step.changes.times:
-            if one.finding.is_confirmed and one.effect is not None:
+            if one.verdict.is_confirmed and one.effect is not None:
                 found.setdefault((one.suite, one.case), []).append((name, one))
     return {key: tuple(changes) for key, changes in found.items()}
 
@@ -197,7 +197,7 @@ def _describe_most_changed(steps: Sequence[MeasuredPair]) -> str:
     neighbours = [step for step in steps if not step.is_span]
     for step, (name, _) in zip(neighbours, _name_steps(neighbours), strict=True):
         slower, faster = (
-            sum(one.finding is kind for one in step.changes.times) for kind in (Finding.SLOWER, Finding.FASTER)
+            sum(one.verdict is kind for one in step.changes.times) for kind in (Verdict.SLOWER, Verdict.FASTER)
         )
         counts.append((slower + faster, slower, faster, name))
     most, slower, faster, name = max(counts, key=lambda one: one[0], default=(0, 0, 0, ""))
@@ -212,7 +212,7 @@ def _make_rows(steps: Sequence[MeasuredPair]) -> tuple[list[Row], int]:
         for one in step.changes.times:
             if one.effect is not None:
                 compared[number, (one.suite, one.case, one.variant)] = one
-            if one.finding.is_confirmed and one.effect is not None:
+            if one.verdict.is_confirmed and one.effect is not None:
                 cells.setdefault((one.suite, one.case, one.variant), {})[number] = one
     ordered = sorted(cells.items(), key=lambda item: -max(one.size for one in item[1].values()))
     names = name_rows([key for key, _ in ordered])
@@ -266,21 +266,21 @@ def _make_cell(one: Change | None, *, is_span: bool) -> Cell:
     if one is None:
         return NOT_COMPARED
     text, bounds = write_effect(one)
-    if not one.finding.is_confirmed:
-        return Cell(f"({text})", tone=Tone.MUTED, hint=f"{bounds}, {one.finding.value}") if is_span else Cell()
-    tone = Tone.BAD if one.finding is Finding.SLOWER else Tone.GOOD
+    if not one.verdict.is_confirmed:
+        return Cell(f"({text})", tone=Tone.MUTED, hint=f"{bounds}, {one.verdict.value}") if is_span else Cell()
+    tone = Tone.BAD if one.verdict is Verdict.SLOWER else Tone.GOOD
     return Cell(text, tone=tone, shade=_find_shade(one), hint="" if bounds == numbers.MISSING else bounds)
 
 
 def _find_shade(one: Change) -> str:
     """Return `slower-2`, `faster-4`: the direction, and how dark the cell is."""
     level = max(1, sum(one.size - 1 >= least for least in SHADES))
-    return f"{one.finding.value}-{level}"
+    return f"{one.verdict.value}-{level}"
 
 
 def _list_histories(steps: Sequence[MeasuredPair], history: History) -> Iterator[Card]:
     """Yield the time in each run of the cases that changed most."""
-    found = [one for step in steps if not step.is_span for one in step.changes.times if one.finding.is_confirmed]
+    found = [one for step in steps if not step.is_span for one in step.changes.times if one.verdict.is_confirmed]
     targets = dict.fromkeys(
         make_fragment("case", one.suite, one.case) for one in sorted(found, key=lambda one: -one.size)
     )

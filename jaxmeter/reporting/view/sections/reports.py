@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...compare.findings import JudgedReport
+from ...compare.verdicts import JudgedReport
 from ..page_model import Part, Section
 from ..reports import describe_reports, make_report_table
 

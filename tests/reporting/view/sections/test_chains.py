@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.reporting.compare.findings import TIME, Change, Finding
+from jaxmeter.reporting.compare.verdicts import TIME, Change, Verdict
 from jaxmeter.reporting.view.sections.chains import explain_contradiction
 
 RATIOS = st.floats(0.1, 10)
@@ -18,11 +18,11 @@ RATIOS = st.floats(0.1, 10)
 
 def make_change(ratio: float, error: float = 0.05) -> Change:
     """A change with an interval of so much to each side, on the logarithm."""
-    return make_finding(Finding.SAME, Interval(ratio / math.exp(error), ratio, ratio * math.exp(error), 5))
+    return make_finding(Verdict.SAME, Interval(ratio / math.exp(error), ratio, ratio * math.exp(error), 5))
 
 
-def make_finding(finding: Finding, effect: Interval | None) -> Change:
-    return Change(suite="suite", case="f", platform="cpu", variant="f:jit", metric=TIME, finding=finding, effect=effect)
+def make_finding(verdict: Verdict, effect: Interval | None) -> Change:
+    return Change(suite="suite", case="f", platform="cpu", variant="f:jit", metric=TIME, verdict=verdict, effect=effect)
 
 
 @given(st.lists(RATIOS, min_size=2, max_size=20))
@@ -51,8 +51,8 @@ def test_the_product_of_the_steps_is_told_with_its_interval() -> None:
         [],
         [make_change(5.0)],
         [make_change(5.0), None],
-        [make_change(5.0), make_finding(Finding.FAILED, None)],
-        [make_change(5.0), make_finding(Finding.SAME, Interval(None, 1.0, None, 1))],
+        [make_change(5.0), make_finding(Verdict.FAILED, None)],
+        [make_change(5.0), make_finding(Verdict.SAME, Interval(None, 1.0, None, 1))],
     ],
     ids=["none", "the total itself", "one that was not compared", "one that failed", "one without an interval"],
 )
@@ -61,7 +61,7 @@ def test_without_all_steps_nothing_is_said(steps: list[Change | None]) -> None:
 
 
 def test_a_total_without_an_interval_is_held_against_nothing() -> None:
-    total = make_finding(Finding.SAME, Interval(None, 1.0, None, 1))
+    total = make_finding(Verdict.SAME, Interval(None, 1.0, None, 1))
 
     assert explain_contradiction([make_change(2.0), make_change(2.0)], total) == ""
 

@@ -11,7 +11,7 @@ from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Reported
 from jaxmeter.reporting.compare.conditions import Conditions
-from jaxmeter.reporting.compare.findings import TIME, Change, Changes, Finding, Here, JudgedReport
+from jaxmeter.reporting.compare.verdicts import TIME, Change, Changes, Verdict, Here, JudgedReport
 from jaxmeter.reporting.view.page_model import ReleasesView
 from jaxmeter.reporting.view.runs import label_runs
 from jaxmeter.reporting.view.comparisons import MeasuredPair
@@ -20,7 +20,7 @@ from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.views import kept
 
-SLOWER, FASTER, SAME = Finding.SLOWER, Finding.FASTER, Finding.SAME
+SLOWER, FASTER, SAME = Verdict.SLOWER, Verdict.FASTER, Verdict.SAME
 
 
 def make_run(name: str, jax: str, started: str, **changes: str) -> Run:
@@ -30,15 +30,15 @@ def make_run(name: str, jax: str, started: str, **changes: str) -> Run:
     return run
 
 
-def make_change(case: str, finding: Finding, ratio: float) -> Change:
+def make_change(case: str, verdict: Verdict, ratio: float) -> Change:
     effect = Interval(0.9 * ratio, ratio, 1.1 * ratio, 5)
     return Change(
-        suite="suite", case=case, platform="cpu", variant="f:jit", metric=TIME, finding=finding, effect=effect
+        suite="suite", case=case, platform="cpu", variant="f:jit", metric=TIME, verdict=verdict, effect=effect
     )
 
 
-def pair(before: Run, after: Run, ratios: Mapping[str, tuple[Finding, float]]) -> MeasuredPair:
-    found = tuple(make_change(case, finding, ratio) for case, (finding, ratio) in ratios.items())
+def pair(before: Run, after: Run, ratios: Mapping[str, tuple[Verdict, float]]) -> MeasuredPair:
+    found = tuple(make_change(case, verdict, ratio) for case, (verdict, ratio) in ratios.items())
     return MeasuredPair(before, after, Changes(before.name, after.name, Conditions(), 0.03, found))
 
 

@@ -1,4 +1,4 @@
-"""Findings about two runs: what is said of one metric of one variant, and what all of it says together."""
+"""Changes between two runs, each with a verdict: of one metric of one variant, and all of them together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from jaxmeter.harness.metrics.reading import Case
 from jaxmeter.harness.metrics.statistics import Interval
@@ -26,7 +28,7 @@ PROGRAM = "program"
 """In place of a metric: which program it is, by its fingerprint."""
 
 
-class Finding(StrEnum):
+class Verdict(StrEnum):
     """What two runs say of one metric of one variant, the worst first.
 
     SAME_PROGRAM is of a time: nothing that is recorded of the program or of the code has changed, and the stored times
@@ -49,7 +51,7 @@ class Finding(StrEnum):
     SAME = "same"
 
     @property
-    def suspected(self) -> Finding | None:
+    def suspected(self) -> Verdict | None:
         """What is left of a confirmed change of a time that nothing confirms; None of anything else."""
         return _SUSPECTED.get(self)
 
@@ -66,30 +68,30 @@ class Finding(StrEnum):
     @property
     def is_open(self) -> bool:
         """Whether more processes may decide it."""
-        return self is Finding.INCONCLUSIVE or self.is_suspected
+        return self is Verdict.INCONCLUSIVE or self.is_suspected
 
     @property
     def is_decided(self) -> bool:
         """Whether it says something of a time."""
-        return self.is_confirmed or self.is_suspected or self in (Finding.SAME_PROGRAM, Finding.SAME)
+        return self.is_confirmed or self.is_suspected or self in (Verdict.SAME_PROGRAM, Verdict.SAME)
 
     @property
     def is_failure(self) -> bool:
         """Whether a number is missing, or cannot be compared."""
-        return self in (Finding.FAILED, Finding.GONE, Finding.NOT_COMPARABLE)
+        return self in (Verdict.FAILED, Verdict.GONE, Verdict.NOT_COMPARABLE)
 
     @property
     def is_exact(self) -> bool:
         """Whether a number that follows from programs alone has changed."""
-        return self in (Finding.MORE, Finding.LESS, Finding.CHANGED)
+        return self in (Verdict.MORE, Verdict.LESS, Verdict.CHANGED)
 
 
-_SUSPECTED = {Finding.SLOWER: Finding.SUSPECTED_SLOWER, Finding.FASTER: Finding.SUSPECTED_FASTER}
+_SUSPECTED = {Verdict.SLOWER: Verdict.SUSPECTED_SLOWER, Verdict.FASTER: Verdict.SUSPECTED_FASTER}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One finding.
+    """What two runs say of one metric of one variant.
 
     Args:
       metric: Its name; WHOLE for the case or variant, PROGRAM for its fingerprint.
@@ -104,7 +106,7 @@ class Change:
       call: Of a replayed program, how many times as long the whole call takes by stored times, if the replay does not
         explain that; else None.
       is_program_alone: Whether only the compiled program was compared, and not the whole call.
-      reason: Why the finding is none, or what to know of it.
+      reason: Why the verdict is none, or what to know of it.
       cause: What may explain a change, likeliest first.
     """
 
@@ -113,7 +115,7 @@ class Change:
     platform: str
     variant: str
     metric: str
-    finding: Finding
+    verdict: Verdict
     before: float | None = None
     after: float | None = None
     effect: Interval | None = None
@@ -228,10 +230,10 @@ class ExactCount:
 
 @dataclass(frozen=True)
 class Changes:
-    """All findings about two runs.
+    """All changes between two runs.
 
     Args:
-      minimum_effect: The smallest difference of a time that is worth a finding, as a share.
+      minimum_effect: The smallest difference of a time that is worth a verdict, as a share.
       compared: How many variants both runs have, of the same cases.
       against: Id of the earlier run whose programs ran next to those of the later run, or None.
       timed: How many variants the earlier run has timed.
@@ -271,9 +273,9 @@ class Changes:
         """How many exact numbers both runs have."""
         return sum(one.numbers for one in self.exact_counts)
 
-    def having(self, *findings: Finding) -> tuple[Change, ...]:
-        """Those with some findings."""
-        return tuple(one for one in self.found if one.finding in findings)
+    def having(self, *verdicts: Verdict) -> tuple[Change, ...]:
+        """Those with some verdicts."""
+        return tuple(one for one in self.found if one.verdict in verdicts)
 
     @property
     def without_runtimes(self) -> tuple[Change, ...]:
@@ -288,31 +290,36 @@ class Changes:
 
 
 def leave_out_times(changes: Changes) -> Changes:
-    """The findings that follow from programs alone."""
+    """The changes that follow from programs alone."""
     return replace(changes, found=tuple(one for one in changes.found if one.metric not in (TIME, *COLD)))
 
 
 def merge(changes: Changes, confirmation: Changes) -> Changes:
-    """The findings, with the times that a run of many processes has confirmed or refuted in place of the first ones.
+    """The changes, with the times that a run of many processes has confirmed or refuted in place of the first ones.
 
-    Stored times replace no finding about programs that ran next to each other.
+    Stored times replace no verdict about programs that ran next to each other.
     """
     again = {one.key: one for one in confirmation.times if one.effect is not None}
 
     def choose(first: Change) -> Change:
         second = again.get(first.key) if first.metric == TIME else None
-        is_suspected = second is not None and second.finding is Finding.SUSPECTED_SLOWER
+        is_suspected = second is not None and second.verdict is Verdict.SUSPECTED_SLOWER
         return first if second is None or (first.replayed and not second.replayed and not is_suspected) else second
 
     return replace(changes, found=tuple(map(choose, changes.found)))
 
 
-def make_change(case: Case, variant: str, metric: str, finding: Finding, **told: Any) -> Change:
-    """A finding about a variant of a case.
+def encode_fields(record: Any) -> dict[str, Any]:
+    """Return a change as data. Files call the verdict a finding, as their readers do."""
+    return {"finding" if name == "verdict" else name: value for name, value in msgspec.to_builtins(record).items()}
+
+
+def make_change(case: Case, variant: str, metric: str, verdict: Verdict, **told: Any) -> Change:
+    """Return a change of a variant of a case.
 
     Args:
       variant: Its name; empty for the case as a whole.
-      told: What else the finding has, by the fields of `Change`.
+      told: What else the change has, by the fields of `Change`.
     """
     planned = case.planned
     return Change(
@@ -321,6 +328,6 @@ def make_change(case: Case, variant: str, metric: str, finding: Finding, **told:
         platform=planned.platform,
         variant=variant,
         metric=metric,
-        finding=finding,
+        verdict=verdict,
         **told,
     )
