@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ TITLES = {LAST: "last good", PINNED: "pinned"}
 """Roles of the earlier runs: the last good one, and a pinned one, which detects many small changes."""
 
 MOST_NAMED = 3
+
+R = TypeVar("R", bound=msgspec.Struct)
 
 
 class NightlyVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,9 +124,12 @@ def keep(store: Store, verdict: NightlyVerdict) -> NightlyVerdict:
 
 def find_verdict(store: Store, run_id: str) -> NightlyVerdict | None:
     """Return the verdict on a run; None where there is none that can be read."""
-    data = persist(partial(store.read, VERDICTS, name_verdict(run_id)))
+    return _decode(persist(partial(store.read, VERDICTS, name_verdict(run_id))), NightlyVerdict)
+
+
+def _decode(data: bytes | None, kind: type[R]) -> R | None:
     try:
-        return None if data is None else msgspec.json.decode(data, type=NightlyVerdict)
+        return None if data is None else msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -169,12 +174,12 @@ def read_all(store: Store, cache: Path | None = None) -> Known:
             name = path.rpartition("/")[2]
             texts[name] = data
             _write_cached(root / name, data)
-    known = _decode(texts, received, store.read_clock() if received else None)
+    known = _gather(texts, received, store.read_clock() if received else None)
     too_large = {name: f"{words}; it is not counted" for name, words in excess.items()}
     return msgspec.structs.replace(known, set_aside={**known.set_aside, **too_large})
 
 
-def _decode(texts: Mapping[str, bytes], received: Mapping[str, datetime | None], clock: datetime | None) -> Known:
+def _gather(texts: Mapping[str, bytes], received: Mapping[str, datetime | None], clock: datetime | None) -> Known:
     """Return what the files say, and which of them do not count.
 
     Args:
@@ -186,9 +191,8 @@ def _decode(texts: Mapping[str, bytes], received: Mapping[str, datetime | None],
     set_aside: dict[str, str] = {}
     for name, data in sorted(texts.items()):
         is_acceptance = name.endswith(f"{ACCEPTED}{ENDING}")
-        try:
-            record = msgspec.json.decode(data, type=Acceptance if is_acceptance else NightlyVerdict)
-        except (msgspec.DecodeError, RecursionError):
+        record = _decode(data, Acceptance) if is_acceptance else _decode(data, NightlyVerdict)
+        if record is None:
             set_aside[name] = "is not a verdict, and is not counted"
             continue
         at = record.at if isinstance(record, Acceptance) else record.started
