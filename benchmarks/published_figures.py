@@ -19,11 +19,8 @@ from jaxmeter.reporting import numbers
 from jaxmeter.reporting.compare.claims import ClaimVerdict
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.render.markdown import escape
-from jaxmeter.reporting.view.cases import gather_cases
-from jaxmeter.reporting.view.claims import JudgedClaim, judge_claims
-from jaxmeter.reporting.view.machines import choose_newest, group_by_machine
-from jaxmeter.reporting.view.runs import label_runs, name_device
-from jaxmeter.reporting.view.sections.published import claim_in_words, write_ours, write_theirs
+from jaxmeter.reporting.view.published import JudgedClaim, claim_in_words, judge_claims, write_ours, write_theirs
+from jaxmeter.reporting.view.runs import choose_newest, gather_cases, group_by_machine, label_runs, name_device
 
 HEAD = """\
 # Published figures next to ours
@@ -85,7 +82,11 @@ def choose_told(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
     chosen: dict[tuple[str, str], JudgedClaim] = {}
     for one in sorted(claims, key=lambda one: one.run.manifest.started):
         key = (_name_case(one), f"{one.claim.source} {one.claim.timed} {write_theirs(one)}")
-        if key not in chosen or one.verdict is not ClaimVerdict.UNDECIDED or chosen[key].verdict is ClaimVerdict.UNDECIDED:
+        if (
+            key not in chosen
+            or one.verdict is not ClaimVerdict.UNDECIDED
+            or chosen[key].verdict is ClaimVerdict.UNDECIDED
+        ):
             chosen[key] = one
     return [chosen[key] for key in sorted(chosen)]
 

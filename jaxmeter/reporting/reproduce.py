@@ -27,7 +27,7 @@ from .compare.verdicts import TIME
 from .compare.programs import ArtifactError, read_file, suggest_nearest
 from .frame import list_metrics
 from .text import shorten
-from .view.cases import gather_cases
+from .view.runs import gather_cases
 from .view.changes import order_changes, write_both, write_change
 from .view.reports import write_report
 from .view.runs import label_runs, name_device

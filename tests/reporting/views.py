@@ -7,25 +7,13 @@ from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.reporting.load import Loaded
 from jaxmeter.reporting.view import build
-from jaxmeter.reporting.view.cases import gather_cases
+from jaxmeter.reporting.view.growth import make_sweep_part
 from jaxmeter.reporting.view.page_model import Page, Section
-from jaxmeter.reporting.view.runs import label_runs
-from jaxmeter.reporting.view.sections.caching import make_caching_section
-from jaxmeter.reporting.view.sections.compilation import make_compilation_section
-from jaxmeter.reporting.view.sections.memory import make_memory_section
-from jaxmeter.reporting.view.sections.speed import make_speed_section
-from jaxmeter.reporting.view.sections.sweeps import make_sweep_part
-from jaxmeter.reporting.view.sections.traces import make_traces_section
+from jaxmeter.reporting.view.runs import gather_cases, label_runs
+from jaxmeter.reporting.view.sections import list_sections
 from jaxmeter.reporting.view.sweeps import find_sweeps
 
-OF_CASES = {
-    "speed": lambda page: make_speed_section(page.runs, page.cases),
-    "compilation": lambda page: make_compilation_section(page.cases),
-    "caching": lambda page: make_caching_section(page.cases),
-    "traces": lambda page: make_traces_section(page.cases),
-    "memory": lambda page: make_memory_section(page.cases),
-    "sweeps": lambda page: Section("sweeps", "", "", "", tuple(map(make_sweep_part, find_sweeps(page.cases)))),
-}
+SECTIONS = {section.id: section for section in list_sections()}
 """Sections of a case view, here of all cases at once."""
 
 
@@ -52,7 +40,11 @@ def page_of(*runs, warnings=()):
 
 
 def section(page, name):
-    return OF_CASES[name](page) if name in OF_CASES else next(one for one in page.sections if one.id == name)
+    if name == "sweeps":
+        return Section("sweeps", "", "", "", tuple(map(make_sweep_part, find_sweeps(page.cases))))
+    if name in SECTIONS:
+        return SECTIONS[name].make(page.cases) or Section(name, "", "", "")
+    return next(one for one in page.sections if one.id == name)
 
 
 def tables(page, name):
@@ -65,10 +57,16 @@ def texts(row):
 
 
 def by_variant(page, name="speed"):
-    return {
-        row.cells[0].text: dict(zip(headings(page, name), texts(row), strict=True))
+    """The cells of each variant by their headings, and what the section notes of it."""
+    rows = {
+        row.cells[0].text: {"Notes": ""} | dict(zip(headings(page, name), texts(row), strict=True))
         for row in tables(page, name)[0].rows
     }
+    for note in section(page, name).parts[0].notes:
+        names, _, text = note.replace("\u202f", " ").partition(": ")
+        for variant in names.split(", "):
+            rows.get(variant.partition(" · ")[0], {})["Notes"] = text
+    return rows
 
 
 def headings(page, name):

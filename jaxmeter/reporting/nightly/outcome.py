@@ -21,7 +21,7 @@ from ..store.stores import open_store
 from ..text import counted
 from ..view import Page, build
 from ..view.changes import TOLD
-from ..view.trust import is_vague
+from ..view.doubts import is_vague
 from ..view.verdict import make_verdict, write_heading
 from .state import EarlierRun, NightlyError, NightlyRun
 from .stored import TITLES, NightlyVerdict, read_all

@@ -12,26 +12,29 @@ from ..history.clocks import find_clock_faults
 from ..history.known import KnownChangePoint
 from ..load import Loaded
 from ..text import shorten, visible, visible_record
-from .answers import choose_standing, make_answers
-from .cases import gather_cases
+from .answers import gather_questions, make_answers, make_overall_answers
 from .change_points import list_steps
 from .changes import list_changed
 from .comparisons import compare_machines
-from .files import describe_folder, name_folder
-from .first_screen import list_attention, list_facts, list_warnings, make_finding, make_subtitle, make_summary
-from .machines import choose_newest, gather_history, group_by_machine
 from .matrix import make_matrix
-from .overall_answers import make_overall_answers
-from .overview import make_overview
+from .overview import make_finding, make_overview, make_subtitle, make_summary
 from .page_model import Page
-from .runs import label_runs
+from .published import make_published_section
+from .reports import make_reports_section
+from .runs import (
+    choose_newest,
+    describe_folder,
+    gather_cases,
+    gather_history,
+    group_by_machine,
+    label_runs,
+    name_folder,
+)
 from .sections.environment import make_environment_section
 from .sections.method import make_method_section
-from .sections.problems import make_problems_section
-from .sections.published import make_published_section
 from .sections.releases import choose_reports, gather_steps, make_releases_view
-from .sections.reports import make_reports_section
 from .suites import make_suites
+from .troubles import list_attention, list_warnings, make_problems_section
 
 LONGEST_TITLE = 55
 """What a browser's tab and a list of bookmarks have room for."""
@@ -46,57 +49,56 @@ def build(
     minimum_effect: float = MINIMUM_EFFECT,
     known: Sequence[KnownChangePoint] = (),
 ) -> Page:
-    """The page of at least one run.
+    """Return the page of at least one run.
 
     Args:
-      confirmation: A run that timed what was suspected, and nothing else; only its findings are told.
-      minimum_effect: The smallest change of a time that is told, as a share.
+      confirmation: A run that timed what was suspected, and nothing else; the page has its findings only.
+      minimum_effect: The smallest change of a time that is reported, as a share.
       known: Change points over many runs that are no news.
     """
     runs = label_runs(loaded.runs)
     cases = gather_cases(runs)
     machines = group_by_machine(runs)
-    told = choose_newest(machines, cases)
-    standing = choose_standing(told)
-    faults = find_clock_faults(one.record for one in loaded.runs)
-    warnings = list_warnings([visible(text) for text in (*loaded.warnings, *faults)], machines, told)
-    leading = [run for run in runs if any(case.run is run for case in told)]
+    newest = choose_newest(machines, cases)
+    questions = gather_questions(machines, newest)
+    faults = find_clock_faults(run.record for run in loaded.runs)
+    warnings = list_warnings([visible(text) for text in (*loaded.warnings, *faults)], machines, newest)
+    leading = [run for run in runs if any(case.run is run for case in newest)]
     confirmed = None if confirmation is None else replace(confirmation, record=visible_record(confirmation.record))
     comparisons = compare_machines(machines, confirmed, minimum_effect, known)
-    finding = make_finding(machines, told, comparisons)
-    matrix, note = make_matrix(machines, standing, told, comparisons)
+    finding = make_finding(machines, newest, comparisons)
+    matrix, note = make_matrix(machines, questions, newest, comparisons)
     history = gather_history(machines, cases)
-    answers = make_answers(standing, comparisons)
+    answers = make_answers(questions, comparisons)
     comparisons = replace(comparisons, steps=gather_steps(comparisons.pairs))
-    releases = make_releases_view(comparisons.pairs, history)
-    judged = choose_reports(comparisons.pairs, comparisons.reports)
-    suites = make_suites(history, told, answers, comparisons)
+    reports = choose_reports(comparisons.pairs, comparisons.reports)
+    suites = make_suites(history, newest, answers, comparisons)
     views = [case for suite in suites for case in suite.cases]
     alone = views[0].figures if len(views) == 1 else ()
+    sections = (
+        make_published_section(newest),
+        make_reports_section(reports),
+        make_problems_section(newest),
+        make_environment_section(runs),
+        make_method_section(leading or runs),
+    )
     return Page(
-        releases=releases,
-        overview=make_overview(machines, standing, told, comparisons, judged, alone, warnings),
+        releases=make_releases_view(comparisons.pairs, history),
+        overview=make_overview(machines, questions, newest, comparisons, reports, alone, warnings),
         title=f"{shorten(finding, LONGEST_TITLE)} – jaxmeter",
         subtitle=make_subtitle(runs),
         finding=finding,
-        summary=make_summary(machines, told, len(warnings)),
-        answers=tuple(sorted((*answers.values(), *make_overall_answers(told)), key=lambda one: one.rank)),
-        attention=list_attention(told),
+        summary=make_summary(machines, newest, len(warnings)),
+        answers=tuple(sorted((*answers.values(), *make_overall_answers(newest)), key=lambda answer: answer.rank)),
+        attention=list_attention(newest),
         warnings=warnings,
         matrix=matrix,
         matrix_note=note,
-        facts=list_facts(told),
         suites=suites,
         changed=tuple(item for _, changes in comparisons.of_machines for item in list_changed(changes)),
         change_points=list_steps(comparisons.change_points),
         export=f"jaxmeter export {' '.join(name_folder(describe_folder(run)) for run in runs[-MOST_NAMED:])}",
-        sections=(
-            *((claims,) if (claims := make_published_section(told)) is not None else ()),
-            *((reports,) if (reports := make_reports_section(judged)) is not None else ()),
-            make_problems_section(told),
-            make_environment_section(runs),
-            make_method_section(leading or runs),
-        ),
+        sections=tuple(section for section in sections if section is not None),
     )
 
 

@@ -1,4 +1,4 @@
-"""What answers each suite's question: a sentence with a number and its interval, or why there is none.
+"""What answers each suite's question, and those about all suites: with a number and its interval, or why there is none.
 
 Nothing here knows a suite. Each declares its question, the variants that answer it and the metric. If a suite
 declares none, its answer is the largest reliable speedup of the case that represents the suite.
@@ -7,23 +7,29 @@ declares none, its answer is the largest reliable speedup of the case that repre
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.roofline import find_cost
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
+from jaxmeter.harness.metrics.traced import find_bound_of, find_trace
 from jaxmeter.harness.record import Answer
+from jaxmeter.harness.traces.bound import BoundKind
 
-from ..text import shorten
+from ..text import counted, shorten
+from ..write import write
 from .changes import write_numbers
 from .comparisons import Comparisons
+from .doubts import list_unplanned
 from .figure_model import Figure, name_quantities
-from .figures.marks import find_hue
-from .keys import fragment_of
-from .names import LONGEST_NAME, name_in_sentence
+from .figures.marks import CALLED, PLANNED, TIME
+from .names import LONGEST_NAME, fragment_of, name_in_sentence, name_variant
 from .overview_model import Phrase
 from .page_model import AnswerLine
-from .sentences import SHARES, TIME, UNRELIABLE, name_metric, write_sentence
+from .runs import TRACE, MachineRuns, describe_folder, find_hue, label_case, name_folder
+from .sentences import SHARES, UNRELIABLE, name_metric, write_sentence
+from .tone import Tone
 
 SPEEDUP = "speedup"
 
@@ -36,39 +42,78 @@ LARGEST_RETURN_SHARE = 0.5
 LONGEST_SUITE = 60
 LONGEST_QUESTION = 160
 
+MEMORY_RANK, TRACES_RANK = 8.3, 8.6
+"""Among those of the suites."""
+
+SMALLEST_SHARE = 1e-3
+"""Of a device's memory: below it, how much less says nothing to who plans memory."""
+
+
+@dataclass(frozen=True)
+class SuiteQuestion:
+    """What a suite asks.
+
+    Args:
+      standing: The case that stands for the suite.
+      cases: The case that answers the question, of each machine that has an answer.
+    """
+
+    suite: str
+    standing: Case
+    cases: tuple[Case, ...]
+
+
+def gather_questions(machines: Sequence[MachineRuns], newest: Sequence[Case]) -> tuple[SuiteQuestion, ...]:
+    """Return the question of each suite, in the order of the suites.
+
+    Args:
+      newest: On each machine, each case once.
+    """
+    of_machines = [[case for case in newest if machine.has(case.run)] for machine in machines]
+    return tuple(
+        SuiteQuestion(
+            suite,
+            standing,
+            tuple(case for own in of_machines if (case := choose_answering(standing, own)) is not None),
+        )
+        for suite, standing in choose_standing(newest).items()
+    )
+
 
 def choose_standing(cases: Sequence[Case]) -> dict[str, Case]:
-    """By suite, the case that stands for it: one that answers its question, on the most machines, in the newest run.
+    """Return by suite the case that stands for it.
+
+    It is a case that answers the suite's question, of those the case that ran on the most machines, in the newest run.
 
     Args:
       cases: On each machine, each case once.
     """
-    found = {}
+    chosen = {}
     for suite in dict.fromkeys(case.planned.suite for case in cases):
         own = [case for case in cases if case.planned.suite == suite]
         answering = [case for case in own if case.planned.answer is not None]
         standing = answering or [case for case in own if case.planned.represents_workload] or own
         machines = Counter(case.planned.name for case in standing)
-        found[suite] = max(standing, key=lambda case: (machines[case.planned.name], case.run.manifest.started))
-    return found
+        chosen[suite] = max(standing, key=lambda case: (machines[case.planned.name], case.run.manifest.started))
+    return chosen
 
 
 def choose_answering(standing: Case, own: Sequence[Case]) -> Case | None:
     """Return the case that answers a suite's question on a machine: the same as elsewhere, if it was run there.
 
     Where that was not run, or its calls take long to return, the case with the largest cost that answers the same
-    question is the better one. None where no case answers it.
+    question is better. None where no case answers it.
 
     Args:
       standing: The case that stands for the suite.
       own: The machine's cases, each once.
     """
-    same = next((one for one in own if fragment_of(one) == fragment_of(standing)), None)
+    same = next((case for case in own if fragment_of(case) == fragment_of(standing)), None)
     if same is not None and not _is_late(same):
         return same
     asked = _name_question(standing)
-    alike = [one for one in own if asked is not None and _name_question(one) == asked]
-    larger = (one for one in alike if same is None or find_cost_of(one) > find_cost_of(same))
+    alike = [case for case in own if asked is not None and _name_question(case) == asked]
+    larger = (case for case in alike if same is None or find_cost_of(case) > find_cost_of(same))
     return max(larger, key=find_cost_of, default=same)
 
 
@@ -89,17 +134,26 @@ def _is_late(case: Case) -> bool:
 
 def find_cost_of(case: Case) -> float:
     """Return the operations, else the bytes, of the costliest variant that was timed; 0 where nobody knows."""
-    timed = [one for one in case.shown if one.read(TIME).interval is not None]
+    timed = [variant for variant in case.shown if variant.read(TIME).interval is not None]
     for what in ("flops", "bytes"):
-        known = [cost[0] for one in timed if (cost := find_cost(one, what)) is not None]
+        known = [cost[0] for variant in timed if (cost := find_cost(variant, what)) is not None]
         if known:
             return max(known)
     return 0.0
 
 
-def make_answers(standing: Mapping[str, Case], comparisons: Comparisons) -> dict[str, AnswerLine]:
-    """An answer by suite, of the case that stands for it, with what changed of it."""
-    return {suite: _make_answer(case, comparisons) for suite, case in standing.items()}
+def make_answers(questions: Sequence[SuiteQuestion], comparisons: Comparisons) -> dict[str, AnswerLine]:
+    """Return the answer of each suite, of the case that stands for it, with what changed of it."""
+    return {question.suite: _make_answer(question.standing, comparisons) for question in questions}
+
+
+def make_overall_answers(newest: Sequence[Case]) -> tuple[AnswerLine, ...]:
+    """Return the answers about the memory and the captures of all suites; those that have nothing to say rank last.
+
+    Args:
+      newest: On each machine, each case once.
+    """
+    return (_answer_memory(newest), _answer_traces(newest)) if newest else ()
 
 
 def rank_answer(case: Case) -> float:
@@ -161,19 +215,21 @@ def _describe_change(case: Case, comparisons: Comparisons) -> str:
     variant = find_headline(case, case.planned.answer)
     if variant is None:
         return ""
-    times = [one for one in comparisons.of(case) if one.variant == variant.planned.name and one.metric == TIME]
+    times = [
+        change for change in comparisons.of(case) if change.variant == variant.planned.name and change.metric == TIME
+    ]
     which = f"of {name_in_sentence(variant)}"
-    return "".join(f"; {one.verdict.value}: {write_numbers(one, which)}" for one in times[:1])
+    return "".join(f"; {change.verdict.value}: {write_numbers(change, which)}" for change in times[:1])
 
 
 def find_headline(case: Case, answer: Answer | None) -> Variant | None:
-    """The variant that leads a case: that of its suite's answer, else the one that is surely the fastest."""
+    """Return the variant that leads a case: that of its suite's answer, else the one that is surely the fastest."""
     answer = answer or _find_surest(case)
     return None if answer is None else case.find(answer.variant)
 
 
 def _find_surest(case: Case) -> Answer | None:
-    """The jit variant, else the variant, that is surely the fastest, against the baseline; None where none is timed."""
+    """Return the jit variant, else the variant, that is surely the fastest, against the baseline; None if untimed."""
     timed = [variant for variant in case.shown if variant.read(TIME).interval is not None]
     jitted = [variant for variant in timed if variant.planned.mode == "jit"]
     best = max(jitted or timed, key=_sure_speedup, default=None)
@@ -183,9 +239,57 @@ def _find_surest(case: Case) -> Answer | None:
 
 
 def _sure_speedup(variant: Variant) -> tuple[float, float]:
-    """The lower bound over the baseline variant; without one that can be trusted, the shorter time is the better."""
+    """Return the lower bound over the baseline variant, then the shorter time, for those without a sure speedup."""
     speedup = variant.read(SPEEDUP)
     low = (
         1.0 if variant.is_baseline else None if speedup.interval is None or speedup.contended else speedup.interval.low
     )
     return low or 0.0, -(variant.read(TIME).estimate or 0.0)
+
+
+def _answer_memory(newest: Sequence[Case]) -> AnswerLine:
+    """Return the largest plan of all, and how many variants do not fit."""
+    question = "What is the largest plan, and does everything fit?"
+    variants = [variant for case in newest for variant in case.shown]
+    plans = {variant: plan for variant in variants if (plan := variant.read(PLANNED).estimate) is not None}
+    if not plans:
+        return AnswerLine("memory", question, "No answer: no memory analysis was recorded.", "", Tone.MUTED)
+    largest = max(plans, key=plans.__getitem__)
+    share, called = largest.read("capacity_share"), largest.read(CALLED)
+    beyond = sum((variant.read(share.metric.name).estimate or 0.0) > 1 for variant in variants)
+    parts = (
+        f"{counted(beyond, 'variant')} {'does' if beyond == 1 else 'do'} not fit. " if beyond else "",
+        f"Largest plan: {write(METRICS[PLANNED], plans[largest])}",
+        f", {write(share.metric, share.estimate)} of the device" if (share.estimate or 0.0) >= SMALLEST_SHARE else "",
+        f" (measured {write(called.metric, called.estimate)}, as the plan leaves out the working memory of products)"
+        if called.estimate is not None and list_unplanned(largest)
+        else "",
+        f", {name_variant(largest)}.",
+    )
+    return AnswerLine("memory", question, "".join(parts), "", target=fragment_of(largest.case), rank=MEMORY_RANK)
+
+
+def _answer_traces(newest: Sequence[Case]) -> AnswerLine:
+    """Return what bounds the steps that were captured."""
+    question = "Where does the time go?"
+    kept = [(file, case) for case in newest if case.record is not None for file in case.record.artifacts]
+    captured = [case for file, case in kept if file.kind == TRACE]
+    read = [variant for case in newest for variant in case.shown if find_trace(variant) is not None]
+    if not captured and not read:
+        text = "No answer: no profile was captured; jaxmeter run --probe trace captures some."
+        return AnswerLine("traces", question, text, "", Tone.MUTED)
+    case = read[0].case if read else captured[0]
+    opened = f"jaxmeter trace --open {name_folder(describe_folder(case.run))}"
+    text = _count_bounds(read) if read else f"No answer: the captures were not read; {opened}"
+    return AnswerLine("traces", question, text, label_case(case), target=fragment_of(case), rank=TRACES_RANK)
+
+
+def _count_bounds(traced: Sequence[Variant]) -> str:
+    bounds = list(map(find_bound_of, traced))
+    kinds = Counter(bound.kind for bound in bounds if bound is not None)
+    undecided = kinds.pop(BoundKind.NOTHING, 0)
+    unknown = sum(bound is None for bound in bounds)
+    parts = [f"{count} bound by {kind.value}" for kind, count in kinds.most_common()]
+    parts += [f"{undecided} without a dominant part"] if undecided else []
+    parts += [f"{unknown} with an unknown bound"] if unknown else []
+    return f"Of {counted(len(bounds), 'captured step')}: {', '.join(parts)}."

@@ -1,35 +1,51 @@
-"""A case on every machine that ran it: how fast, where time and memory go, how it was before, and what was kept."""
+"""A case on every machine that ran it: figures, results, sections, how it was before, and what was kept.
+
+Figures stand in one order: how fast, where the time goes, first call, operations, memory, growth, earlier runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
+from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
+from jaxmeter.harness.record import Status
+from jaxmeter.harness.record.cases import COMPILATION
 
-from ..text import shorten
-from .case_figures import make_case_figures, write_case_heading
-from .cells import drop_empty_columns
-from .changes import write_flag
+from .. import numbers
+from ..compare.verdicts import Change
+from ..text import counted, shorten
+from ..write import write, write_reading
+from .answers import find_headline, write_speed
+from .cells import drop_empty_columns, find_speedup_tone, find_tone
+from .changes import TOLD, make_change_table, order_changes, write_effect, write_flag
 from .comparisons import Comparisons
-from .files import list_files
-from .keys import fragment_of
-from .names import LONGEST_NAME
-from .page_model import CaseView, Part, Section, Table
-from .reasons import LONGEST_REASON
-from .results import make_result
-from .sections.caching import make_caching_section
-from .sections.changed import make_changed_section
-from .sections.compilation import make_compilation_section
+from .doubts import CONTENDED, LONGEST_REASON, WIDE, find_doubts, is_vague, list_unplanned
+from .figure_model import Figure
+from .figures.curves import draw_growth, draw_history
+from .figures.marks import CALLED, PLANNED, TIME, name_variant
+from .figures.points import compare_variants
+from .figures.stacks import draw_ledgers, draw_memory, draw_operations, draw_stages, find_busiest_line, find_largest
+from .names import LONGEST_NAME, LONGEST_TERM, fragment_of, name_in_sentence
+from .overview_model import Card, Phrase
+from .page_model import CaseView, Part, Result, Section, Value
+from .runs import find_hue, list_files
+from .sections import make_sections
 from .sections.history import make_history_section
-from .sections.memory import make_memory_section
-from .sections.problems import make_problems_section
-from .sections.speed import make_speed_section
-from .sections.traces import make_traces_section
 from .sweeps import Sweep
+from .tone import Tone
+from .troubles import make_problems_section
 
-NOTES = "Notes"
-"""The heading of a column of words, for which a table of numbers has no room."""
+SPEEDUP, FIRST, NORMALISED = "speedup", "first_result_s", "normalised_s"
+
+MOST_STEPS = 4
+"""Changes from run to run that a sentence names."""
+
+MOST_STAGES = 8
+"""Variants whose first calls are drawn; the table has all."""
 
 NOT_DRAWN = "A page with so many cases leaves out the figures, programs and buffers of each case."
 
@@ -42,7 +58,7 @@ def make_case_view(
     *,
     is_drawn: bool = True,
 ) -> CaseView:
-    """The view of one case.
+    """Return the view of a case.
 
     Args:
       cases: The case on each machine that ran it, as the newest run there has it; at least one.
@@ -51,16 +67,11 @@ def make_case_view(
       is_drawn: Whether it has figures and folded tables; a very large page has those of suites alone.
     """
     planned = cases[0].planned
+    change_points = tuple(change for case in cases for change in comparisons.change_points_of(case))
     sections = (
-        *(make_changed_section(comparisons.of(case), comparisons.earlier_of(case)) for case in cases),
-        make_speed_section([case.run for case in cases], cases),
-        make_traces_section(cases),
-        make_compilation_section(cases),
-        make_memory_section(cases),
-        make_caching_section(cases),
-        make_history_section(
-            earlier, tuple(change_point for case in cases for change_point in comparisons.change_points_of(case))
-        ),
+        *(_make_changed_section(case, comparisons) for case in cases),
+        *make_sections(cases),
+        make_history_section(earlier, change_points),
         make_problems_section(cases),
     )
     return CaseView(
@@ -85,34 +96,230 @@ def _write_change(comparisons: Comparisons, case: Case, variant: str) -> str:
     return "" if worst is None or not worst.variant else write_flag(worst)
 
 
+def _make_changed_section(case: Case, comparisons: Comparisons) -> Section | None:
+    """Return what changed since an earlier run: both numbers, the finding, and why; None without a comparison."""
+    changes = comparisons.of(case)
+    if not changes:
+        return None
+    rest = [change for change in changes if change.verdict not in TOLD]
+    table = make_change_table([*order_changes(changes), *rest])
+    part = Part(f"Against run {comparisons.earlier_of(case)}", tables=(table,))
+    return Section("changed", "Change", "What changed since the earlier run?", "", (part,))
+
+
 def _tidy(section: Section, *, is_drawn: bool) -> Section:
-    """Return the section without columns that are empty in this case, and with notes below the numbers."""
-    return replace(section, parts=tuple(_tidy_part(part, is_drawn=is_drawn) for part in section.parts))
-
-
-def _tidy_part(part: Part, *, is_drawn: bool) -> Part:
-    tables: list[Table] = []
-    notes: list[str] = []
-    for table in (one for one in part.tables if is_drawn or not one.fold):
-        narrow, own = _take_notes(drop_empty_columns(table))
-        tables.append(narrow)
-        notes += own
-    return replace(part, tables=tuple(tables), notes=(*notes, *part.notes))
-
-
-def _take_notes(table: Table) -> tuple[Table, tuple[str, ...]]:
-    """The table without its last column, if that holds notes; and these, each once with the variants that it is of."""
-    if table.columns[-1].title != NOTES:
-        return table, ()
-    alike: dict[str, list[str]] = {}
-    several = len(table.groups) > 1
-    for group in table.groups:
-        for row in group.rows:
-            if text := row.cells[-1].text:
-                name = row.cells[0].text
-                alike.setdefault(text, []).append(f"{name} · {group.title}" if several else name)
-    groups = (
-        replace(group, rows=tuple(replace(row, cells=row.cells[:-1]) for row in group.rows)) for group in table.groups
+    """Return the section without columns that are empty in this case."""
+    parts = (
+        replace(
+            part,
+            tables=tuple(drop_empty_columns(table) for table in part.tables if is_drawn or not table.fold),
+        )
+        for part in section.parts
     )
-    notes = tuple(f"{', '.join(names)}: {text}" for text, names in alike.items())
-    return replace(table, columns=table.columns[:-1], groups=tuple(groups)), notes
+    return replace(section, parts=tuple(parts))
+
+
+def make_case_figures(
+    cases: Sequence[Case],
+    sweeps: Sequence[Sweep],
+    earlier: Sequence[Sequence[Case]],
+    steps: Sequence[tuple[str, Change]],
+) -> tuple[Card, ...]:
+    """Return the cards of a case that have a figure.
+
+    Args:
+      cases: The case on each machine that ran it.
+      sweeps: Those of its suite.
+      earlier: By machine, the case in all runs, the newest first.
+      steps: Confirmed changes from run to run, each with the name of the later run.
+    """
+    variants = [variant for case in cases for variant in case.shown]
+    traced = [variant for variant in variants if find_trace(variant) is not None]
+    leading = sorted(traced, key=lambda variant: variant.planned.mode != "jit")
+    speed = compare_variants(cases, with_dots=True)
+    cards = (
+        Card("speed", "How fast?", tuple(_describe_speed(cases, speed)), speed, others=tuple(_list_others(cases))),
+        Card("time", "Where does the time go?", tuple(_describe_times(leading)), draw_ledgers(traced)),
+        Card("first", "What does the first call cost?", (), draw_stages(variants[:MOST_STAGES], of_one_case=True)),
+        *(_make_operations_card(variant) for variant in leading[:1]),
+        Card("memory", "How much memory?", tuple(_describe_memory(cases)), draw_memory(cases)),
+        *_list_growth(cases, sweeps),
+        Card("history", "How was it in earlier runs?", tuple(_describe_steps(steps)), draw_history(earlier)),
+    )
+    return tuple(card for card in cards if card.figure is not None)
+
+
+def write_case_heading(cases: Sequence[Case]) -> str:
+    """Return the case's name, with the time of the variant that leads it on each device."""
+    name = shorten(cases[0].planned.name, LONGEST_NAME)
+    times = []
+    for case in cases:
+        variant = find_headline(case, case.planned.answer)
+        reading = None if variant is None else variant.read(TIME)
+        if variant is not None and reading is not None and reading.interval is not None:
+            which = f"{name_in_sentence(variant)} " if len(case.shown) > 1 else ""
+            times.append(f"{which}{write_reading(reading)[0]} on {case.run.where.upper()}")
+    return f"{name}: {', '.join(times)}" if times else name
+
+
+def _list_others(cases: Sequence[Case]) -> Iterator[tuple[str, Figure]]:
+    """Yield the speed by normalised times and by throughput, with the name of each quantity; only times have dots."""
+    for metric in (NORMALISED, THROUGHPUT):
+        figure = compare_variants(cases, metric)
+        if figure is not None:
+            yield METRICS[metric].title, figure
+
+
+def _describe_speed(cases: Sequence[Case], figure: Figure | None) -> Iterator[Phrase]:
+    for case in cases:
+        phrase = write_speed(case, figure)
+        if phrase.tone is not Tone.MUTED:
+            yield phrase
+
+
+def _describe_times(traced: Sequence[Variant]) -> Iterator[Phrase]:
+    for variant in traced[:1]:
+        largest, bound = find_largest(variant), describe_bound_of(variant)
+        share = "" if largest is None else f"{numbers.percent(largest[1])} {largest[0]}; "
+        yield Phrase(f"{name_variant(variant)}: {share}{bound}.", find_hue(variant.case.run))
+
+
+def _describe_steps(steps: Sequence[tuple[str, Change]]) -> Iterator[Phrase]:
+    """Yield `0.7.1: 23× [22, 23] as long; 0.7.2: −96 % [−97, −95]`: the largest changes, in their order."""
+    largest = sorted(range(len(steps)), key=lambda place: -steps[place][1].size)[:MOST_STEPS]
+    several = len({change.variant for _, change in steps}) > 1
+    texts = []
+    for name, change in (steps[place] for place in sorted(largest)):
+        number = " ".join(part for part in write_effect(change) if part not in ("", numbers.MISSING))
+        number = f"{number} as long" if "×" in number else number
+        texts.append(f"{name}{f' {shorten(change.variant, LONGEST_TERM)}' if several else ''}: {number}")
+    if texts:
+        more = f"; and {counted(len(steps) - len(texts), 'smaller change')}" if len(steps) > len(texts) else ""
+        yield Phrase(f"{'; '.join(texts)}{more}.")
+
+
+def _list_growth(cases: Sequence[Case], sweeps: Sequence[Sweep]) -> Iterator[Card]:
+    """Yield a card for each param over which the case is one of several sizes."""
+    own: dict[str, list[tuple[float, Sweep]]] = {}
+    for sweep in sweeps:
+        for size, member in sweep.cases:
+            if any(member is case for case in cases):
+                own.setdefault(sweep.param, []).append((size, sweep))
+    for param, sized in own.items():
+        metric = "compile_total_s" if cases[0].planned.measures == COMPILATION else TIME
+        figure = draw_growth([sweep for _, sweep in sized], (metric,), here=sized[0][0])
+        yield Card(f"growth-{param}", f"How does it grow with {param}?", (), figure)
+
+
+def _make_operations_card(variant: Variant) -> Card:
+    busiest = find_busiest_line(variant)
+    text = "" if busiest is None else f"{numbers.percent(busiest[1])} of the device's time from {busiest[0]}."
+    phrases = (Phrase(text, find_hue(variant.case.run)),) if text else ()
+    return Card("operations", f"Which operations of {name_variant(variant)}?", phrases, draw_operations(variant))
+
+
+def _describe_memory(cases: Sequence[Case]) -> Iterator[Phrase]:
+    for case in cases:
+        known = [variant for variant in case.shown if variant.read(PLANNED).interval is not None]
+        if known:
+            largest = max(known, key=lambda variant: variant.read(PLANNED).estimate or 0.0)
+            planned, measured = (largest.read(name) for name in (PLANNED, CALLED))
+            text = f"{name_variant(largest)} plans {write_reading(planned)[0]}"
+            if measured.interval is not None:
+                text += f", {METRICS[CALLED].title} {write_reading(measured)[0]}"
+            yield Phrase(f"{text}.", find_hue(case.run))
+
+
+def make_result(variant: Variant) -> Result:
+    """Return the numbers of a variant, in words and as they were read."""
+    return Result(
+        variant=variant.planned.name,
+        where=variant.case.run.label,
+        run=variant.case.run.name,
+        status=variant.status.value,
+        tone=find_tone(variant.status),
+        time=_make_time(variant),
+        speedup=_make_speedup(variant),
+        first=_make_value(variant.read(FIRST)),
+        memory=_make_memory(variant),
+        memory_of=_choose_memory(variant),
+        doubt=_name_doubts(variant),
+    )
+
+
+def _name_doubts(variant: Variant) -> str:
+    """Return why not to rely on the time or the speedup: `contended, wide`; empty without a reason."""
+    words: list[str] = []
+    for reading in map(variant.read, (TIME, SPEEDUP)):
+        words += find_doubts(variant, reading)
+        words += [WIDE] if is_vague(reading.interval) else []
+    return ", ".join(dict.fromkeys(words))
+
+
+def _make_time(variant: Variant) -> Value:
+    """Return the time; a variant without one says why."""
+    time = variant.read(TIME)
+    if time.interval is None:
+        shown = variant.status is not Status.OK
+        return Value(variant.status.value if shown else numbers.MISSING, tone=find_tone(variant.status))
+    text, bounds = write_reading(time)
+    return _write_value(time, text, bounds, wide=is_vague(time.interval), doubts=find_doubts(variant, time))
+
+
+def _make_speedup(variant: Variant) -> Value:
+    if variant.is_baseline:
+        return Value("baseline", tone=Tone.MUTED)
+    speedup = variant.read(SPEEDUP)
+    if speedup.interval is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    text, bounds = write_reading(speedup)
+    return _write_value(
+        speedup,
+        text,
+        bounds,
+        wide=is_vague(speedup.interval),
+        tone=find_speedup_tone(speedup.interval),
+        doubts=find_doubts(variant, speedup),
+    )
+
+
+def _make_value(reading: Reading) -> Value:
+    if reading.interval is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    text, bounds = write_reading(reading)
+    return _write_value(reading, text, bounds, wide=is_vague(reading.interval))
+
+
+def _make_memory(variant: Variant) -> Value:
+    """Return planned peak memory; measured peak memory if there is no plan, or the plan leaves out working memory."""
+    leading = _choose_memory(variant)
+    reading = variant.read(CALLED if leading == "call" else PLANNED)
+    if reading.estimate is None:
+        return Value(numbers.MISSING, tone=Tone.MUTED)
+    text = write(reading.metric, reading.estimate)
+    return Value(f"{text} in a call" if leading == "call" else text, reading.estimate)
+
+
+def _choose_memory(variant: Variant) -> str:
+    """Return `plan` or `call`; an empty text if neither is known."""
+    has_plan, has_call = (variant.read(name).estimate is not None for name in (PLANNED, CALLED))
+    if has_call and (not has_plan or list_unplanned(variant)):
+        return "call"
+    return "plan" if has_plan else ""
+
+
+def _write_value(
+    reading: Reading, text: str, bounds: str, *, wide: bool, tone: Tone = Tone.PLAIN, doubts: Sequence[str] = ()
+) -> Value:
+    """`73 µs [70, 76]`, `73 µs (13 to 420) wide`, `! 73 µs [70, 76] contended`."""
+    words = doubts or ((CONTENDED,) if reading.contended else ())
+    interval = reading.interval
+    around = "" if bounds in ("", numbers.MISSING) else bounds if bounds.startswith("[") else f"({bounds})"
+    parts = ("!" if words else "", text, around, WIDE if wide else "", ", ".join(words))
+    return Value(
+        " ".join(filter(None, parts)),
+        reading.estimate,
+        None if interval is None else interval.low,
+        None if interval is None else interval.high,
+        Tone.WARN if words else tone,
+    )

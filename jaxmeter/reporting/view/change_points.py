@@ -10,19 +10,18 @@ from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval
 from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
-from ..compare.verdicts import PROGRAM, TIME
 from ..compare.variant_pair import NOTHING_KNOWN
+from ..compare.verdicts import PROGRAM, TIME
 from ..history.change_points import ChangePoint, find_change_points
 from ..history.known import KnownChangePoint
 from ..history.series import Series, gather_series
 from ..text import counted, shorten
 from ..write import write_sides
 from .changes import TONES
-from .keys import make_fragment
-from .machines import MachineRuns
-from .names import LONGEST_NAME
+from .doubts import LONGEST_REASON
+from .names import LONGEST_NAME, make_fragment
 from .page_model import Item
-from .reasons import LONGEST_REASON
+from .runs import MachineRuns
 from .tone import Tone
 
 FEWEST_RUNS = 3

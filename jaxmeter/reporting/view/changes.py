@@ -15,8 +15,7 @@ from ..compare.exact import COUNTED
 from ..compare.verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Verdict
 from ..text import counted, shorten
 from ..write import write_sides
-from .keys import make_fragment
-from .names import LONGEST_NAME
+from .names import LONGEST_NAME, make_fragment
 from .page_model import Cell, Column, Group, Item, Row, Table
 from .tone import Tone
 

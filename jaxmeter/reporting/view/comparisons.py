@@ -12,15 +12,14 @@ from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from ..compare.changes import find_changes
-from ..compare.verdicts import WHOLE, Change, Changes, Verdict, JudgedReport, merge
+from ..compare.verdicts import WHOLE, Change, Changes, JudgedReport, Verdict, merge
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
 from ..text import shorten
 from .change_points import MachineChanges, gather_change_points
 from .changes import order_changes
-from .machines import MachineRuns
 from .names import LONGEST_NAME
-from .runs import describe_cores, name_device
+from .runs import MachineRuns, describe_cores, name_device
 
 
 @dataclass(frozen=True)

@@ -10,46 +10,44 @@ from ..history.clocks import find_clock_faults
 from ..history.known import KnownChangePoint
 from ..load import Loaded
 from .change_points import MachineChanges, gather_change_points
-from .machines import group_by_machine
-from .runs import label_runs
+from .runs import group_by_machine, label_runs
 
 
 def find_history(
     loaded: Loaded, known: Sequence[KnownChangePoint], pattern: str, minimum_effect: float
 ) -> tuple[MachineChanges, ...]:
-    """What changed for good, machine by machine.
+    """Return what changed for good, machine by machine.
 
     Args:
       pattern: Of the cases that are looked at, as of `--select`.
     """
-    found = gather_change_points(
+    machines = gather_change_points(
         group_by_machine(label_runs(loaded.runs)), known, minimum_effect, fewest_runs=1, most_runs=None
     )
-    return tuple(_limit(one, pattern) for one in found)
+    return tuple(_limit(changes, pattern) for changes in machines)
 
 
-def _limit(found: MachineChanges, pattern: str) -> MachineChanges:
-    series = tuple(one for one in found.series if match_cases([one.case], pattern))
-    names = {(one.case.suite, one.case.name) for one in series}
-    return MachineChanges(
-        found.machine, series, tuple(one for one in found.change_points if (one.suite, one.case) in names)
-    )
+def _limit(changes: MachineChanges, pattern: str) -> MachineChanges:
+    series = tuple(each for each in changes.series if match_cases([each.case], pattern))
+    names = {(each.case.suite, each.case.name) for each in series}
+    own = tuple(change for change in changes.change_points if (change.suite, change.case) in names)
+    return MachineChanges(changes.machine, series, own)
 
 
 def list_faults(loaded: Loaded) -> list[str]:
-    """What makes the order of the runs doubtful."""
-    return list(find_clock_faults(one.record for one in loaded.runs))
+    """Return what makes the order of the runs doubtful."""
+    return list(find_clock_faults(run.record for run in loaded.runs))
 
 
 def find_unused(known: Sequence[KnownChangePoint], loaded: Loaded) -> list[str]:
-    """Runs that known change points name, and nobody has read."""
-    ids = {one.manifest.run_id for one in loaded.runs}
-    return [one.run for one in known if one.run not in ids]
+    """Return runs that known change points name, and nobody has read."""
+    ids = {run.manifest.run_id for run in loaded.runs}
+    return [change.run for change in known if change.run not in ids]
 
 
 def explain_nothing(loaded: Loaded, pattern: str) -> str:
-    """Why there is no series."""
-    cases = [case for one in loaded.runs for case in one.manifest.cases]
+    """Return why there is no series."""
+    cases = [case for run in loaded.runs for case in run.manifest.cases]
     if not match_cases(cases, pattern):
         nearest = find_nearest(pattern, [name for case in cases for name in names_of(case)])
         return f"no case matches --case '{pattern}'{f'; nearest: {nearest}' if nearest else ''}"

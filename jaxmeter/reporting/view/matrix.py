@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
@@ -16,17 +16,16 @@ from jaxmeter.harness.record import INCOMPLETE, Answer, Status
 from .. import numbers
 from ..text import counted, shorten
 from ..write import write_reading
-from .answers import choose_answering, find_cost_of, find_headline
+from .answers import SuiteQuestion, find_cost_of, find_headline
 from .cells import find_speedup_tone
 from .changes import write_flag
 from .comparisons import Comparisons
 from .doubts import find_doubts
 from .figure_model import DEVICE_SIGNS
-from .figures.marks import find_hue
-from .keys import fragment_of, make_fragment
-from .machines import MachineRuns
+from .figures.marks import TIME
+from .names import fragment_of, make_fragment
 from .page_model import Cell, Column, Group, Row, Table
-from .runs import name_device
+from .runs import MachineRuns, find_hue, name_device
 from .tone import Tone
 
 MOST_SUITES = 24
@@ -35,7 +34,7 @@ MOST_MACHINES = 6
 
 LONGEST_LABEL = 60
 LONGEST_LIST = 200
-TIME, SPEEDUP = "execution_s", "speedup"
+SPEEDUP = "speedup"
 
 CAPTION = (
     "One case of each suite, the same on every device unless a cell names another one. After a time: how fast it is "
@@ -46,21 +45,25 @@ NOT_RANKED = "Times of different backends are not ranked: precision and hardware
 
 
 def make_matrix(
-    machines: Sequence[MachineRuns], standing: Mapping[str, Case], cases: Sequence[Case], comparisons: Comparisons
+    machines: Sequence[MachineRuns],
+    questions: Sequence[SuiteQuestion],
+    newest: Sequence[Case],
+    comparisons: Comparisons,
 ) -> tuple[Table | None, str]:
-    """The table, and what it leaves out.
+    """Return the table, and what it leaves out.
 
     Args:
-      standing: By suite, the case that stands for it.
-      cases: On each machine, each case once.
+      newest: On each machine, each case once.
     """
-    if not standing:
+    if not questions:
         return None, "No suite to show: no case was planned."
     shown = machines[:MOST_MACHINES]
-    suites = list(standing.items())[:MOST_SUITES]
-    rows = [
-        _make_row(suite, case, [_choose(case, machine, cases) for machine in shown], comparisons)
-        for suite, case in suites
+    suites = questions[:MOST_SUITES]
+    chosen = [[_choose(question, machine, newest) for machine in shown] for question in suites]
+    rows = [_make_row(question, cases, comparisons) for question, cases in zip(suites, chosen, strict=True)]
+    lacking = [
+        [question.suite for question, cases in zip(suites, chosen, strict=True) if cases[place] is None]
+        for place in range(len(shown))
     ]
     columns = (
         Column("Suite", "its case"),
@@ -68,34 +71,36 @@ def make_matrix(
     )
     left_out = [
         f"{counted(len(machines) - len(shown), 'device')}" if len(machines) > len(shown) else "",
-        f"{counted(len(standing) - len(suites), 'suite')}" if len(standing) > len(suites) else "",
+        f"{counted(len(questions) - len(suites), 'suite')}" if len(questions) > len(suites) else "",
     ]
     rest = " and ".join(filter(None, left_out))
     notes = [
         f"+ {rest} more, in the tables below." if rest else "",
-        *(_list_not_run(machine, suites, cases) for machine in shown),
+        *(_list_not_run(machine, names) for machine, names in zip(shown, lacking, strict=True)),
         NOT_RANKED if len(shown) > 1 else "",
     ]
     return Table(CAPTION, columns, (Group(tuple(rows)),)), " ".join(filter(None, notes))
 
 
-def _choose(standing: Case, machine: MachineRuns, cases: Sequence[Case]) -> Case | None:
+def _choose(question: SuiteQuestion, machine: MachineRuns, newest: Sequence[Case]) -> Case | None:
     """Return the case of a machine's cell; None where it ran none of the workload.
 
     It is the case of the answer card, or else the one with the largest cost.
     """
-    own = [one for one in cases if machine.has(one.run)]
-    alike = (one for one in own if _name_workload(one) == _name_workload(standing))
-    return choose_answering(standing, own) or max(alike, key=find_cost_of, default=None)
+    answering = next((case for case in question.cases if machine.has(case.run)), None)
+    workload = _name_workload(question.standing)
+    alike = (case for case in newest if machine.has(case.run) and _name_workload(case) == workload)
+    return answering or max(alike, key=find_cost_of, default=None)
 
 
 def _name_workload(case: Case) -> tuple[str, str]:
     return case.planned.suite, case.planned.workload
 
 
-def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], comparisons: Comparisons) -> Row:
+def _make_row(question: SuiteQuestion, cases: Sequence[Case | None], comparisons: Comparisons) -> Row:
+    standing = question.standing
     name = shorten(standing.planned.name, LONGEST_LABEL)
-    first = Cell(shorten(suite, LONGEST_LABEL), name, target=make_fragment("suite", suite))
+    first = Cell(shorten(question.suite, LONGEST_LABEL), name, target=make_fragment("suite", question.suite))
     cells = (
         Cell("not run", tone=Tone.MUTED)
         if case is None
@@ -106,7 +111,7 @@ def _make_row(suite: str, standing: Case, cases: Sequence[Case | None], comparis
 
 
 def _name_other(cell: Cell, case: Case, standing: Case) -> Cell:
-    """Return the cell, with the name of its case where another one stands for the suite."""
+    """Return the cell, with the name of its case where another case stands for the suite."""
     if fragment_of(case) == fragment_of(standing):
         return cell
     return replace(cell, detail=" · ".join(filter(None, (shorten(case.planned.name, LONGEST_LABEL), cell.detail))))
@@ -129,10 +134,9 @@ def _list_columns(runs: Sequence[Run]) -> Iterator[Column]:
         yield Column(named if names.count(name) == 1 else run.label, run.name if run.name not in run.label else "")
 
 
-def _list_not_run(machine: MachineRuns, suites: Sequence[tuple[str, Case]], cases: Sequence[Case]) -> str:
-    """`■ gpu did not run cnn, mlp.`; empty where it ran all."""
-    lacking = ", ".join(suite for suite, case in suites if _choose(case, machine, cases) is None)
-    return f"{machine.newest.label} did not run {shorten(lacking, LONGEST_LIST)}." if lacking else ""
+def _list_not_run(machine: MachineRuns, suites: Sequence[str]) -> str:
+    """Return `■ gpu did not run cnn, mlp.`; empty where it ran all."""
+    return f"{machine.newest.label} did not run {shorten(', '.join(suites), LONGEST_LIST)}." if suites else ""
 
 
 def _make_cell(case: Case, standing: Case) -> Cell:
@@ -159,14 +163,14 @@ def _make_cell(case: Case, standing: Case) -> Cell:
         f"! {counted(len(bad), 'variant')} not measured" if bad else "",
     ]
     tone = Tone.WARN if bad or doubts else find_speedup_tone(compared or speedup.interval)
-    told = "baseline" if best.is_baseline else _write_speedup(best, speedup)
+    text = "baseline" if best.is_baseline else _write_speedup(best, speedup)
     if compared is not None:
-        told = " ".join(part for part in numbers.speedup_with_bounds(compared) if part != numbers.MISSING)
-    return Cell(f"{write_reading(time)[0]} · {told}", " · ".join(filter(None, flags)), tone, target=fragment_of(case))
+        text = " ".join(part for part in numbers.speedup_with_bounds(compared) if part != numbers.MISSING)
+    return Cell(f"{write_reading(time)[0]} · {text}", " · ".join(filter(None, flags)), tone, target=fragment_of(case))
 
 
 def _set_against(variant: Variant, answer: Answer) -> Interval | None:
-    """Return how fast a variant that answers is compared with the other one of the answer; None without a number."""
+    """Return how fast a variant is compared with the other variant of its answer; None without a number."""
     other = None if answer.against is None else variant.case.find(answer.against)
     if other is None or other is variant or doubt_ratio(variant, other):
         return None

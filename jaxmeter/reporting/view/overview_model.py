@@ -47,7 +47,7 @@ class Card:
     @property
     def is_answered(self) -> bool:
         """Whether it shows anything."""
-        return self.figure is not None or any(one.tone is not Tone.MUTED for one in self.phrases)
+        return self.figure is not None or any(phrase.tone is not Tone.MUTED for phrase in self.phrases)
 
 
 @dataclass(frozen=True)

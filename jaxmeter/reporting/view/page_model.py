@@ -256,7 +256,6 @@ class Page:
     warnings: tuple[Item, ...]
     matrix: Table | None
     matrix_note: str
-    facts: tuple[Item, ...]
     changed: tuple[Item, ...]
     change_points: tuple[Item, ...]
     suites: tuple[SuiteView, ...]

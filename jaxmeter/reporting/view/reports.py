@@ -11,8 +11,11 @@ from .. import numbers
 from ..compare.verdicts import TIME, Here, JudgedReport
 from ..text import counted, shorten
 from .names import LONGEST_NAME
-from .page_model import Cell, Column, Group, Row, Table
+from .page_model import Cell, Column, Group, Part, Row, Section, Table
 from .tone import Tone
+
+ID = "reports"
+QUESTION = "Which reported changes of a release show here?"
 
 TONES = {Here.REPRODUCED: Tone.GOOD, Here.OPPOSITE: Tone.WARN, Here.NOT_HERE: Tone.MUTED, Here.UNDECIDED: Tone.MUTED}
 
@@ -31,47 +34,55 @@ _COLUMNS = (
 )
 
 
-def describe_reports(found: Sequence[JudgedReport]) -> str:
-    """`Of 12 reports: 5 reproduced, 3 same direction, 4 not on this machine`; empty without any."""
-    counts = Counter(one.here for one in found)
-    told = ", ".join(f"{counts[one]} {one.value}" for one in Here if counts[one])
-    return f"Of {counted(len(found), 'report')}: {told}" if found else ""
+def describe_reports(reports: Sequence[JudgedReport]) -> str:
+    """Return `Of 12 reports: 5 reproduced, 3 same direction, 4 not on this machine`; empty without any."""
+    counts = Counter(judged.here for judged in reports)
+    text = ", ".join(f"{counts[here]} {here.value}" for here in Here if counts[here])
+    return f"Of {counted(len(reports), 'report')}: {text}" if reports else ""
 
 
-def write_report(one: JudgedReport) -> str:
-    """`jax issue 40150, 0.4.31 → 0.4.33: scalar_leaves[…] reported 60×, measured 22× [21, 23] in lock-step`."""
-    report = one.report
+def write_report(judged: JudgedReport) -> str:
+    """Return `jax issue 40150, 0.4.31 → 0.4.33: scalar_leaves[…] reported 60×, measured 22× [21, 23] in lock-step`."""
+    report = judged.report
     what = "" if report.metric == TIME else f" {METRICS[report.metric].title}"
-    measured = " ".join(part for part in (*_measured(one), one.condition) if part)
-    told = f"{report.source}, {report.before} → {report.after}: {shorten(one.case, LONGEST_NAME)}{what}"
-    parts = (f"{told} reported {numbers.speedup(one.theirs)}, measured {measured}", one.reason)
+    measured = " ".join(part for part in (*_measured(judged), judged.condition) if part)
+    text = f"{report.source}, {report.before} → {report.after}: {shorten(judged.case, LONGEST_NAME)}{what}"
+    parts = (f"{text} reported {numbers.speedup(judged.theirs)}, measured {measured}", judged.reason)
     return "; ".join(filter(None, parts))
 
 
-def make_report_table(found: Sequence[JudgedReport]) -> Table:
-    """A row for each, in the order given."""
-    return Table(CAPTION, _COLUMNS, (Group(tuple(map(_row, found))),))
+def make_report_table(reports: Sequence[JudgedReport]) -> Table:
+    """Return a row for each, in the order given."""
+    return Table(CAPTION, _COLUMNS, (Group(tuple(map(_row, reports))),))
 
 
-def _row(one: JudgedReport) -> Row:
-    report = one.report
+def _row(judged: JudgedReport) -> Row:
+    report = judged.report
     what = "" if report.metric == TIME else METRICS[report.metric].title
-    number, bounds = _measured(one)
-    releases = " → ".join(filter(None, one.releases))
+    number, bounds = _measured(judged)
+    releases = " → ".join(filter(None, judged.releases))
     cells = (
-        Cell(one.here.value, tone=TONES.get(one.here, Tone.PLAIN)),
+        Cell(judged.here.value, tone=TONES.get(judged.here, Tone.PLAIN)),
         Cell(shorten(report.source, LONGEST_NAME), f"{report.before} → {report.after}"),
-        Cell(shorten(one.case, LONGEST_NAME), what),
-        Cell(numbers.speedup(one.theirs)),
+        Cell(shorten(judged.case, LONGEST_NAME), what),
+        Cell(numbers.speedup(judged.theirs)),
         Cell(number, " ".join(filter(None, (bounds, releases)))),
-        Cell("; ".join(filter(None, (one.condition, one.reason, report.differs)))),
+        Cell("; ".join(filter(None, (judged.condition, judged.reason, report.differs)))),
     )
     return Row(cells)
 
 
-def _measured(one: JudgedReport) -> tuple[str, str]:
-    """The ratio and its bounds."""
-    if one.ours is None:
+def _measured(judged: JudgedReport) -> tuple[str, str]:
+    """Return the ratio and its bounds."""
+    if judged.ours is None:
         return numbers.MISSING, ""
-    text, bounds = numbers.speedup_with_bounds(one.ours)
+    text, bounds = numbers.speedup_with_bounds(judged.ours)
     return text, "" if bounds == numbers.MISSING else bounds
+
+
+def make_reports_section(reports: Sequence[JudgedReport]) -> Section | None:
+    """Return the section: a row for every report; None without any."""
+    if not reports:
+        return None
+    parts = (Part(tables=(make_report_table(reports),)),)
+    return Section(ID, "Reports of releases", QUESTION, f"{describe_reports(reports)}.", parts, packed=True)

@@ -1,22 +1,40 @@
-"""Runs as a reader names them."""
+"""Runs as a reader names them, the machines that they were made on, their cases, and what they keep of a case."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 
-from jaxmeter.harness.metrics.reading import Run, split_platforms
+from jaxmeter.harness.metrics.details_text import describe_details
+from jaxmeter.harness.metrics.reading import Case, Run, Variant, split_platforms
+from jaxmeter.harness.plan.probes import PROBES
+from jaxmeter.harness.record import Artifact, Outcome, RunFolder
 
+from .. import numbers
 from ..compare.conditions import name_variables
 from ..load import name_runs
-from ..text import counted, visible_record
-from .figure_model import DEVICE_SIGNS
-from .figures.marks import find_hue
+from ..text import counted, hide_home, visible, visible_record
+from .figure_model import DEVICE_SIGNS, Hue
+from .names import fragment_of
+from .page_model import KeptFile
+
+History = Mapping[str, Sequence[Sequence[Case]]]
+"""By the fragment of a case, for each machine the case in all runs that planned it, the newest first."""
+
+SPEED = "speed"
+"""The section of probes without one of their own."""
+
+TRACE = "trace"
+TITLES = {"jaxpr": "jaxpr", "stablehlo": "StableHLO", "hlo": "optimised HLO"}
+"""Of the kinds of program texts, from what JAX traced to what XLA compiled."""
 
 
 def describe_cores(run: Run) -> str:
-    """`2 cores`, `2 cores, each timing process on one`."""
+    """Return `2 cores`, `2 cores, each timing process on one`."""
     cores, used = counted(run.environment.allowed_cores, "core"), run.settings.process_cores
     return cores if used is None else f"{cores}, each timing process on {'one' if used == 1 else used}"
 
@@ -52,7 +70,7 @@ def label_runs(loaded: Sequence[Run]) -> tuple[Run, ...]:
 
 
 def _with_baselines(runs: Iterable[Run]) -> Iterator[Run]:
-    """The runs, each with the first of its machine that has the same calibration loop, and the first with another."""
+    """Yield each run with the first of its machine that has the same calibration loop, and the first with another."""
     of_machines: dict[str, Run] = {}
     first: dict[tuple[str, str], Run] = {}
     for run in runs:
@@ -70,7 +88,165 @@ def _with_baselines(runs: Iterable[Run]) -> Iterator[Run]:
 
 
 def name_device(run: Run) -> str:
-    """What the run was made on, with the number of devices where there are several."""
+    """Return what the run was made on, with the number of devices where there are several."""
     environment = run.environment
     many = f"{environment.device_count} × " if environment.device_count != 1 else ""
     return f"{many}{environment.device_name}"
+
+
+def find_hue(run: Run) -> Hue:
+    """Return the colour of a run's platform."""
+    platform = run.where.partition(":")[0]
+    return Hue(platform) if platform in (Hue.CPU, Hue.GPU, Hue.TPU) else Hue.INK
+
+
+@dataclass(frozen=True)
+class MachineRuns:
+    """A platform of a machine.
+
+    Args:
+      runs: Its runs, from the oldest to the newest; at least one.
+    """
+
+    runs: tuple[Run, ...]
+
+    @property
+    def newest(self) -> Run:
+        """The run that leads."""
+        return self.runs[-1]
+
+    @property
+    def name(self) -> str:
+        """`cpu: AMD EPYC`."""
+        return f"{self.newest.where}: {name_device(self.newest)}"
+
+    @cached_property
+    def repeated(self) -> int:
+        """How many runs have a case that a newer run has, too."""
+        seen: set[tuple[str, str]] = set()
+        count = 0
+        for run in reversed(self.runs):
+            names = {(case.planned.suite, case.planned.name) for case in run.cases}
+            count += not names.isdisjoint(seen)
+            seen |= names
+        return count
+
+    def has(self, run: Run) -> bool:
+        """Whether a run was made here."""
+        return id(run) in self._ids
+
+    @cached_property
+    def _ids(self) -> frozenset[int]:
+        return frozenset(map(id, self.runs))
+
+
+def group_by_machine(runs: Sequence[Run]) -> tuple[MachineRuns, ...]:
+    """Return the platforms of the machines of runs; the platform with the newest run comes first."""
+    by_machine: dict[tuple[str, str], list[Run]] = {}
+    for run in sorted(runs, key=lambda run: run.manifest.started):  # runs of one second stay in their order
+        by_machine.setdefault((run.where, run.manifest.machine), []).append(run)
+    machines = (MachineRuns(tuple(own)) for own in by_machine.values())
+    return tuple(sorted(machines, key=lambda machine: machine.newest.manifest.started, reverse=True))
+
+
+def choose_newest(machines: Sequence[MachineRuns], cases: Sequence[Case]) -> tuple[Case, ...]:
+    """Return on each machine each case once: as the newest of its runs has it that planned it."""
+    by_run: dict[int, list[Case]] = {}
+    for case in cases:
+        by_run.setdefault(id(case.run), []).append(case)
+    chosen = []
+    for machine in machines:
+        newest: dict[str, Case] = {}
+        for run in machine.runs:
+            newest |= {fragment_of(case): case for case in by_run.get(id(run), ())}
+        kept = set(map(id, newest.values()))
+        chosen += [case for case in cases if id(case) in kept]
+    return tuple(chosen)
+
+
+def gather_history(machines: Sequence[MachineRuns], cases: Sequence[Case]) -> History:
+    """Return by the case's fragment a list for each machine with the case in all of its runs, the newest first."""
+    by_case: dict[str, dict[int, list[Case]]] = {}
+    order = {id(run): (index, -age) for index, machine in enumerate(machines) for age, run in enumerate(machine.runs)}
+    for case in sorted(cases, key=lambda case: order[id(case.run)]):
+        by_case.setdefault(fragment_of(case), {}).setdefault(order[id(case.run)][0], []).append(case)
+    return {fragment: list(by_place.values()) for fragment, by_place in by_case.items()}
+
+
+def gather_cases(runs: Sequence[Run]) -> tuple[Case, ...]:
+    """Return every planned case of every run, by suite and workload, then by run."""
+    cases = [case for run in runs for case in run.cases]
+    return tuple(sorted(cases, key=lambda case: (case.planned.suite, case.planned.workload)))
+
+
+def label_case(case: Case) -> str:
+    """Return the case and where it ran."""
+    return f"{case.planned.name} · {case.run.label}"
+
+
+def group_alike(variant: Variant) -> tuple[tuple[tuple[str, ...], Outcome], ...]:
+    """Return probes that ended for the same reason, with an outcome to stand for them."""
+    groups: dict[tuple[object, ...], tuple[tuple[str, ...], Outcome]] = {}
+    for probe, outcome in variant.outcomes.items():
+        key = (outcome.status, outcome.reason, outcome.stderr)
+        probes, first = groups.get(key, ((), outcome))
+        groups[key] = ((*probes, probe), first)
+    return tuple(groups.values())
+
+
+def list_notes(variant: Variant) -> tuple[str, ...]:
+    """Return what was noted next to the time and the result, each once."""
+    own = {probe.name for probe in PROBES.values() if probe.section != SPEED}
+    probes = [probe for probe in variant.outcomes if probe not in own]
+    return tuple(dict.fromkeys(note for probe in probes for note in list_notes_of(variant, probe)))
+
+
+def list_notes_of(variant: Variant, probe: str) -> tuple[str, ...]:
+    """Return what one probe noted next to its numbers, and what its details say."""
+    outcome = variant.outcomes.get(probe)
+    if outcome is None:
+        return ()
+    return (*describe_details(outcome.details, raises=variant.planned.raises), *outcome.notes)
+
+
+def list_files(cases: Sequence[Case]) -> tuple[KeptFile, ...]:
+    """Return of a case on each machine its traces, then the texts of its programs."""
+    return tuple(file for case in cases for file in _list_of(case))
+
+
+def _list_of(case: Case) -> Iterator[KeptFile]:
+    if case.record is None:
+        return
+    folder = RunFolder(Path(describe_folder(case.run))).case(case.planned.id)
+    where = case.run.label
+    kept = case.record.artifacts
+    traces = [file for file in kept if file.kind == TRACE]
+    if traces:
+        size = numbers.memory(float(sum(file.size_bytes for file in traces)))
+        run = name_folder(describe_folder(case.run))
+        names = dict.fromkeys(file.variant for file in traces)
+        yield KeptFile(
+            f"{', '.join(names)} · {where}: profiler trace",
+            f"jaxmeter trace --open {run} --select {shlex.quote(case.planned.id)}",
+            f"{size} in {folder.path}/trace",
+        )
+    by_variant: dict[str, list[Artifact]] = {}
+    for file in kept:
+        if file.kind in TITLES:
+            by_variant.setdefault(file.variant, []).append(file)
+    for variant, texts in by_variant.items():
+        ordered = sorted(texts, key=lambda file: list(TITLES).index(file.kind))
+        folders = dict.fromkeys(str((folder.path / file.path).parent) for file in ordered)
+        files = " ".join(f"{name_folder(path)}/*" for path in folders)
+        titles = ", ".join(TITLES[file.kind] for file in ordered)
+        yield KeptFile(f"{variant} · {where}: {titles}", f"less {files}")
+
+
+def describe_folder(run: Run) -> str:
+    """Return where a run is kept, for a reader: `~` stands for the home folder."""
+    return visible(hide_home(str(run.folder.path)))
+
+
+def name_folder(text: str) -> str:
+    """Return the path as a shell takes it; what stands for the home folder must not be quoted."""
+    return f"~/{shlex.quote(text[2:])}" if text.startswith("~/") else shlex.quote(text)

@@ -20,13 +20,10 @@ from ..compare.ratios import divide_readings
 from ..text import counted, shorten
 from ..write import write_reading
 from .cells import find_speedup_tone
-from .doubts import CONTENDED, find_doubts, name_traps
+from .doubts import CONTENDED, describe_fault, find_doubts, is_vague, name_traps
+from .figures.marks import TIME
 from .names import LONGEST_TERM, name_in_sentence
-from .reasons import describe_fault
 from .tone import Tone
-from .trust import is_vague
-
-TIME = "execution_s"
 
 SHARES = {"flops_share": "flops", "bandwidth_share": "bytes"}
 """Of a peak, and what of a cost each is of."""
@@ -75,10 +72,10 @@ def write_sentence(case: Case, answer: Answer | None) -> Sentence:
         return _no_answer(_why_untimed(case))
     if not is_known(answer.metric):
         return _no_answer(f"this version of jaxmeter knows no metric {shorten(answer.metric, LONGEST_TERM)}")
-    found = [case.find(name) for name in answer.variants]
-    sides = [variant for variant in found if variant is not None]
-    if len(sides) < len(found):
-        lacking = next(name for name, one in zip(answer.variants, found, strict=True) if one is None)
+    named = [(name, case.find(name)) for name in answer.variants]
+    sides = [variant for _, variant in named if variant is not None]
+    if len(sides) < len(named):
+        lacking = next(name for name, variant in named if variant is None)
         return _no_answer(f"the case has no variant {shorten(lacking, LONGEST_TERM)}")
     readings = [side.read(answer.metric) for side in sides]
     if len(sides) == 2 and answer.metric == TIME:
@@ -102,33 +99,33 @@ def _why_untimed(case: Case) -> str:
     return "no variant was planned" if not lacking else "no time recorded" if fault is None else describe_fault(fault)
 
 
-def _compare_times(one: Variant, other: Variant, also: str = "") -> Sentence:
-    """Return how fast one variant is: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`.
+def _compare_times(variant: Variant, other: Variant, also: str = "") -> Sentence:
+    """Return how fast a variant is: `change_point:jit is 8.7× [8.5, 8.9] as fast as change_point:eager`.
 
     Args:
       also: A further remark on both variants.
     """
-    ratio = compare_paired(one, other)
+    ratio = compare_paired(variant, other)
     if ratio is None:
-        faults = (side.read(TIME).fault for side in (one, other))
-        fault = next((fault for fault in faults if fault is not None), None) or find_withheld(one, other)
+        faults = (side.read(TIME).fault for side in (variant, other))
+        fault = next((fault for fault in faults if fault is not None), None) or find_withheld(variant, other)
         return _no_answer("no process timed both" if fault is None else describe_fault(fault))
     number = " ".join(part for part in numbers.speedup_with_bounds(ratio) if part != numbers.MISSING)
-    names = list(map(name_in_sentence, (one, other)))
+    names = list(map(name_in_sentence, (variant, other)))
     bounded = ratio.low is not None
     undecided = bounded and not differs(ratio)
     sentence = f"{names[0]} is {number} as fast as {names[1]}"
-    if is_same := undecided and is_same_program(one, other):
+    if is_same := undecided and is_same_program(variant, other):
         sentence = f"{names[0]} is the same program as {names[1]}: measured {number} as fast"
-    doubts = _write_doubts((doubt_ratio(one, other),), (one, other))
+    doubts = _write_doubts((doubt_ratio(variant, other),), (variant, other))
     remarks = (
         also,
-        explain_same_program(one, other) if is_same else "",
+        explain_same_program(variant, other) if is_same else "",
         "" if bounded else f"no interval from {counted(ratio.count, 'process', 'processes')}",
         "a wide interval" if is_vague(ratio) else "",
     )
     return Sentence(
-        f"No difference is confirmed{_explain_undecided(one, ratio)}: {sentence}"
+        f"No difference is confirmed{_explain_undecided(variant, ratio)}: {sentence}"
         if undecided and not is_same
         else sentence,
         Tone.WARN if doubts else find_speedup_tone(ratio),
@@ -149,11 +146,11 @@ def _list_traps(sides: Sequence[Variant]) -> tuple[str, ...]:
     return tuple(f"{name_in_sentence(side)} has a {trap}" for side in sides for trap in name_traps(side))
 
 
-def _explain_undecided(one: Variant, ratio: Interval) -> str:
+def _explain_undecided(variant: Variant, ratio: Interval) -> str:
     """Return why an interval that excludes 1 confirms no difference: verdicts take a wider one."""
     if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
         return ""
-    return f" at {numbers.percent(one.case.run.verdict_level)}"
+    return f" at {numbers.percent(variant.case.run.verdict_level)}"
 
 
 def _list_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Sentence:
@@ -162,7 +159,7 @@ def _list_values(sides: Sequence[Variant], readings: Sequence[Reading]) -> Sente
     if lacking is not None:
         return _no_answer("nothing recorded" if lacking.fault is None else describe_fault(lacking.fault))
     doubts = _write_doubts(
-        tuple(dict.fromkeys(one.doubt or CONTENDED for one in readings if one.contended or one.doubt)), sides
+        tuple(dict.fromkeys(each.doubt or CONTENDED for each in readings if each.contended or each.doubt)), sides
     )
     remarks = (
         "a wide interval" if any(is_vague(reading.interval) for reading in readings) else "",
@@ -229,10 +226,10 @@ def _write_factor(readings: Sequence[Reading]) -> str:
 
     Nothing is said of two whose intervals overlap but that.
     """
-    known = [one.estimate for one in readings if one.estimate is not None and one.estimate > 0]
+    known = [each.estimate for each in readings if each.estimate is not None and each.estimate > 0]
     if len(readings) != 2 or len(known) != 2 or max(known) < LEAST_FACTOR * min(known):
         return ""
-    first, second = (one.interval for one in readings)
+    first, second = (reading.interval for reading in readings)
     if first is not None and second is not None and not _are_apart(first, second):
         return "; the intervals overlap"
     return f", a factor of {numbers.roughly(max(known) / min(known))}"
@@ -245,17 +242,17 @@ def _name_best(sides: Sequence[Variant], readings: Sequence[Reading]) -> str:
         return ""
     is_more = direction is Direction.HIGHER
     named = {side.name for side in sides}
-    others = (one for one in sides[0].case.shown if one.name not in named and not one.is_peer)
-    found = [
-        (interval.estimate, one, reading)
-        for one in others
-        if (interval := (reading := one.read(readings[0].metric.name)).interval) is not None
-        and one.status not in INCOMPLETE
-        and not find_doubts(one, reading)
+    others = (each for each in sides[0].case.shown if each.name not in named and not each.is_peer)
+    known = [
+        (interval.estimate, other, reading)
+        for other in others
+        if (interval := (reading := other.read(readings[0].metric.name)).interval) is not None
+        and other.status not in INCOMPLETE
+        and not find_doubts(other, reading)
     ]
-    if not found:
+    if not known:
         return ""
-    _, best, reading = (max if is_more else min)(found, key=lambda one: one[0])
+    _, best, reading = (max if is_more else min)(known, key=lambda entry: entry[0])
     if not all(_is_far_better(reading.interval, side.interval, is_more=is_more) for side in readings):
         return ""
     return f"; {'most' if is_more else 'least'}: {name_in_sentence(best)} {_write(reading)}"
@@ -268,11 +265,11 @@ def _is_far_better(best: Interval | None, other: Interval | None, *, is_more: bo
     return least < most and most >= LEAST_FACTOR * least and _are_apart(best, other)
 
 
-def _are_apart(one: Interval, other: Interval) -> bool:
-    """Return whether two intervals do not overlap; one without bounds is its estimate."""
+def _are_apart(interval: Interval, other: Interval) -> bool:
+    """Return whether two intervals do not overlap; an interval without bounds is its estimate."""
     (low, high), (other_low, other_high) = (
         (each.estimate, each.estimate) if each.low is None or each.high is None else (each.low, each.high)
-        for each in (one, other)
+        for each in (interval, other)
     )
     return high < other_low or other_high < low
 

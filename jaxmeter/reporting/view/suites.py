@@ -8,13 +8,13 @@ from jaxmeter.harness.metrics.reading import Case
 
 from ..text import shorten
 from .answers import LONGEST_SUITE
+from .cards import make_suite_figures
 from .case_views import make_case_view
 from .comparisons import Comparisons
-from .keys import fragment_of, make_fragment
-from .machines import History
+from .growth import make_sweep_part
+from .names import fragment_of, make_fragment
 from .page_model import AnswerLine, CaseView, Cell, Column, Group, Result, Row, SuiteView, Table
-from .sections.sweeps import make_sweep_part
-from .suite_figures import make_suite_figures
+from .runs import History
 from .sweeps import find_sweeps
 
 MOST_ROWS, MOST_ROWS_IN_ALL = 200, 400
@@ -40,21 +40,21 @@ HOW_TO_READ = (
 
 def make_suites(
     history: History,
-    told: Sequence[Case],
+    newest: Sequence[Case],
     answers: Mapping[str, AnswerLine],
     comparisons: Comparisons,
 ) -> tuple[SuiteView, ...]:
-    """The views of all suites, by name.
+    """Return the views of all suites, by name.
 
     Args:
-      told: On each machine, each case once.
+      newest: On each machine, each case once.
       answers: By suite.
     """
     by_suite: dict[str, list[Case]] = {}
-    for case in told:
+    for case in newest:
         by_suite.setdefault(case.planned.suite, []).append(case)
     rows = _share_rows({suite: sum(len(case.shown) for case in own) for suite, own in by_suite.items()})
-    is_drawn = len(told) <= MOST_DRAWN
+    is_drawn = len(newest) <= MOST_DRAWN
     return tuple(
         _make_suite(suite, by_suite[suite], history, answers[suite], rows[suite], comparisons, is_drawn=is_drawn)
         for suite in sorted(by_suite)
@@ -95,7 +95,7 @@ def _make_suite(
 
 
 def _make_table(caption: str, views: Sequence[CaseView], first: str, rows: int) -> tuple[Table, int]:
-    """The results of as many cases as fit, and how many are left out; the case that answers is always among them."""
+    """Return the results of as many cases as fit, always with the case that answers, and how many are left out."""
     ordered = sorted(views, key=lambda view: view.id != first)
     kept: set[str] = set()
     left = rows
@@ -121,9 +121,9 @@ def _make_row(result: Result, *, several: bool) -> Row:
 
 
 def _share_rows(wanted: Mapping[str, int]) -> dict[str, int]:
-    """How many rows each suite may have: as many as it wants, or as many as every other that wants more."""
+    """Return how many rows each suite may have: as many as it wants, or an equal share of the rest."""
     left, shares = MOST_ROWS_IN_ALL, {}
-    for index, (suite, number) in enumerate(sorted(wanted.items(), key=lambda one: one[1])):
+    for index, (suite, number) in enumerate(sorted(wanted.items(), key=lambda pair: pair[1])):
         shares[suite] = min(number, MOST_ROWS, left // (len(wanted) - index))
         left -= shares[suite]
     return shares

@@ -84,33 +84,37 @@ class Sweep:
 
     def fit(self, implementation: str, metric: Metric) -> Scaling | None:
         """How the metric grows through the points; None with fewer than three."""
-        found = self._read(implementation, metric)
-        sizes, values = [n for n, *_ in found], [interval.estimate for *_, interval in found]
+        points = self._read(implementation, metric)
+        sizes, values = [n for n, *_ in points], [interval.estimate for *_, interval in points]
         if len(set(sizes)) < FEWEST_SIZES:
             return None
-        exact = all(reading.exact for _, _, reading, _ in found)
+        exact = all(reading.exact for _, _, reading, _ in points)
         try:
             shown, decisive = (
                 fit_exponent(sizes, values, confidence=level, exact=exact)
                 for level in (self.run.level, self.run.verdict_level)
             )
             exponent = replace(shown, verdict=decisive)
-            slopes = tuple(_slope(*pair) for pair in pairwise(found) if pair[0][0] < pair[1][0])
+            slopes = tuple(_slope(*pair) for pair in pairwise(points) if pair[0][0] < pair[1][0])
         except (OverflowError, ValueError):
             # Sizes that differ by less than a logarithm can tell: there is no slope to give.
             return None
         return Scaling(exponent, slopes, exact)
 
-    def _read(self, implementation: str, metric: Metric) -> list[_Found]:
-        found = ((n, variant, variant.read(metric.name)) for n, variant in self.variants(implementation))
-        return [(*one, interval) for one in found if (interval := one[2].interval) and interval.estimate > 0]
+    def _read(self, implementation: str, metric: Metric) -> list[_Point]:
+        readings = ((n, variant, variant.read(metric.name)) for n, variant in self.variants(implementation))
+        return [
+            (n, variant, reading, interval)
+            for n, variant, reading in readings
+            if (interval := reading.interval) and interval.estimate > 0
+        ]
 
 
-_Found = tuple[float, Variant, Reading, Interval]
+_Point = tuple[float, Variant, Reading, Interval]
 """A size, and what was read there."""
 
 
-def _slope(smaller: _Found, larger: _Found) -> Interval:
+def _slope(smaller: _Point, larger: _Point) -> Interval:
     """Between two sizes, which were measured in processes of their own."""
     (before, variant, below, low), (after, _, above, high) = smaller, larger
     ratio = divide_readings(above, below, variant.settings)
@@ -125,15 +129,15 @@ def write_exponent(scaling: Scaling) -> tuple[str, str]:
 
 def list_slopes(scaling: Scaling, *, bounds: bool = False) -> list[str]:
     """The exponents between neighbouring sizes: `0.93`; with bounds `0.93 [0.90, 0.96]`."""
-    slopes = (write_interval(SCALING, one) for one in scaling.slopes)
-    return [f"{slope} {found}" if bounds and found != numbers.MISSING else slope for slope, found in slopes]
+    slopes = (write_interval(SCALING, slope) for slope in scaling.slopes)
+    return [f"{text} {around}" if bounds and around != numbers.MISSING else text for text, around in slopes]
 
 
 def find_sweeps(cases: Sequence[Case]) -> Iterable[Sweep]:
     """Every sweep of at least three different values: over n, over devices, then over any other param."""
     params = dict.fromkeys((PARAM, DEVICES, *(name for case in cases for name in case.planned.params)))
-    found = (sweep for param in params for sweep in group_cases(cases, param))
-    return (sweep for sweep in found if len({n for n, _ in sweep.cases}) >= FEWEST_SIZES)
+    sweeps = (sweep for param in params for sweep in group_cases(cases, param))
+    return (sweep for sweep in sweeps if len({n for n, _ in sweep.cases}) >= FEWEST_SIZES)
 
 
 def group_cases(cases: Iterable[Case], param: str = PARAM) -> Iterable[Sweep]:

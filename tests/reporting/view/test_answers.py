@@ -5,8 +5,7 @@ import pytest
 
 from jaxmeter.harness.record import Answer, Artifact, Outcome, Status, TimingDetails
 from jaxmeter.reporting.view.answers import choose_standing
-from jaxmeter.reporting.view.cases import gather_cases
-from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.runs import gather_cases, label_runs
 from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.golden_texts import check_golden_scenes

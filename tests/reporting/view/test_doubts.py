@@ -70,13 +70,6 @@ def test_the_first_screen_and_so_the_terminal_name_each_trap_once_and_lead_to_it
     assert {item.target for item in page.attention} <= ids
 
 
-def test_a_variant_with_a_trap_leads_no_page():
-    facts = [item.text for item in page_of(run_with(DEAD)).facts]
-
-    assert not any("Largest speedup" in text for text in facts)
-    assert any("Largest speedup" in item.text for item in page_of(run_with()).facts)
-
-
 def test_the_export_has_the_kinds_of_traps_in_every_row_of_a_variant():
     rows = json.loads(to_json(loaded(run_with(DEAD, CALLBACKS))))
 

@@ -1,7 +1,9 @@
 import pytest
 
 from jaxmeter.harness.metrics.pool import Pool, ReferenceSpeed
-from jaxmeter.reporting.view.foundations import (
+from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.sections.method import (
+    MODERATED,
     describe_calibration,
     describe_contention,
     describe_foundations,
@@ -9,8 +11,6 @@ from jaxmeter.reporting.view.foundations import (
     describe_spreads,
     describe_usual_ratios,
 )
-from jaxmeter.reporting.view.runs import label_runs
-from jaxmeter.reporting.view.sections.method import MODERATED
 from jaxmeter.reporting.view.sections.speed import OF_FIRST_RUN
 from tests import samples
 from tests.golden_texts import check_golden_scenes

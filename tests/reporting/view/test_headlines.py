@@ -3,12 +3,10 @@ import math
 import msgspec
 import pytest
 
-from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.reporting.view.headlines import count_sides, find_surest_speedup
 from tests import samples
 from tests.golden_texts import check_golden_scenes
-from tests.reporting.views import by_variant, page_of, section
+from tests.reporting.views import by_variant, page_of
 
 
 def processes(ratio, *log_errors, baseline_s=1e-3):
@@ -21,33 +19,6 @@ def processes(ratio, *log_errors, baseline_s=1e-3):
 SURE, WILD = (-0.01, 0.0, 0.01), (-0.6, 0.0, 0.6)
 WIDE, MEANINGLESS = (-0.1, 0.0, 0.1), (-0.001, 0.0, 0.001)
 BASELINE = {"timing": samples.timing(1e-3, processes=3)}
-
-
-def test_a_count_of_pairs_names_those_that_are_not_told_apart():
-    faster, slower = Interval(1.5, 2.0, 2.5, 3), Interval(0.4, 0.5, 0.6, 3)
-    undecided = Interval(0.9, 1.2, 1.5, 3), Interval(1.01, 1.02, 1.03, 3), Interval(None, 9.0, None, 2)
-
-    assert count_sides([faster, *undecided, slower, faster]) == "2 faster, 1 slower, 3 undecided"
-
-
-def test_the_surest_speedup_has_the_highest_lower_bound_and_not_the_highest_estimate():
-    sure, lucky = Interval(3.9, 4.0, 4.1, 5), Interval(1.1, 9.0, 80.0, 3)
-
-    assert find_surest_speedup([(lucky, "lucky"), (sure, "sure")]) == (sure, "sure")
-
-
-@pytest.mark.parametrize(
-    "speedup",
-    [
-        Interval(0.9, 9.0, 90.0, 3),
-        Interval(0.4, 0.5, 0.6, 3),
-        Interval(1.01, 1.02, 1.03, 3),
-        Interval(None, 9.0, None, 2),
-    ],
-    ids=["includes 1", "slower", "below the minimum effect", "no bounds"],
-)
-def test_what_is_not_told_to_be_faster_leads_nothing(speedup):
-    assert find_surest_speedup([(speedup, "")]) is None
 
 
 def case_of(baseline="f:eager", n=1, *, base=BASELINE, doubtful=(), **speedups):
@@ -84,9 +55,8 @@ SPED_UP = {
 }
 
 
-def test_what_leads_the_speeds_and_the_matrix_reads_as_its_golden_text():
+def test_what_leads_the_matrix_reads_as_its_golden_text():
     def lines(page):
-        yield section(page, "speed").answer
         for row in page.matrix.rows:
             yield from (f"{cell.tone.name.lower()}: {cell.text} | {cell.detail}" for cell in row.cells[1:])
 

@@ -1,6 +1,5 @@
 from jaxmeter.reporting.render import html
-from jaxmeter.reporting.view.machines import group_by_machine
-from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.runs import group_by_machine, label_runs
 from tests import samples
 from tests.reporting.views import answers_of_suites, kept, page_of
 

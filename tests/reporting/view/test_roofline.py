@@ -6,10 +6,9 @@ import pytest
 
 from jaxmeter.harness.record import Cost
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.figure_model import Roofline
-from jaxmeter.reporting.view.figures import roofline
-from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.figures import points
+from jaxmeter.reporting.view.runs import gather_cases, label_runs
 from tests import samples
 from tests.reporting.browser import EXAMPLES
 from tests.reporting.views import kept
@@ -21,7 +20,7 @@ def cases():
 
 
 def draw(cases) -> Roofline:
-    figure = roofline.draw_roofline(cases)
+    figure = points.draw_roofline(cases)
     assert figure is not None
     return figure
 
@@ -40,7 +39,7 @@ def test_all_cases_with_a_cost_are_shown_the_fastest_first(cases) -> None:
 
 def test_of_many_cases_some_are_shown_from_the_whole_range_of_rates(cases, monkeypatch) -> None:
     whole = list_rates(draw(cases))
-    monkeypatch.setattr(roofline, "MOST_DOTS", 10)
+    monkeypatch.setattr(points, "MOST_DOTS", 10)
 
     figure = draw(cases)
 
@@ -53,7 +52,7 @@ def test_of_many_cases_some_are_shown_from_the_whole_range_of_rates(cases, monke
 
 
 def test_without_a_case_there_is_no_figure() -> None:
-    assert roofline.draw_roofline([]) is None
+    assert points.draw_roofline([]) is None
 
 
 def test_a_case_that_computes_in_a_format_without_a_peak_is_left_out() -> None:
@@ -64,7 +63,7 @@ def test_a_case_that_computes_in_a_format_without_a_peak_is_left_out() -> None:
         ]
         pairs = ((one, samples.record(one, {"f:jit": {"timing": samples.timing(1e-3)}})) for one in planned)
         environment = samples.environment(peak_flops={"float32": 4e9}, peak_bytes_per_s=8e9)
-        return roofline.draw_roofline(gather_cases(label_runs(kept(samples.run(*pairs, environment=environment)))))
+        return points.draw_roofline(gather_cases(label_runs(kept(samples.run(*pairs, environment=environment)))))
 
     figure = draw_formats("float32", "int32")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.verdicts import TIME, Change, Verdict
-from jaxmeter.reporting.view.case_figures import MOST_STEPS, _describe_steps
+from jaxmeter.reporting.view.case_views import MOST_STEPS, _describe_steps
 
 
 def make_step(release: str, ratio: float, variant: str = "f:jit") -> tuple[str, Change]:

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.metric import Reading
-from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.reading import Case, Variant
 
 from ... import numbers
 from ...text import shorten
 from ...write import write_reading
-from ..doubts import CONTENDED, find_doubts
-from ..figure_model import Estimate, Hue, Mark
-from ..keys import fragment_of
-from ..names import LONGEST_TERM
+from ..doubts import find_doubts
+from ..figure_model import Estimate, Mark
+from ..names import LONGEST_TERM, fragment_of
+from ..runs import find_hue
 
 TIME = "execution_s"
+PLANNED, CALLED, SHARE = "planned_peak_bytes", "measured_peak_bytes", "capacity_share"
+
+WIDE = 3.0
+"""Times that differ by more than this factor stand on a logarithmic axis."""
 
 MOST_DOTS = 30
 """Processes that are drawn one by one."""
-
-
-def find_hue(run: Run) -> Hue:
-    """Return the colour of a run's platform."""
-    platform = run.where.partition(":")[0]
-    return Hue(platform) if platform in (Hue.CPU, Hue.GPU, Hue.TPU) else Hue.INK
 
 
 def make_estimate(variant: Variant, reading: Reading, *, with_dots: bool = False) -> Estimate | None:
@@ -67,11 +65,6 @@ def write_number(reading: Reading) -> str:
     return " ".join(text for text in write_reading(reading) if text not in ("", numbers.MISSING)) or numbers.MISSING
 
 
-def is_contended(cases: Sequence[Case]) -> bool:
-    """Return whether any time of these cases is contended."""
-    return any(CONTENDED in find_doubts(one, one.read(TIME)) for case in cases for one in case.shown)
-
-
 def name_case(case: Case, longest: int = LONGEST_TERM) -> str:
     """Return a case in short, as a figure's label: `mlp step, batch 32`."""
     values = (f"{_name_param(name)} {_write_param(value)}" for name, value in case.planned.params.items())
@@ -80,23 +73,25 @@ def name_case(case: Case, longest: int = LONGEST_TERM) -> str:
 
 def name_apart(case: Case, among: Sequence[Case]) -> str:
     """Return what tells a case from others: the workload where they have several, and params that differ."""
-    workloads = {one.planned.workload for one in among}
-    alike = [one.planned.params for one in among if one.planned.workload == case.planned.workload]
-    differing = [name for name, value in case.planned.params.items() if any(one.get(name) != value for one in alike)]
+    workloads = {other.planned.workload for other in among}
+    alike = [other.planned.params for other in among if other.planned.workload == case.planned.workload]
+    differing = [
+        name for name, value in case.planned.params.items() if any(params.get(name) != value for params in alike)
+    ]
     values = (f"{_name_param(name)} {_write_param(case.planned.params[name])}" for name in differing)
     workload = [case.planned.workload.replace("_", " ")] if len(workloads) > 1 or not differing else []
     return shorten(", ".join((*workload, *values)), LONGEST_TERM)
 
 
-def name_among(case: Case, told: Sequence[Case], longest: int) -> str:
+def name_among(case: Case, newest: Sequence[Case], longest: int) -> str:
     """Return the workload, with the params that distinguish it from the other cases of the page: `selu, n 10 000`.
 
     Args:
-      told: The cases of the page.
+      newest: The cases of the page.
       longest: Letters that a label has room for; with more the params are left out.
     """
     workload = name_workload(case)
-    params = name_apart(case, [one for one in told if one.planned.workload == case.planned.workload])
+    params = name_apart(case, [other for other in newest if other.planned.workload == case.planned.workload])
     name = workload if params == workload else f"{workload}, {params}"
     return name if len(name) <= longest else workload
 
@@ -113,7 +108,7 @@ def name_variant(variant: Variant, case: Case | None = None) -> str:
       case: The case that it is shown with, by default its own.
     """
     shown = (case or variant.case).shown
-    several = sum(one.planned.implementation == variant.planned.implementation for one in shown) > 1
+    several = sum(other.planned.implementation == variant.planned.implementation for other in shown) > 1
     name = variant.planned.implementation.replace("_", " ")
     return f"{name}, {variant.planned.mode}" if several else name
 

@@ -30,14 +30,14 @@ def explain_contradiction(steps: Sequence[Change | None], total: Change) -> str:
     if abs(middle - own_middle) <= half + own_half:
         return ""
     low, estimate, high = (math.exp(value) for value in (middle - half, middle, middle + half))
-    told = " ".join(numbers.speedup_with_bounds(Interval(low, estimate, high, len(steps))))
-    return f"its steps multiply to {told}"
+    product = " ".join(numbers.speedup_with_bounds(Interval(low, estimate, high, len(steps))))
+    return f"its steps multiply to {product}"
 
 
 def _multiply(effects: Sequence[Interval | None]) -> tuple[float, float] | None:
     """Return the logarithm of the product, and half the width of its interval: the variances add up."""
     known = [None if effect is None else take_logarithm(effect) for effect in effects]
-    usable = [one for one in known if one is not None]
+    usable = [logarithm for logarithm in known if logarithm is not None]
     if len(usable) < len(known) or not usable:
         return None
     return math.fsum(middle for middle, _ in usable), math.hypot(*(half for _, half in usable))

@@ -28,7 +28,7 @@ def make_environment_section(all_runs: Sequence[Run]) -> Section:
     """The section: a column for each run, of many for the newest."""
     runs = all_runs[-MOST_RUNS:]
     facts = [_facts(run) for run in runs]
-    fields = tuple(dict.fromkeys(field for one in facts for field in one))
+    fields = tuple(dict.fromkeys(field for of_run in facts for field in of_run))
     different = tuple(field for field in find_differences(facts) if field not in ALWAYS_DIFFERENT)
     everything = _table(runs, facts, fields, f"All {counted(len(fields), 'field')}", fold="Everything recorded")
     if len(runs) == 1:
@@ -76,7 +76,7 @@ def _table(
         Column("Field"),
         *(Column(run.label, run.name if run.name not in run.label else "") for run in runs),
     )
-    rows = tuple(Row((Cell(field), *(_cell(field, one) for one in facts))) for field in fields)
+    rows = tuple(Row((Cell(field), *(_cell(field, of_run) for of_run in facts))) for field in fields)
     return Table(caption, columns, (Group(rows),), fold=fold)
 
 

@@ -8,17 +8,16 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.reading import Case, Run
 
 from ... import numbers
-from ...compare.verdicts import Change, Verdict, JudgedReport
+from ...compare.verdicts import Change, JudgedReport, Verdict
 from ...text import by_numbers, counted, shorten
 from ..changes import write_effect
 from ..comparisons import MeasuredPair
-from ..figures.history import draw_history
+from ..figures.curves import draw_history
 from ..figures.marks import name_case
-from ..keys import make_fragment
-from ..machines import History
-from ..names import LONGEST_NAME, Key, name_rows, name_starts
+from ..names import LONGEST_NAME, Key, make_fragment, name_rows, name_starts
 from ..overview_model import Card
 from ..page_model import Cell, Column, Group, ReleasesView, Row, Table
+from ..runs import History
 from ..tone import Tone
 from .chains import explain_contradiction
 

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from jaxmeter.harness.metrics.details_text import NO_LINE, describe_finding
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.traced import (
-    describe_bound_of,
-    describe_tracing,
-    find_bound_of,
-    find_trace,
-    is_slowed_down,
-)
+from jaxmeter.harness.metrics.traced import describe_bound_of, describe_tracing, find_trace, is_slowed_down
 from jaxmeter.harness.record import TraceDetails
 from jaxmeter.harness.record.trace_summary import TraceSummary
-from jaxmeter.harness.traces.bound import BoundKind
 from jaxmeter.harness.traces.ledger import GROUPS
 from jaxmeter.harness.traces.typical import count_device_steps, find_rate
 
 from ... import numbers
 from ...text import counted, visible
 from ...write import write
-from ..cases import label_case
-from ..cells import drop_empty_columns, group_rows, make_cell, make_column, make_name_cell
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table
+from ..cells import CaseSection, VariantColumn, drop_empty_columns, make_column, make_variant_table
+from ..page_model import Cell, Column, Group, Row, Table
+from ..runs import label_case
 from ..tone import Tone
 
-QUESTION = "Where does the time go?"
 MOST_OPERATIONS, MOST_LINES = 5, 5
 
 SMALLEST_PART = 0.01
 """Of a ledger, written below its bar."""
-
-_NOTHING = Cell(numbers.MISSING, tone=Tone.MUTED)
 
 LEDGER_CAPTION = (
     "A captured step, divided into device, transfer, dispatch with compilation, host and "
@@ -48,82 +37,16 @@ OPERATIONS_CAPTION = (
 LINES_CAPTION = "The lines of the user's code whose operations take most of the devices' busy time."
 
 
-def make_traces_section(cases: Sequence[Case]) -> Section | None:
-    """The section: a row for each variant with a capture, then the largest operations of each.
-
-    None where nothing was to be captured, as in most cases: one of each workload stands for it.
-    """
-    if not any("trace" in variant.outcomes for case in cases for variant in case.shown):
-        return None
-    listed = [variant for case in cases for variant in case.shown if find_trace(variant) is not None]
-    answer = describe_traces(cases)
-    notes = tuple(_list_notes(cases))
-    if not listed:
-        return Section("traces", "Time", QUESTION, answer, (Part(notes=notes),) if notes else ())
+def _list_tables(cases: Sequence[Case]) -> Iterator[Table]:
     columns = (
-        Column("Variant"),
-        Column("Bound by"),
-        make_column("busy_share"),
-        make_column("device_busy_s"),
-        make_column("traced_over_timed", "Traced ÷ timed"),
-        Column("Parts of a step"),
+        VariantColumn(Column("Bound by"), _write_bound),
+        "busy_share",
+        "device_busy_s",
+        VariantColumn(make_column("traced_over_timed", "Traced ÷ timed"), _write_slowdown),
+        VariantColumn(Column("Parts of a step"), _write_parts),
     )
-    groups = group_rows(cases, lambda variant: _row(variant) if variant in listed else None)
-    ledger = drop_empty_columns(Table(LEDGER_CAPTION, columns, groups), kept=3)
-    tables = (ledger, _list_operations(cases, listed), _list_lines(cases, listed))
-    part = Part(tables=tuple(table for table in tables if table.groups), notes=notes)
-    return Section("traces", "Time", QUESTION, answer, (part,))
-
-
-def describe_traces(cases: Sequence[Case]) -> str:
-    """Say what bounds the steps that were captured."""
-    bounds = [find_bound_of(variant) for case in cases for variant in case.shown if find_trace(variant) is not None]
-    if not bounds:
-        return "No answer: no step was captured; jaxmeter run --probe trace captures some."
-    kinds = Counter(bound.kind for bound in bounds if bound is not None)
-    undecided = kinds.pop(BoundKind.NOTHING, 0)
-    unknown = sum(bound is None for bound in bounds)
-    parts = [f"{count} bound by {kind.value}" for kind, count in kinds.most_common()]
-    parts += [f"{undecided} without a dominant part"] if undecided else []
-    parts += [f"{unknown} with an unknown bound"] if unknown else []
-    return f"Of {counted(len(bounds), 'captured step')}: {', '.join(parts)}."
-
-
-def _row(variant: Variant) -> Row:
-    summary = find_trace(variant)
-    assert summary is not None
-    slowdown = variant.read("traced_over_timed")
-    return Row(
-        (
-            make_name_cell(variant),
-            Cell(*_split(describe_bound_of(variant))),
-            make_cell(variant.read("busy_share")),
-            _device_time(variant),
-            Cell(write(slowdown.metric, slowdown.estimate), tone=Tone.WARN if is_slowed_down(variant) else Tone.PLAIN),
-            Cell(_list_parts(summary)),
-        )
-    )
-
-
-def _list_parts(summary: TraceSummary) -> str:
-    """The parts of a ledger in the order of its bar."""
-    known = ((part, summary.ledger.get(part, 0.0)) for parts in GROUPS.values() for part in parts)
-    return ", ".join(f"{part} {numbers.percent(share)}" for part, share in known if share >= SMALLEST_PART)
-
-
-def _split(text: str) -> tuple[str, str]:
-    """What bounds a step, and in small letters by how much."""
-    first, _, rest = text.partition(" (")
-    return first, rest.rstrip(")")
-
-
-def _device_time(variant: Variant) -> Cell:
-    reading = variant.read("device_busy_s")
-    return make_cell(reading) if reading.interval is not None else _NOTHING
-
-
-def _list_operations(cases: Sequence[Case], listed: Sequence[Variant]) -> Table:
-    columns = (
+    yield make_variant_table(cases, LEDGER_CAPTION, columns, lambda variant: find_trace(variant) is not None)
+    of_operations = (
         Column("Operation", "line of the code"),
         Column("Kind"),
         Column("Share", numeric=True),
@@ -131,31 +54,59 @@ def _list_operations(cases: Sequence[Case], listed: Sequence[Variant]) -> Table:
         Column("FLOP/s", numeric=True),
         Column("B/s", numeric=True),
     )
-    groups = tuple(
-        Group(tuple(_operation_rows(summary)), f"{variant.planned.name} · {label_case(case)}")
+    yield drop_empty_columns(Table(OPERATIONS_CAPTION, of_operations, _group_by_variant(cases, _list_operations)))
+    of_lines = (Column("Line"), Column("Share", numeric=True))
+    yield Table(LINES_CAPTION, of_lines, _group_by_variant(cases, _list_lines))
+
+
+def _group_by_variant(cases: Sequence[Case], list_rows: Callable[[TraceSummary], Iterable[Row]]) -> tuple[Group, ...]:
+    """Return the rows of each variant whose capture was read and has some."""
+    of_variants = (
+        (variant, tuple(list_rows(summary)))
         for case in cases
         for variant in case.shown
-        if variant in listed and (summary := find_trace(variant)) is not None
+        if (summary := find_trace(variant)) is not None
     )
-    return drop_empty_columns(Table(OPERATIONS_CAPTION, columns, groups), kept=4)
+    return tuple(
+        Group(rows, f"{variant.planned.name} · {label_case(variant.case)}") for variant, rows in of_variants if rows
+    )
 
 
-def _operation_rows(summary: TraceSummary) -> Iterator[Row]:
+def _write_bound(variant: Variant) -> Cell:
+    """Return what bounds a step, and in small letters by how much."""
+    first, _, rest = describe_bound_of(variant).partition(" (")
+    return Cell(first, rest.rstrip(")"))
+
+
+def _write_slowdown(variant: Variant) -> Cell:
+    slowdown = variant.read("traced_over_timed")
+    return Cell(write(slowdown.metric, slowdown.estimate), tone=Tone.WARN if is_slowed_down(variant) else Tone.PLAIN)
+
+
+def _write_parts(variant: Variant) -> Cell:
+    """Return the parts of a ledger in the order of its bar."""
+    summary = find_trace(variant)
+    ledger = {} if summary is None else summary.ledger
+    known = ((part, ledger.get(part, 0.0)) for parts in GROUPS.values() for part in parts)
+    return Cell(", ".join(f"{part} {numbers.percent(share)}" for part, share in known if share >= SMALLEST_PART))
+
+
+def _list_operations(summary: TraceSummary) -> Iterator[Row]:
     shown = summary.operations[:MOST_OPERATIONS]
-    for one in shown:
+    for operation in shown:
         yield Row(
             (
-                Cell(visible(one.name), visible(one.source)),
-                Cell(one.category, visible(one.opcode)),
-                Cell(numbers.percent(one.share)),
-                Cell(numbers.number(one.count / max(1, count_device_steps(summary)))),
-                Cell(numbers.amount(find_rate(one, one.flops), "FLOP/s")),
-                Cell(numbers.amount(find_rate(one, one.bytes), "B/s")),
+                Cell(visible(operation.name), visible(operation.source)),
+                Cell(operation.category, visible(operation.opcode)),
+                Cell(numbers.percent(operation.share)),
+                Cell(numbers.number(operation.count / max(1, count_device_steps(summary)))),
+                Cell(numbers.amount(find_rate(operation, operation.flops), "FLOP/s")),
+                Cell(numbers.amount(find_rate(operation, operation.bytes), "B/s")),
             )
         )
     others = summary.others + len(summary.operations) - len(shown)
     if others:
-        share = max(0.0, 1.0 - sum(one.share for one in shown))
+        share = max(0.0, 1.0 - sum(operation.share for operation in shown))
         yield Row(
             (
                 Cell(counted(others, "more operation"), tone=Tone.MUTED),
@@ -166,19 +117,10 @@ def _operation_rows(summary: TraceSummary) -> Iterator[Row]:
         )
 
 
-def _list_lines(cases: Sequence[Case], listed: Sequence[Variant]) -> Table:
-    """Of variants whose programs name lines of a user's code."""
-    groups = tuple(
-        Group(tuple(_line_rows(summary)), f"{variant.planned.name} · {label_case(case)}")
-        for case in cases
-        for variant in case.shown
-        if variant in listed and (summary := find_trace(variant)) is not None and any(summary.by_source)
-    )
-    return Table(LINES_CAPTION, (Column("Line"), Column("Share", numeric=True)), groups)
-
-
-def _line_rows(summary: TraceSummary) -> Iterator[Row]:
+def _list_lines(summary: TraceSummary) -> Iterator[Row]:
     named = [source for source in summary.by_source if source]
+    if not named:
+        return
     for source in named[:MOST_LINES]:
         yield Row((Cell(visible(source)), Cell(numbers.percent(summary.by_source[source]))))
     rest = sum(share for source, share in summary.by_source.items() if source not in named[:MOST_LINES])
@@ -187,7 +129,7 @@ def _line_rows(summary: TraceSummary) -> Iterator[Row]:
 
 
 def _list_notes(cases: Sequence[Case]) -> Iterator[str]:
-    """What is wrong with captures, each sentence once with the variants that it is of."""
+    """Yield what is wrong with captures, each sentence once with the variants that it is of."""
     alike: dict[str, list[str]] = {}
     for case in cases:
         for variant in case.shown:
@@ -201,3 +143,6 @@ def _list_notes(cases: Sequence[Case]) -> Iterator[str]:
             if warning := describe_tracing(variant):
                 alike.setdefault(warning, []).append(variant.planned.name)
     yield from (f"{', '.join(dict.fromkeys(names))}: {visible(text)}" for text, names in alike.items())
+
+
+SECTION = CaseSection(2, "traces", "Time", "Where does the time go?", _list_tables, _list_notes)

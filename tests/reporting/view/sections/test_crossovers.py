@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from jaxmeter.reporting.view.sections.crossovers import MOST_SENTENCES, find_turn
+from jaxmeter.reporting.view.growth import MOST_SENTENCES, find_turn
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 from tests.reporting.views import page_of, section

@@ -7,7 +7,7 @@ import pytest
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.harness.record.differences import facts_of
-from jaxmeter.reporting.view.first_screen import make_subtitle
+from jaxmeter.reporting.view.overview import make_subtitle
 from jaxmeter.reporting.view.runs import label_runs
 from jaxmeter.reporting.view.sections.environment import describe_place
 from tests import samples

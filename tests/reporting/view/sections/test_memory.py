@@ -2,9 +2,9 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import MemoryDetails, Status
+from jaxmeter.reporting.view.doubts import MOST_NOTES
 from jaxmeter.reporting.view.figure_model import Fill
-from jaxmeter.reporting.view.figures.memory import NEAR_FULL
-from jaxmeter.reporting.view.reasons import MOST_NOTES
+from jaxmeter.reporting.view.figures.stacks import NEAR_FULL
 from jaxmeter.reporting.view.sections.memory import MOST_BUFFERS, MOST_PROGRAMS
 from tests import samples
 from tests.golden_texts import check_golden_scenes
@@ -62,7 +62,7 @@ def test_a_plan_that_leaves_out_products_says_so_next_to_its_number():
     page = page_with(plan, held=256 * MIB)
 
     row = by_variant(page, "memory")["f:jit"]
-    answer = section(page, "memory").answer.replace("\u202f", " ")
+    answer = next(line.text for line in page.answers if line.suite == "memory").replace("\u202f", " ")
 
     assert row["Planned"].replace("\u202f", " ") == "7.00 MiB without products"
     assert "Largest plan: 7.00 MiB (measured 256 MiB, as the plan leaves out the working memory of products)" in answer

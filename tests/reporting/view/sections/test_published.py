@@ -7,7 +7,7 @@ from jaxmeter.harness.record import Figure, Outcome, Status
 from jaxmeter.reporting.compare.claims import ClaimVerdict
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
-from jaxmeter.reporting.view.claims import judge_claims
+from jaxmeter.reporting.view.published import judge_claims
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 from tests.reporting.render.test_html import unpacked

@@ -1,4 +1,4 @@
-"""Claims that others published, each beside the same of ours: which claim meets which case, and what ours lacks."""
+"""Published figures: what others claim beside the same of ours, with what differs and whether the claim holds here."""
 
 from __future__ import annotations
 
@@ -9,21 +9,63 @@ from enum import StrEnum
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
 from jaxmeter.harness.metrics.metric import Metric, Reading, Unit
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
-from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval
+from jaxmeter.harness.metrics.statistics import CONFIDENCE, FEWEST_PROCESSES, MINIMUM_EFFECT, Interval
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Figure, Published
 
 from .. import numbers
+from ..compare.claims import (
+    ABOUT_SAME,
+    LIKE,
+    ClaimJudgement,
+    ClaimVerdict,
+    Reason,
+    judge_count,
+    judge_exponent,
+    judge_ratio,
+    says_about_the_same,
+)
 from ..compare.ratios import divide_readings
-from ..compare.claims import ClaimJudgement, Reason, ClaimVerdict, judge_count, judge_exponent, judge_ratio
+from ..compare.scaling import NEAR
 from ..text import counted
-from ..write import write
-from .cases import label_case
-from .reasons import describe_fault
+from ..write import write, write_interval
+from .cells import name_level
+from .doubts import describe_fault
+from .figures.marks import TIME
+from .page_model import Cell, Column, Group, Part, Row, Section, Table
+from .runs import label_case, name_device
 from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
+from .tone import Tone
 
-TIME = "execution_s"
-"""The metric whose ratios are paired by process."""
+ID = "published"
+QUESTION = "Against published figures: what is as published here?"
+
+_LEAST, _NEAR = numbers.percent(MINIMUM_EFFECT), numbers.percent(ABOUT_SAME - 1)
+
+HOW_TO_READ = (
+    "A claim is a ratio, count or exponent of a source's figures; ours is the same quantity in the same case.",
+    "Ratios of execution times are paired by process, of other times over processes; ratios of counts are exact.",
+    f"Same direction: our whole interval lies on their side of 1, and the difference is beyond {_LEAST}.",
+    f"As published: it lies within a factor of {LIKE:g} of theirs, too; larger or smaller: wholly beyond that.",
+    "Opposite: our whole interval lies opposite to the claim, compared with 1.",
+    f"Verdicts go by intervals of {numbers.percent(CONFIDENCE)}, which are wider than those shown.",
+    "Undecided: our interval includes 1, or our number is missing, contended or without an interval.",
+    f"A ratio within {_NEAR} of 1 claims no difference: as published is then a whole interval that is as near to 1.",
+    "A count by itself is as published where ours is equal.",
+    f"So is an exponent where our whole interval lies within {NEAR:g} of it; where it lies wholly outside it is not.",
+    "Where ours has no interval, that goes for all exponents between neighbouring sizes.",
+    "Below the verdict: our ratio divided by theirs. Our times are not ranked with theirs.",
+    "± is the spread that the source gives, mostly of single calls; no interval follows from it.",
+)
+
+_TONES = {
+    ClaimVerdict.AS_PUBLISHED: Tone.GOOD,
+    ClaimVerdict.OPPOSITE: Tone.WARN,
+    ClaimVerdict.DIFFERS: Tone.WARN,
+    ClaimVerdict.UNDECIDED: Tone.MUTED,
+}
+
+_SAME_DIRECTION = (ClaimVerdict.SMALLER, ClaimVerdict.LARGER, ClaimVerdict.SAME_DIRECTION)
 
 _COMPARED = (Unit.SECONDS, Unit.COUNT, Unit.FLOP, Unit.BYTES)
 
@@ -68,20 +110,20 @@ class JudgedClaim:
 
 
 def judge_claims(cases: Sequence[Case]) -> Iterator[JudgedClaim]:
-    """Every claim of every case, in the order of the cases; one on an exponent once for its workload."""
-    for one in _compare_claims(cases):
-        why = one.claim.undecided
+    """Yield every claim of every case, in the order of the cases; a claim on an exponent once for its workload."""
+    for judged in _compare_claims(cases):
+        why = judged.claim.undecided
         if why:
-            yield replace(one, verdict=ClaimVerdict.UNDECIDED, reason=why if one.ours else one.reason)
+            yield replace(judged, verdict=ClaimVerdict.UNDECIDED, reason=why if judged.ours else judged.reason)
         else:
-            yield replace(one, reason="; ".join(filter(None, (one.reason, _tell_devices(one)))))
+            yield replace(judged, reason="; ".join(filter(None, (judged.reason, _name_devices(judged)))))
 
 
-def _tell_devices(one: JudgedClaim) -> str:
-    """`theirs on a gpu, ours on a cpu`: of times that were told, of two kinds of device."""
-    theirs, ours = one.claim.backend, one.run.where
-    timed = any((metric := find_metric(figure)) and metric.unit is Unit.SECONDS for figure in one.claim.figures)
-    if one.verdict is ClaimVerdict.UNDECIDED or not timed or not theirs or theirs == ours:
+def _name_devices(judged: JudgedClaim) -> str:
+    """Return `theirs on a gpu, ours on a cpu`: of times with a verdict, of two kinds of device."""
+    theirs, ours = judged.claim.backend, judged.run.where
+    timed = any((metric := find_metric(figure)) and metric.unit is Unit.SECONDS for figure in judged.claim.figures)
+    if judged.verdict is ClaimVerdict.UNDECIDED or not timed or not theirs or theirs == ours:
         return ""
     return f"theirs on a {theirs}, ours on a {ours}"
 
@@ -117,13 +159,13 @@ def find_kind(claim: Published) -> Kind:
 
 
 def find_metric(figure: Figure) -> Metric | None:
-    """What a figure is one of; None where no such metric is known."""
+    """Return the metric of a figure; None where no such metric is known."""
     return METRICS.get(figure.metric)
 
 
-def count_verdicts(found: Iterable[JudgedClaim]) -> dict[ClaimVerdict, int]:
-    """How many have each verdict."""
-    verdicts = [one.verdict for one in found]
+def count_verdicts(claims: Iterable[JudgedClaim]) -> dict[ClaimVerdict, int]:
+    """Return how many have each verdict."""
+    verdicts = [judged.verdict for judged in claims]
     return {verdict: verdicts.count(verdict) for verdict in ClaimVerdict}
 
 
@@ -193,8 +235,8 @@ def _compare_number(case: Case, claim: Published, kind: Kind) -> JudgedClaim:
         return judged
     judgement = judge_count(theirs, ours)
     if judgement.reason is Reason.UNLIKE_PROCESSES:
-        found = ", ".join(write(ours.metric, value) for value in sorted(set(ours.known)))
-        return replace(judged, reason=f"{judgement.reason}: {found}")
+        values = ", ".join(write(ours.metric, value) for value in sorted(set(ours.known)))
+        return replace(judged, reason=f"{judgement.reason}: {values}")
     return replace(judged, verdict=judgement.verdict)
 
 
@@ -263,3 +305,155 @@ def _describe_reading(reading: Reading, *, trusted: bool = False) -> str:
     if reading.fault is not None:
         return describe_fault(reading.fault)
     return "contended, too few quiet processes" if reading.contended and not trusted else ""
+
+
+def make_published_section(cases: Sequence[Case]) -> Section | None:
+    """Return the section: a row for every claim and case; None where no case has a claim."""
+    claims = tuple(judge_claims(cases))
+    if not claims:
+        return None
+    groups: dict[tuple[str, str], list[JudgedClaim]] = {}
+    for judged in claims:
+        groups.setdefault((judged.where, name_device(judged.run)), []).append(judged)
+    columns = (
+        Column("Claim"),
+        Column("Theirs", numeric=True),
+        Column("Ours", name_level([judged.run for judged in claims]), numeric=True),
+        Column("Verdict"),
+        Column("What differs"),
+        Column("Source", "figures, device, what was timed"),
+    )
+    table = Table(
+        "Each published claim below our case and device. Theirs and ours are ratios, counts or exponents.",
+        columns,
+        tuple(Group(tuple(map(_row, members)), where, f"here: {on}") for (where, on), members in groups.items()),
+    )
+    parts = (Part(tables=(table,)), Part("How to read this", notes=HOW_TO_READ))
+    return Section(ID, "Published", QUESTION, _answer(claims), parts, packed=True)
+
+
+def _answer(claims: Sequence[JudgedClaim]) -> str:
+    """Return `Of 4 published claims: 1 as published, 2 same direction (1 smaller), …`."""
+    counts = count_verdicts(claims)
+    sizes = (
+        (counts[verdict], verdict.removeprefix(f"{ClaimVerdict.SAME_DIRECTION}, "))
+        for verdict in (ClaimVerdict.SMALLER, ClaimVerdict.LARGER)
+    )
+    same = sum(counts[verdict] for verdict in _SAME_DIRECTION)
+    counted_sizes = [(count, word) for count, word in sizes if count]
+    by_how_much = same - sum(count for count, _ in counted_sizes)
+    if counted_sizes and by_how_much:
+        counted_sizes.append((by_how_much, "of unknown size"))
+    of_sizes = ", ".join(f"{count} {word}" for count, word in counted_sizes)
+    parts = (
+        f"{counts[ClaimVerdict.AS_PUBLISHED]} {ClaimVerdict.AS_PUBLISHED}",
+        f"{same} {ClaimVerdict.SAME_DIRECTION}" + (f" ({of_sizes})" if of_sizes else ""),
+        *(
+            f"{counts[verdict]} {verdict}"
+            for verdict in (ClaimVerdict.OPPOSITE, ClaimVerdict.DIFFERS, ClaimVerdict.UNDECIDED)
+        ),
+    )
+    return f"Of {counted(len(claims), 'published claim')}{_repeated(claims)}: {', '.join(parts)}."
+
+
+def _repeated(claims: Sequence[JudgedClaim]) -> str:
+    once = len({repr(judged.claim) for judged in claims})
+    return "" if once == len(claims) else f" ({once} different, each counted in every case and run that has it)"
+
+
+def _row(judged: JudgedClaim) -> Row:
+    ours, bounds = write_ours(judged)
+    claim = judged.claim
+    measured = (_figures(claim), claim.device, claim.timed)
+    size = "" if judged.size is None else f"{numbers.speedup(judged.size)} theirs"
+    cells = (
+        Cell(claim_in_words(judged)),
+        Cell(write_theirs(judged)),
+        Cell(ours, "" if bounds == numbers.MISSING else bounds),
+        Cell(
+            judged.verdict.value, "; ".join(filter(None, (size, judged.reason))), _TONES.get(judged.verdict, Tone.PLAIN)
+        ),
+        Cell(claim.differs),
+        Cell(claim.source, " · ".join(filter(None, measured))),
+    )
+    return Row(cells)
+
+
+def claim_in_words(judged: JudgedClaim) -> str:
+    """Return `selu:eager takes 6.0 times as long as selu:jit`."""
+    figure, against = judged.claim.figure, judged.claim.against
+    if judged.kind is Kind.EXPONENT:
+        power = "" if judged.theirs is None else f" as {PARAM}^{judged.theirs:g}"
+        return f"the compile time of {figure.variant} grows{power}"
+    if against is None:
+        return (
+            f"{figure.variant} has {_value(figure)}"
+            if judged.kind is Kind.COUNT
+            else f"{_name(figure)}: {_value(figure)}"
+        )
+    timed = _unit(figure) is Unit.SECONDS
+    names = [figure.variant, against.variant]
+    if timed and {figure.metric, against.metric} != {TIME}:
+        names = [_name(figure), _name(against)]
+    if judged.theirs is None:
+        return f"{names[0]} against {names[1]}"
+    verb, adverb = ("takes", "long") if timed else ("has", f"{_many(figure)} {_title(figure)}")
+    factor = f"{numbers.speedup(judged.theirs).removesuffix('×')} times"
+    if says_about_the_same(judged.theirs):
+        return f"{names[0]} {verb} about as {adverb} as {names[1]} ({factor})"
+    return f"{names[0]} {verb} {factor} as {adverb} as {names[1]}"
+
+
+def _name(figure: Figure) -> str:
+    return f"{figure.variant} ({_title(figure)})"
+
+
+def _title(figure: Figure) -> str:
+    metric = find_metric(figure)
+    return figure.metric if metric is None else metric.title
+
+
+def _unit(figure: Figure) -> Unit | None:
+    metric = find_metric(figure)
+    return None if metric is None else metric.unit
+
+
+def _many(figure: Figure) -> str:
+    return "much" if _unit(figure) is Unit.BYTES else "many"
+
+
+def _figures(claim: Published) -> str:
+    """`786 µs ± 31.8 µs / 132 µs ± 260 µs`; empty where it would only repeat the ratio's column."""
+    values = {figure.value for figure in claim.figures}
+    if len(values) == 1 and claim.figure.spread is None:
+        return ""
+    return " / ".join(map(_value, claim.figures))
+
+
+def _value(figure: Figure) -> str:
+    spread = "" if figure.spread is None else f"{numbers.SPACE}±{numbers.SPACE}{_amount(figure, figure.spread)}"
+    what = _title(figure) if _unit(figure) is Unit.COUNT else ""
+    what = what.removesuffix("s") if figure.value == 1 else what
+    return " ".join(filter(None, (f"{_amount(figure, figure.value)}{spread}", what)))
+
+
+def _amount(figure: Figure, value: float) -> str:
+    metric = find_metric(figure)
+    return numbers.number(value) if metric is None else write(metric, value)
+
+
+def write_theirs(judged: JudgedClaim) -> str:
+    """Return their ratio, or the number itself."""
+    if judged.kind is Kind.RATIO:
+        return numbers.speedup(judged.theirs)
+    return _amount(judged.claim.figure, judged.claim.figure.value)
+
+
+def write_ours(judged: JudgedClaim) -> tuple[str, str]:
+    """Return ours, and its bounds."""
+    if judged.kind is Kind.RATIO:
+        text, bounds = numbers.speedup_with_bounds(judged.ours)
+        return text, "" if judged.exact else bounds
+    if judged.kind is Kind.OTHER:
+        return numbers.MISSING, ""
+    return write_interval(METRICS[judged.claim.figure.metric], judged.ours)

@@ -1,12 +1,14 @@
-"""Speed: what the variants of a case take, and what jit is worth, as points with intervals."""
+"""Points: what the variants of a case take, what jit is worth, shares of a memory, and rates below their limits."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_eager
 from jaxmeter.harness.metrics.metric import Reading, Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.roofline import find_peak_flops, find_product_format
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
 
@@ -14,12 +16,21 @@ from ... import numbers
 from ...text import counted, shorten
 from ...write import LONGEST_UNIT, write_reading
 from ..doubts import name_traps
-from ..figure_model import Axis, PointRow, Points, describe_rows
+from ..figure_model import Axis, Dot, Limit, PointRow, Points, Roof, Roofline, describe_rows
 from ..names import LONGEST_TERM
-from .marks import TIME, make_mark, name_among, name_apart, name_case, name_variant, write_number
-
-WIDE = 3.0
-"""Times that differ by more than this factor stand on a logarithmic axis."""
+from .marks import (
+    PLANNED,
+    SHARE,
+    TIME,
+    WIDE,
+    make_mark,
+    name_among,
+    name_apart,
+    name_case,
+    name_variant,
+    name_workload,
+    write_number,
+)
 
 MOST_ROWS = 14
 """Of a case's figure; the table below it has all."""
@@ -29,6 +40,20 @@ LONGEST_ROW = 30
 
 MOST_JIT_ROWS = 7
 """Of the card about jit: the largest and the smallest speedups."""
+
+MOST_SHARES, LONGEST_SHARE = 6, 18
+"""Rows of the card about memory, and letters of their names."""
+
+INTENSITY, RATE = "operational_intensity", "achieved_flops"
+
+MEASURED_AT = re.compile(r" at \d{4}-.*")
+"""When and how a peak was measured, which the view of the environment has."""
+
+MOST_DOTS = 300
+"""More lie on each other, and take 300 B each."""
+
+MOST_ROOFS = 2
+"""Formats with the most cases; a page of five roofs is read by nobody."""
 
 
 def compare_variants(
@@ -83,8 +108,8 @@ def _list_implementations(case: Case, name: str) -> Iterator[PointRow]:
             by_name.setdefault(variant.planned.implementation, []).append(variant)
     for implementation, variants in by_name.items():
         # By jit, as elsewhere on the page; the times of the same program ahead of time differ by chance.
-        chosen = min(variants, key=lambda one: (one.planned.mode != "jit", one.read(TIME).estimate or 0.0))
-        eager = next((one for one in variants if one.planned.mode == "eager" and one is not chosen), None)
+        chosen = min(variants, key=lambda variant: (variant.planned.mode != "jit", variant.read(TIME).estimate or 0.0))
+        eager = next((other for other in variants if other.planned.mode == "eager" and other is not chosen), None)
         short = implementation.replace("_", " ")
         label = name if name.startswith(short) else f"{short}, {name}"
         marks = (
@@ -117,21 +142,21 @@ def _write_short(reading: Reading) -> str:
     return text.removesuffix(shorten(reading.metric.unit_text, LONGEST_UNIT)).rstrip() if is_rate else text
 
 
-def compare_jit(cases: Iterable[Case], told: Sequence[Case]) -> Points | None:
+def compare_jit(cases: Iterable[Case], newest: Sequence[Case]) -> Points | None:
     """Return what jit is worth: a row for each case that was timed by eager code too; None without any.
 
     Of many cases those with the smallest and the largest speedups are shown.
 
     Args:
-      told: The cases of the page.
+      newest: The cases of the page.
     """
-    found = [pair for case in cases if (pair := _choose_pair(case)) is not None]
-    if not found:
+    pairs = [pair for case in cases if (pair := _choose_pair(case)) is not None]
+    if not pairs:
         return None
-    ordered = sorted(found, key=lambda one: one[2].estimate)
+    ordered = sorted(pairs, key=lambda pair: pair[2].estimate)
     half = MOST_JIT_ROWS // 2
     shown = ordered if len(ordered) <= MOST_JIT_ROWS else [*ordered[:half], *ordered[half - MOST_JIT_ROWS :]]
-    rows = [_make_jit_row(*one, told) for one in shown]
+    rows = [_make_jit_row(*pair, newest) for pair in shown]
     times = [mark.estimate.value for row in rows for mark in row.marks]
     alt = describe_rows(f"{row.label}: {row.note} as fast with jit" for row in rows)
     return Points(alt, choose_axis(TIME, times), tuple(rows), note_title="speedup", mark_names=("jit", "eager"))
@@ -139,8 +164,8 @@ def compare_jit(cases: Iterable[Case], told: Sequence[Case]) -> Points | None:
 
 def list_jit_speedups(cases: Iterable[Case]) -> list[tuple[Interval, Case, bool]]:
     """Return the speedup of jit over eager code that stands for each case, and whether either of the two has a trap."""
-    found = ((case, _choose_pair(case)) for case in cases)
-    return [(pair[2], case, any(map(name_traps, pair[:2]))) for case, pair in found if pair is not None]
+    pairs = ((case, _choose_pair(case)) for case in cases)
+    return [(pair[2], case, any(map(name_traps, pair[:2]))) for case, pair in pairs if pair is not None]
 
 
 def _choose_pair(case: Case) -> tuple[Variant, Variant, Interval] | None:
@@ -156,11 +181,105 @@ def _choose_pair(case: Case) -> tuple[Variant, Variant, Interval] | None:
     return None
 
 
-def _make_jit_row(jit: Variant, eager: Variant, speedup: Interval, told: Sequence[Case]) -> PointRow:
+def _make_jit_row(jit: Variant, eager: Variant, speedup: Interval, newest: Sequence[Case]) -> PointRow:
     name = name_case(jit.case)
     marks = (
         make_mark(eager, name=f"{name}, eager", is_reference=True),
         make_mark(jit, name=f"{name}, jit"),
     )
     note = " ".join(part for part in numbers.speedup_with_bounds(speedup) if part != numbers.MISSING)
-    return PointRow(name_among(jit.case, told, LONGEST_ROW), tuple(mark for mark in marks if mark is not None), note)
+    return PointRow(name_among(jit.case, newest, LONGEST_ROW), tuple(mark for mark in marks if mark is not None), note)
+
+
+def draw_shares(cases: Sequence[Case]) -> Points | None:
+    """Return the largest plans as shares of their devices' memory, the largest of each workload; None without any."""
+    rows = []
+    for case in _choose_largest(cases):
+        known = [variant for variant in case.shown if variant.read(SHARE).estimate]
+        if known:
+            largest = max(known, key=lambda variant: variant.read(SHARE).estimate or 0.0)
+            mark = make_mark(largest, SHARE, name=name_case(case))
+            if mark is not None:
+                note = numbers.memory(largest.read(PLANNED).estimate)
+                label = name_among(case, cases, LONGEST_SHARE)
+                rows.append((largest.read(SHARE).estimate or 0.0, PointRow(label, (mark,), note)))
+    rows.sort(key=lambda pair: -pair[0])
+    shown = tuple(row for _, row in rows[:MOST_SHARES])
+    if not shown:
+        return None
+    alt = "Planned peak memory as a share of the device's. " + describe_rows(row.marks[0].says for row in shown)
+    axis = Axis("share of the memory, log", Unit.SHARE, is_log=True)
+    return Points(alt, axis, shown, note_title="planned", limit=Limit(1.0, "full"))
+
+
+def _choose_largest(cases: Iterable[Case]) -> Iterable[Case]:
+    """Return the case with the largest plan of each workload on each machine."""
+    largest: dict[tuple[str, str, str], Case] = {}
+    for case in cases:
+        key = case.run.manifest.machine, case.run.where, case.planned.workload
+        if key not in largest or _find_largest_plan(case) > _find_largest_plan(largest[key]):
+            largest[key] = case
+    return largest.values()
+
+
+def _find_largest_plan(case: Case) -> float:
+    return max((variant.read(SHARE).estimate or 0.0 for variant in case.shown), default=0.0)
+
+
+def draw_roofline(cases: Sequence[Case]) -> Roofline | None:
+    """Return the figure of a device; None where no case has a cost, or no peak is known.
+
+    Cases that compute in a format without a known peak, such as integers, are left out: no roof is theirs.
+
+    Args:
+      cases: Of one machine, each once.
+    """
+    fastest = [variant for case in cases if (variant := _choose_fastest(case)) is not None and _may_have_roof(variant)]
+    drawn = [(variant, dot) for variant in fastest if (dot := _make_dot(variant)) is not None]
+    roofs = _list_roofs([variant for variant, _ in drawn])
+    if not drawn or not roofs:
+        return None
+    ordered = sorted((dot for _, dot in drawn), key=lambda dot: -dot.mark.estimate.value)
+    shown = ordered[:: -(-len(ordered) // MOST_DOTS)]
+    total = counted(len(ordered), "case")
+    among = f" of {total}, evenly chosen by rate" if len(shown) < len(ordered) else ""
+    alt = f"Rates of {f'{len(shown)} of {total}' if among else total} below {roofs[0].text}. The fastest: "
+    x = Axis("FLOP per byte, log", Unit.COUNT, is_log=True)
+    y = Axis(f"rate, log{f'; {len(shown)}{among}' if among else ''}", Unit.FLOP_PER_SECOND, is_log=True)
+    return Roofline(f"{alt}{shown[0].mark.says}", x, y, tuple(shown), roofs)
+
+
+def _choose_fastest(case: Case) -> Variant | None:
+    compiled = [
+        variant
+        for variant in case.shown
+        if variant.planned.mode in ("jit", "aot") and variant.read(TIME).has_number and not variant.is_peer
+    ]
+    return min(compiled, key=lambda variant: variant.read(TIME).estimate or 0.0, default=None)
+
+
+def _may_have_roof(variant: Variant) -> bool:
+    return find_product_format(variant) is None or find_peak_flops(variant) is not None
+
+
+def _make_dot(variant: Variant) -> Dot | None:
+    intensity = variant.read(INTENSITY).estimate
+    mark = make_mark(variant, RATE, name=name_case(variant.case))
+    if intensity is None or intensity <= 0 or mark is None or mark.estimate.value <= 0:
+        return None
+    return Dot(intensity, mark, name_workload(variant.case))
+
+
+def _list_roofs(variants: Sequence[Variant]) -> tuple[Roof, ...]:
+    """Return the roofs of the formats that most cases compute in."""
+    counts: dict[str, int] = {}
+    roofs: dict[str, Roof] = {}
+    for variant in variants:
+        peak, bandwidth = find_peak_flops(variant), variant.environment.peak_bytes_per_s
+        name = find_product_format(variant)
+        if peak and bandwidth and name:
+            counts[name] = counts.get(name, 0) + 1
+            source = shorten(MEASURED_AT.sub("", variant.environment.peaks_source or ""), LONGEST_TERM)
+            limits = f"{numbers.amount(peak, 'FLOP/s')} {name}, {numbers.amount(bandwidth, 'B/s')}"
+            roofs[name] = Roof(bandwidth, peak, f"{limits}{f', {source}' if source else ''}")
+    return tuple(roofs[name] for name in sorted(counts, key=lambda name: -counts[name])[:MOST_ROOFS])
