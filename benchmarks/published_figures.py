@@ -85,7 +85,11 @@ def choose_told(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
     chosen: dict[tuple[str, str], JudgedClaim] = {}
     for one in sorted(claims, key=lambda one: one.run.manifest.started):
         key = (_name_case(one), f"{one.claim.source} {one.claim.timed} {write_theirs(one)}")
-        if key not in chosen or one.verdict is not ClaimVerdict.UNDECIDED or chosen[key].verdict is ClaimVerdict.UNDECIDED:
+        if (
+            key not in chosen
+            or one.verdict is not ClaimVerdict.UNDECIDED
+            or chosen[key].verdict is ClaimVerdict.UNDECIDED
+        ):
             chosen[key] = one
     return [chosen[key] for key in sorted(chosen)]
 

@@ -26,7 +26,9 @@ def write_lines(concluded: Concluded, page: Path) -> tuple[str, str, str]:
     left_out = (describe_left_out(concluded.left_out),) if concluded.left_out else ()
     verdict = f"{store}/{VERDICTS}/{name_verdict(nightly.run)}" if concluded.is_over else "none yet"
     return (
-        "; ".join((f"{counted(len(run.manifest.cases), 'case')} on {nightly.machine}, {where}", *left_out, *concluded.refused)),
+        "; ".join(
+            (f"{counted(len(run.manifest.cases), 'case')} on {nightly.machine}, {where}", *left_out, *concluded.refused)
+        ),
         concluded.verdict.heading,
         f"page: {page}; verdict: {verdict}",
     )

@@ -10,7 +10,7 @@ from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import CompilationDetails, Outcome, Status
 from jaxmeter.harness.record.outcomes import Trap
 from jaxmeter.harness.record.own_packages import OwnPackage
-from jaxmeter.reporting.compare.verdicts import TIME, WHOLE, Verdict, LoneNote, merge
+from jaxmeter.reporting.compare.verdicts import TIME, WHOLE, LoneNote, Verdict, merge
 from jaxmeter.reporting.render import compare as render
 from jaxmeter.reporting.view.changes import describe_exact, write_lone_notes
 from tests import samples

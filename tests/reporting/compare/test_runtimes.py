@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
-from jaxmeter.reporting.compare.verdicts import Verdict
-from jaxmeter.reporting.compare.gate import judge
 from jaxmeter.reporting.compare.conditions import Runtime, describe_other_runtime, name_confirming_command
+from jaxmeter.reporting.compare.gate import judge
+from jaxmeter.reporting.compare.verdicts import Verdict
 from jaxmeter.reporting.render.compare import write_markdown
 from jaxmeter.reporting.view.changes import list_changed
 from jaxmeter.reporting.view.verdict import make_verdict

@@ -192,7 +192,8 @@ def nightly_scenes():
         store="file:///store", run=AFTER, backend="cpu", machine="lab", begun="", measuring=(), min_effect="3%"
     )
     busy = changed.run(
-        AFTER, (changed.case(), {"selu:jit": {"numerics": changed.checked(), "timing": changed.timed(1e-4, scatter=60)}})
+        AFTER,
+        (changed.case(), {"selu:jit": {"numerics": changed.checked(), "timing": changed.timed(1e-4, scatter=60)}}),
     )
     alone = {
         "a first run": (nightly, plain(AFTER), ()),
@@ -208,10 +209,14 @@ def nightly_scenes():
         earlier = (last, pinned) if "confirmed" in rule else (last,)
         beside[rule] = nightly, plain(AFTER), tuple(GateResult(one, *both, None) for one in earlier)
     as_before, failed = beside["two runs that are alike pass"][2], beside["a suspect that is confirmed"][2][1]
-    return alone | beside | {
-        "as before on a busy machine": (nightly, busy, as_before),
-        "slower than the pinned run alone": (nightly, plain(AFTER), (*as_before, failed)),
-    }
+    return (
+        alone
+        | beside
+        | {
+            "as before on a busy machine": (nightly, busy, as_before),
+            "slower than the pinned run alone": (nightly, plain(AFTER), (*as_before, failed)),
+        }
+    )
 
 
 def conclude(nightly, run, results):
