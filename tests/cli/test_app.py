@@ -15,7 +15,6 @@ SHARED = {
     "complaints",
     "elsewhere",
     "ending",
-    "findings",
     "inputs",
     "judging",
     "launching",
