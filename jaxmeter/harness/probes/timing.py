@@ -64,7 +64,7 @@ def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Find
     meetings = {arm: _meet(arm, context, stack) for arm in dict.fromkeys(arm for arm, _ in remote.values())}
     if meetings:
         _share_inputs(meetings.values(), context)
-    for variant in variants:
+    for variant in random.Random(f"prepare {context.seed}").sample(variants, len(variants)):
         context.variant = variant
         if variant in remote:
             arm, there = remote[variant]
@@ -80,7 +80,7 @@ def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Find
         except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
             return Findings({variant: describe_failure(error, context.at)})
         prepared[variant] = own
-    return Findings(process=time_process(prepared, context))
+    return Findings(process=time_process({variant: prepared[variant] for variant in variants}, context))
 
 
 def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:

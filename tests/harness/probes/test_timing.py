@@ -872,3 +872,29 @@ def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
 def test_what_is_planned_must_be_known(clock, lacking):
     with pytest.raises(ValueError, match="timing needs the planned case, and the settings of the run"):
         time_process({}, context_of(lambda: None, clock=clock, **{lacking: None}))
+
+
+def prepare_all(variants, seed, monkeypatch):
+    """Return the order in which a process prepares variants, and the order in which it times them."""
+    order = []
+
+    def prepare(name):
+        order.append(name)
+        return SimpleNamespace(reset=lambda: None, call=lambda: None, args=(), wait=lambda result: None)
+
+    context = SimpleNamespace(seed=seed, find_remote=lambda names: {}, stage=lambda stage: None, prepare=prepare)
+    monkeypatch.setattr(timing, "time_process", lambda prepared, context: tuple(prepared))
+    process = look(variants, context).process
+    return tuple(order), process
+
+
+def test_each_process_prepares_the_variants_in_an_order_of_its_own(monkeypatch):
+    # Where a program's memory is depends on what was prepared before; which program is first must not decide.
+    variants = ("a", "b", "c")
+
+    prepared, timed = zip(*(prepare_all(variants, seed, monkeypatch) for seed in range(40)), strict=True)
+
+    assert set(timed) == {variants}
+    assert {order[0] for order in prepared} == set(variants)
+    assert all(sorted(order) == list(variants) for order in prepared)
+    assert prepare_all(variants, 7, monkeypatch)[0] == prepared[7]
