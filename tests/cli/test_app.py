@@ -20,6 +20,7 @@ SHARED = {
     "judging",
     "launching",
     "measuring",
+    "request",
 }
 
 
