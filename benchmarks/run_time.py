@@ -23,6 +23,7 @@ import numpy
 
 from benchmarks.here import describe_here
 from benchmarks.two_runs import describe_widths, index_variants
+from jaxmeter.cli.request import RunRequest
 from jaxmeter.cli.run import new_run
 from jaxmeter.harness.metrics.precision import list_smallest
 from jaxmeter.harness.metrics.reread import read_process
@@ -31,7 +32,6 @@ from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import PlannedCase, ProcessRecord, RunFolder, RunRecord, make_run_id, read_run
-from jaxmeter.cli.request import RunRequest
 
 LEAST_SHOWN_S = 0.5
 FEWEST_PASSES, RESAMPLES = 12, 200

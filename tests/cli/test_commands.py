@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jaxmeter.cli.measuring import run_command
+from jaxmeter.cli.request import RunRequest, find_backend, read_duration
 from jaxmeter.cli.run import _how_to_finish, _say_what_is_kept, conclude, print_plan
 from jaxmeter.cli.self_test import conclude_self_test
 from jaxmeter.harness.machine.platforms import BACKENDS
@@ -28,7 +29,6 @@ from jaxmeter.harness.plan.aa_controls import add_aa_control
 from jaxmeter.harness.plan.selection import SelectionError
 from jaxmeter.harness.record import Outcome, RunFolder, Status, read_manifest, write_json
 from jaxmeter.harness.record.self_test import find_self_test
-from jaxmeter.cli.request import RunRequest, find_backend, read_duration
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 

@@ -10,6 +10,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from jaxmeter.cli.request import (
+    ALL_CORES,
+    RunRequest,
+    choose_settings,
+    complete_request,
+    find_other_environment,
+    with_request,
+)
 from jaxmeter.harness.machine.affinity import can_choose_cores
 from jaxmeter.harness.machine.environment import usable_cores
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
@@ -19,14 +27,6 @@ from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.plan.timing_process import TURNS
 from jaxmeter.harness.record import OtherEnvironment
 from jaxmeter.harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
-from jaxmeter.cli.request import (
-    ALL_CORES,
-    RunRequest,
-    choose_settings,
-    complete_request,
-    find_other_environment,
-    with_request,
-)
 from tests import samples
 
 ASKED = RunRequest()

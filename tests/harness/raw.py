@@ -23,7 +23,7 @@ def block(
     parallel: float = 1.0,
     calibration_s: float | None = None,
 ) -> Block:
-    """A block whose time is `sample_s`, with one interrupted sample; all else but the calibration loop are shares of its wall time."""
+    """A block whose time is `sample_s`, with one interrupted sample; its other times are shares."""
     return Block(
         pass_number=pass_number,
         samples_s=(*[sample_s] * 3, 64 * sample_s),

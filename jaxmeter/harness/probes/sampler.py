@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -143,7 +144,7 @@ class Sampler:
                 self.steady = agree(*self.warmup_s[-2:], within=STEADY_WITHIN)
         self.call_s = self.warmup_s[-1]
         if self.call_s > 0:  # the first samples may have been slow
-            self.calls = min(MOST_CALLS, int(self.sample_s / self.call_s) + 1)
+            self.calls = min(MOST_CALLS, math.ceil(self.sample_s / self.call_s))
 
     def wake_threads(self, longest_s: float) -> None:
         """Wakes the threads of the program by an untimed call, where that takes no longer than this."""
