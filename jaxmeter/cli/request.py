@@ -92,7 +92,9 @@ class RunRequest:
     probes: Annotated[
         tuple[str, ...],
         typer.Option(
-            "--probe", help=f"Run only these of {', '.join(PROBE_NAMES)}; repeatable. numerics and export always run."
+            "--probe",
+            metavar="PROBE",
+            help=f"Run only these of {', '.join(PROBE_NAMES)}; repeatable. numerics and export always run.",
         ),
     ] = ()
     processes: Annotated[
