@@ -31,7 +31,7 @@ which it was chosen. With it, 99 % intervals contained the other run's times in 
 84 to 89 %. In three runs of the next day, by which it was not chosen, they contained 96.6 to 98.0 %. It is only known
 for machines whose speed varies: no machine with a constant calibration loop was measured."""
 
-RATIOS_BETWEEN_RUNS = 0.0175
+RATIOS_BETWEEN_RUNS = 0.02
 LOG_UNLIKE = 0.15
 """Standard deviation, from run to run, of the logarithms of ratios within a process. It applies in full from the
 logarithm LOG_UNLIKE on (a ratio of 1.16), and in proportion below it: variants with similar times are slowed alike.
@@ -39,9 +39,9 @@ logarithm LOG_UNLIKE on (a ratio of 1.16), and in proportion below it: variants 
 It was measured in the 45 pairs of ten default runs, half an hour to eight hours apart. It was 0 for ratios below 1.1,
 0 to 0.8 % up to 1.6, and 0.8 to 3.9 % above, most where calls move 4 MB or more. With 1.5 %, 99 % intervals contained
 95 to 98 % of the other run's ratios within two hours, in each of three periods, and 92 to 97 % without it. Three later
-default runs have narrower intervals. The chosen value is the smallest, in steps of 0.25 %, with which these contain
-95 % of the other runs' ratios: 796 of 838 (with 1.5 %: 791, with 2 %: 802). It hardly affects whether a ratio differs
-from 1: it is small compared with the ratio's logarithm.
+default runs have narrower intervals. Their three pairs determined the value: the smallest, in steps of 0.25 %,
+with which at least 95 % of the other runs' ratios are contained: 802 of 838. With 1.75 % these are 796, 94.99 %, with
+1.5 % 791. It hardly affects whether a ratio differs from 1: it is small compared with the ratio's logarithm.
 
 A ratio to a peer, which has a process of its own, has the error of a time. Without this error, 99 % intervals contained
 91 % of 648 peers' ratios; with 3 %, they contained 95 %."""
@@ -292,7 +292,7 @@ def find_block_time(samples_s: Sequence[float]) -> float:
 
     A mean depends less than a median on how many calls make a sample. That number differs between variants and between
     processes, and few calls are far slower than the others, so the median of the samples rises with it. In 144
-    processes, two equal programs of 10 us a call differed by 3.6 % by medians, and by 0.8 % by this mean. The standard
+    processes, two equal programs of 8 us a call differed by 3.6 % by medians, and by 0.8 % by this mean. The standard
     deviation of their ratio between processes was 8.0 and 2.7 %. While another process used a core, the standard
     deviations of six such pairs were 1.2 to 5.3 % by medians and 1.2 to 4.2 % by this mean; by the mean of all
     samples, up to 7.7 %.

@@ -38,16 +38,17 @@ the clock are negligible: the time of a call of 5 us is 0.990 of that by timeit 
 BLOCK_S = {"quick": 0.004, "default": 0.002, "full": 0.002}
 """Duration of a block. Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8
 processes each. In eight processes with 40 passes, 18 ratios scattered by 1.9 % (median) and 9.4 % (90th percentile)
-with blocks of 2 ms, and by 1.8 and 6.9 % with 4 ms. In the time of a quick run, this is a half-width of 1.5 and 7.6 %
-with 8 processes, and of 1.7 and 6.4 % with 7: the widest intervals gain. In a default run, which adds processes for
-the widest intervals, the additional processes gain more."""
+with blocks of 2 ms, and by 1.8 and 6.9 % with 4 ms. Computed from that for the time of a quick run, half-widths are 1.5
+and 7.6 % with 8 processes, and 1.7 and 6.4 % with 7: the widest intervals gain. Longer blocks were not tried in a
+default run."""
 
 BLOCKS = {"quick": 48, "default": 80, "full": 80}
 """Largest number of blocks of each variant in a process; `share_passes` finds the best number. The standard deviation
 of times between processes was 20 % with 10 blocks, 18 % with 40 and 17 % with 60: the rest is the difference of
 processes. The standard deviation of ratios was 2.9, 2.1 and 1.9 % with 40, 80 and 160 blocks (medians of 28 ratios). A
 quick run has time for few processes. With fewer blocks, it has more processes: their t multiplier falls faster than the
-standard deviation of a process rises."""
+standard deviation of a process rises. In two quick runs with blocks of 4 ms, samples were 26 % of the time with 40
+blocks, and 29 % with 48."""
 
 EXTRA_BLOCKS = 30
 """Largest number of blocks of each variant in an extra process. Extra processes narrow intervals that stay wide because
