@@ -19,6 +19,7 @@ SHARED = {
     "judging",
     "launching",
     "measuring",
+    "request",
 }
 
 
