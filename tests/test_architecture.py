@@ -159,11 +159,11 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("jaxmeter/harness/probes/timing.py", "from . import memory", None),
         ("jaxmeter/harness/probes/timing.py", "import jaxmeter.suites.selu", "imports jaxmeter.suites.selu"),
         (
-            "jaxmeter/harness/request.py",
+            "jaxmeter/harness/results.py",
             "def late():\n    from jaxmeter.reporting import load",
             "imports jaxmeter.reporting.load",
         ),
-        ("jaxmeter/harness/request.py", "import jaxmeter.launch.runs", "imports jaxmeter.launch.runs"),
+        ("jaxmeter/harness/results.py", "import jaxmeter.launch.runs", "imports jaxmeter.launch.runs"),
         (
             "jaxmeter/harness/record/layout.py",
             "from jaxmeter.harness.plan import cases",
@@ -193,8 +193,16 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("jaxmeter/reporting/view/__init__.py", "from .words import name_of", None),
         ("jaxmeter/reporting/compare/programs.py", "from ..load import Run", None),
         ("jaxmeter/reporting/compare/programs.py", "from ..view import build", "imports jaxmeter.reporting.view"),
-        ("jaxmeter/reporting/compare/programs.py", "from ..render import html", "imports jaxmeter.reporting.render.html"),
-        ("jaxmeter/reporting/nightly/outcome.py", "from ..render import html", "imports jaxmeter.reporting.render.html"),
+        (
+            "jaxmeter/reporting/compare/programs.py",
+            "from ..render import html",
+            "imports jaxmeter.reporting.render.html",
+        ),
+        (
+            "jaxmeter/reporting/nightly/outcome.py",
+            "from ..render import html",
+            "imports jaxmeter.reporting.render.html",
+        ),
         ("jaxmeter/reporting/load.py", "from jaxmeter import measure", "imports jaxmeter"),
         (
             "jaxmeter/reporting/load.py",

@@ -1,4 +1,4 @@
-"""`jaxmeter bisect`: the releases that changed a case. Times need a walk over all; exact numbers are halved."""
+"""Compare: Find the releases that changed a case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jaxmeter.launch.bisect import PROCESSES, REFUSED, TRY, BisectRequest, make_
 from jaxmeter.launch.command_line import check_packages, read_backend
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.locks import SMALLEST_LOCK
-from jaxmeter.launch.neighbours import Make, Neighbours, NotMeasuredError, CallHarness, check_measured
+from jaxmeter.launch.neighbours import CallHarness, Make, Neighbours, NotMeasuredError, check_measured
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.releases import list_releases
 from jaxmeter.launch.request import name_command

@@ -12,8 +12,8 @@ from jaxmeter.cli.inputs import LONGEST_NAME, load_one, read_limits
 from jaxmeter.harness.record import Manifest
 from jaxmeter.reporting.compare import gate
 from jaxmeter.reporting.compare.budgets import Budgets
-from jaxmeter.reporting.compare.verdicts import Changes
 from jaxmeter.reporting.compare.gate import Judgement
+from jaxmeter.reporting.compare.verdicts import Changes
 from jaxmeter.reporting.render import compare as render
 from jaxmeter.reporting.render.console import open_console
 from jaxmeter.reporting.text import shorten

@@ -23,8 +23,8 @@ from jaxmeter.reporting.render.markdown import escape
 
 from .compare.changes import find_changes
 from .compare.exact import EXACT
-from .compare.verdicts import TIME
 from .compare.programs import ArtifactError, read_file, suggest_nearest
+from .compare.verdicts import TIME
 from .frame import list_metrics
 from .text import shorten
 from .view.runs import gather_cases

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import structs
 
-from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Correctness
+from jaxmeter.harness.record import Correctness, NumericsDetails, Outcome, Status
 from jaxmeter.harness.record.remarks import OWN_FAULT
 from jaxmeter.harness.results import (
     MOST_LINES,

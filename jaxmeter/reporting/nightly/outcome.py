@@ -12,8 +12,8 @@ from jaxmeter.harness.record import StopReason
 from jaxmeter.harness.record.runs import explain_stop
 
 from ..compare.budgets import Budgets, read_limits
-from ..compare.verdicts import TIME, Changes
 from ..compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, judge_runs
+from ..compare.verdicts import TIME, Changes
 from ..load import load
 from ..store.captures import NO_CAPTURES, Captures
 from ..store.fetch import fetch_named
@@ -116,13 +116,15 @@ def pass_gate(nightly: NightlyRun, out: Path) -> Iterator[GateResult]:
 
 def make_nightly_verdict(nightly: NightlyRun, run: Run, results: Sequence[GateResult]) -> NightlyVerdict:
     """Return the verdict on a run that has ended: the worst of what the gate says."""
-    busy, codes = find_busy(run), {one.judgement.code for one in results}
+    busy, codes = find_busy(run), {result.judgement.code for result in results}
     if not results:
         codes = {UNDECIDED if busy or not run.record.is_complete() else FINE}
-    code = next(one for one in (REGRESSED, UNDECIDED, FINE) if one in codes)
+    code = next(worst for worst in (REGRESSED, UNDECIDED, FINE) if worst in codes)
     heading = write_outcome(results, code, busy) if results else _write_alone(nightly, run, busy)
     why_not = heading if code else f"the machine was too busy: {busy}" if busy else ""
-    of_gate = [{"role": one.earlier.role, **make_verdict(one.changes, one.judgement, TOLD)} for one in results]
+    of_gate = [
+        {"role": result.earlier.role, **make_verdict(result.changes, result.judgement, TOLD)} for result in results
+    ]
     return _make(nightly, run, code, heading, why_not, of_gate)
 
 
@@ -139,8 +141,8 @@ def conclude_unfinished(nightly: NightlyRun, run: Run) -> Concluded:
 
 def write_outcome(results: Sequence[GateResult], code: int, busy: str) -> str:
     """Return the gate's words on the first earlier run with this exit code, and with which runs it is the same."""
-    alike = [one for one in results if one.judgement.code == code]
-    heading = write_heading(alike[0].changes, alike[0].judgement, " and ".join(one.name for one in alike))
+    alike = [result for result in results if result.judgement.code == code]
+    heading = write_heading(alike[0].changes, alike[0].judgement, " and ".join(result.name for result in alike))
     is_no_baseline = f"; too busy for later nightly runs to be compared with it: {busy}" if busy and not code else ""
     return f"{heading}{is_no_baseline}"
 
@@ -155,8 +157,8 @@ def _write_alone(nightly: NightlyRun, run: Run, busy: str) -> str:
 
 def find_busy(run: Run) -> str:
     """Return how many of a run's times are vague, in words; empty where these are at most half."""
-    variants = (one for case in run.cases for one in case.variants if one.planned.replays is None)
-    known = [interval for one in variants if (interval := one.read(TIME).interval) is not None]
+    variants = (variant for case in run.cases for variant in case.variants if variant.planned.replays is None)
+    known = [interval for variant in variants if (interval := variant.read(TIME).interval) is not None]
     vague = sum(map(is_vague, known))
     if vague <= MOST_VAGUE * len(known):
         return ""
@@ -188,11 +190,11 @@ def build_nightly_page(concluded: Concluded) -> Page:
     """
     nightly = concluded.nightly
     same = [
-        one.run
-        for one in read_all(open_store(nightly.store)).verdicts
-        if (one.backend, one.machine) == (nightly.backend, nightly.machine) and one.run != nightly.run
+        verdict.run
+        for verdict in read_all(open_store(nightly.store)).verdicts
+        if (verdict.backend, verdict.machine) == (nightly.backend, nightly.machine) and verdict.run != nightly.run
     ]
-    earlier = (Path(one.folder) for one in nightly.beside)
+    earlier = (Path(run.folder) for run in nightly.beside)
     folders = [*fetch_named(nightly.store, same[-MOST_RUNS:]), *earlier, concluded.run.folder.path]
     effect, _ = limits_of(nightly)
     again = concluded.results[0].again if concluded.results else None

@@ -96,7 +96,7 @@ class NightlyRun(msgspec.Struct, frozen=True, kw_only=True):
 
     def continues(self, other: NightlyRun) -> bool:
         """Return whether the other was asked for in the same words, a few hours later at most."""
-        sides = [(one.store, one.backend, one.machine, one.measuring) for one in (self, other)]
+        sides = [(nightly.store, nightly.backend, nightly.machine, nightly.measuring) for nightly in (self, other)]
         apart = datetime.fromisoformat(other.begun) - datetime.fromisoformat(self.begun)
         return sides[0] == sides[1] and abs(apart) < LONGEST
 

@@ -100,7 +100,7 @@ def begin(asked: NightlyRun, out: Path, pinned: str | None = None, *, restart: b
         except BrokenOffError as error:
             outage = error
     if outage is not None:
-        if any(not Path(one.folder).is_dir() for one in nightly.beside):
+        if any(not Path(earlier.folder).is_dir() for earlier in nightly.beside):
             raise outage
         notes.append(f"{outage}. Measuring needs no store: the run is sent and judged once the store can be reached")
     write_state(out, nightly)
@@ -159,13 +159,11 @@ def _conclude(nightly: NightlyRun, out: Path) -> Concluded:
     if run.folder.mark.exists():
         pushed = push(run.folder, nightly.store, with_captures=nightly.with_captures)
         results = tuple(pass_gate(nightly, out))
-        for again in filter(None, (one.again for one in results)):
+        for again in filter(None, (result.again for result in results)):
             if again.folder.mark.exists():
                 push(again.folder, nightly.store, with_captures=nightly.with_captures)
         verdict = make_nightly_verdict(nightly, run, results)
-        concluded = Concluded(
-            nightly, run, verdict, results, left_out=pushed.left_out, refused=pushed.refused
-        )
+        concluded = Concluded(nightly, run, verdict, results, left_out=pushed.left_out, refused=pushed.refused)
     else:
         concluded = conclude_unfinished(nightly, run)
     if not concluded.is_over:
@@ -204,8 +202,8 @@ def _fetch_earlier(nightly: NightlyRun, note: Callable[[str], object]) -> Nightl
     store = open_store(nightly.store)
     if nightly.is_chosen:
         fetched = (
-            msgspec.structs.replace(one, folder=str(_fetch(store, one.source, lambda words: None)))
-            for one in nightly.beside
+            msgspec.structs.replace(earlier, folder=str(_fetch(store, earlier.source, lambda words: None)))
+            for earlier in nightly.beside
         )
         return msgspec.structs.replace(nightly, beside=tuple(fetched))
     last, pinned, why_none = _choose_whole(nightly, store, note)
@@ -218,7 +216,7 @@ def _fetch_earlier(nightly: NightlyRun, note: Callable[[str], object]) -> Nightl
         if manifest.backend != nightly.backend:
             words = f"is of the backend {manifest.backend}, and this is {nightly.backend}"
             raise NightlyError(f"--baseline {source}: {words}")
-        if not any(one.run == manifest.run_id for one in beside):
+        if not any(known.run == manifest.run_id for known in beside):
             again = f"{nightly.run}-beside-{role}"
             beside.append(EarlierRun(role=role, run=manifest.run_id, source=source, folder=str(folder), again=again))
     why_alone = "" if beside else why_none

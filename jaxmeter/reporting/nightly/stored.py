@@ -86,9 +86,13 @@ class Known(msgspec.Struct, frozen=True):
         Args:
           without: Runs that the store does not have any more.
         """
-        of_machine = [one for one in self.verdicts if (one.backend, one.machine) == (backend, machine)]
-        same = [one for one in of_machine if one.measuring == tuple(measuring)]
-        good = [one.run for one in same if (one.good or one.run in self.accepted) and one.run not in without]
+        of_machine = [verdict for verdict in self.verdicts if (verdict.backend, verdict.machine) == (backend, machine)]
+        same = [verdict for verdict in of_machine if verdict.measuring == tuple(measuring)]
+        good = [
+            verdict.run
+            for verdict in same
+            if (verdict.good or verdict.run in self.accepted) and verdict.run not in without
+        ]
         if good:
             last, pinned = good[-1], next((run for run in reversed(self.accepted) if run in good), good[0])
             return last, None if pinned == last else pinned, ""
@@ -98,7 +102,7 @@ class Known(msgspec.Struct, frozen=True):
             return None, None, "the nightly runs before had other options"
         if not self.verdicts:
             return None, None, ""
-        names = ", ".join(f"'{name}'" for name in sorted({one.machine for one in self.verdicts})[:MOST_NAMED])
+        names = ", ".join(f"'{name}'" for name in sorted({verdict.machine for verdict in self.verdicts})[:MOST_NAMED])
         return None, None, f"the nightly runs before are of other machines ({names}; this is '{machine}')"
 
 
@@ -165,7 +169,7 @@ def read_all(store: Store, cache: Path | None = None) -> Known:
     key = hashlib.sha256(store.url.rstrip("/").encode()).hexdigest()[:16]
     root = (find_cache() if cache is None else cache) / VERDICTS / key
     files = persist(partial(store.find, VERDICTS))
-    received = {name: one.changed for name, one in files.items() if "/" not in name and name.endswith(ENDING)}
+    received = {name: file.changed for name, file in files.items() if "/" not in name and name.endswith(ENDING)}
     texts = {name: data for name in received if (data := _read_cached(root / name)) is not None}
     sizes = {name: files[name].size_bytes for name in received if name not in texts}
     excess = {name: words for name, size in sizes.items() if (words := describe_excess(name, size))}

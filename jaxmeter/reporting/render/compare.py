@@ -8,8 +8,8 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
-from jaxmeter.reporting.compare.verdicts import Changes
 from jaxmeter.reporting.compare.gate import Judgement
+from jaxmeter.reporting.compare.verdicts import Changes
 from jaxmeter.reporting.render import terminal
 from jaxmeter.reporting.render.console import print_lines
 from jaxmeter.reporting.render.markdown import MARKER, MOST_CHARACTERS, escape, write_table

@@ -76,8 +76,7 @@ def encode(found: Sequence[MachineChanges], faults: Sequence[str]) -> bytes:
             "runs": [run.name for run in one.machine.runs],
             "series": len(one.series),
             "change_points": [
-                {**encode_fields(change_point), "effect": change_point.effect}
-                for change_point in one.change_points
+                {**encode_fields(change_point), "effect": change_point.effect} for change_point in one.change_points
             ],
         }
         for one in found

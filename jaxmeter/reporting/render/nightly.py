@@ -26,7 +26,9 @@ def write_lines(concluded: Concluded, page: Path) -> tuple[str, str, str]:
     left_out = (describe_left_out(concluded.left_out),) if concluded.left_out else ()
     verdict = f"{store}/{VERDICTS}/{name_verdict(nightly.run)}" if concluded.is_over else "none yet"
     return (
-        "; ".join((f"{counted(len(run.manifest.cases), 'case')} on {nightly.machine}, {where}", *left_out, *concluded.refused)),
+        "; ".join(
+            (f"{counted(len(run.manifest.cases), 'case')} on {nightly.machine}, {where}", *left_out, *concluded.refused)
+        ),
         concluded.verdict.heading,
         f"page: {page}; verdict: {verdict}",
     )
@@ -34,17 +36,17 @@ def write_lines(concluded: Concluded, page: Path) -> tuple[str, str, str]:
 
 def show_failures(concluded: Concluded, console: Console) -> None:
     """Print what the gate prints, next to each earlier run that the nightly run does not pass with."""
-    for one in concluded.results:
-        if one.judgement.code:
-            compare.show(one.changes, console, one.judgement)
+    for result in concluded.results:
+        if result.judgement.code:
+            compare.show(result.changes, console, result.judgement)
 
 
 def write_markdown(concluded: Concluded, page: Path) -> str:
     """Return what happened, then what the gate writes next to each earlier run."""
     measured, outcome, files = write_lines(concluded, page)
     parts = [f"{MARKER}\n## {escape(outcome)}", escape(measured), escape(files)]
-    for one in concluded.results:
-        parts.append(f"### {escape(one.name)}\n\n{escape(write_heading(one.changes, one.judgement))}")
+    for result in concluded.results:
+        parts.append(f"### {escape(result.name)}\n\n{escape(write_heading(result.changes, result.judgement))}")
         room = ROOM // len(concluded.results)
-        parts.append(compare.write_details(one.changes, one.judgement, room).rstrip("\n"))
+        parts.append(compare.write_details(result.changes, result.judgement, room).rstrip("\n"))
     return "\n\n".join(parts) + "\n"
