@@ -12,13 +12,13 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from jaxmeter.document import numbers
+from jaxmeter.document.markdown import escape
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.statistics import Interval, differs
-from jaxmeter.reporting import numbers
 from jaxmeter.reporting.compare.claims import ClaimVerdict
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.render.markdown import escape
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.claims import JudgedClaim, judge_claims
 from jaxmeter.reporting.view.machines import choose_newest, group_by_machine
@@ -85,7 +85,11 @@ def choose_told(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
     chosen: dict[tuple[str, str], JudgedClaim] = {}
     for one in sorted(claims, key=lambda one: one.run.manifest.started):
         key = (_name_case(one), f"{one.claim.source} {one.claim.timed} {write_theirs(one)}")
-        if key not in chosen or one.verdict is not ClaimVerdict.UNDECIDED or chosen[key].verdict is ClaimVerdict.UNDECIDED:
+        if (
+            key not in chosen
+            or one.verdict is not ClaimVerdict.UNDECIDED
+            or chosen[key].verdict is ClaimVerdict.UNDECIDED
+        ):
             chosen[key] = one
     return [chosen[key] for key in sorted(chosen)]
 

@@ -10,11 +10,11 @@ import msgspec
 
 from jaxmeter.cli.ending import FINE
 from jaxmeter.cli.measuring import Backend, Full, Json, Quick, Suites, choose_level, end, list_warnings, warn
+from jaxmeter.document import terminal
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
-from jaxmeter.harness.listing import catalogue_lines
+from jaxmeter.harness.listing import describe_catalogue
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS
 from jaxmeter.harness.parent.prepare_run import describe_suites
-from jaxmeter.harness.parent.progress import printable
 from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.request import find_backend
 
@@ -40,5 +40,5 @@ def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: boo
     if as_json:
         print(msgspec.json.encode(description.suites).decode())
     else:
-        print("\n".join(map(printable, catalogue_lines(description))))
+        terminal.show(describe_catalogue(description))
     return FINE

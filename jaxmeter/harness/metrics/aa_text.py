@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jaxmeter.document.numbers import SPACE
 from jaxmeter.harness.metrics.rates import BOUNDS_CONFIDENCE, bound_rate, hold_another
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.record.self_test import FOUND, LADDER, SelfTest, Tally
@@ -64,7 +65,7 @@ def _describe_times(times: Tally | None, found: SelfTest) -> Iterator[str]:
     yield from _describe_errors("One program's normalised time in two runs", times, found)
     honest = [100 * hold_another(found.shown_confidence, degrees) for degrees in (MANY_DEGREES, FEWEST_PROCESSES - 1)]
     level = write_share(found.shown_confidence)
-    why = f"honest ones of {level} do so in {honest[0]:.0f} to {honest[1]:.0f} %, since both times have an error"
+    why = f"honest ones of {level} do so in {honest[0]:.0f} to {honest[1]:.0f}{SPACE}%, since both times have an error"
     yield f"One run's {_describe_held('the time of the other', times, found)}; {why}."
     yield _describe_smallest(times)
 
@@ -104,9 +105,9 @@ def _write_rate(count: int, of: int) -> str:
     if not of:
         return f"{count} of {of}"
     low, high = bound_rate(count, of)
-    return f"{count} of {of} ({write_share(BOUNDS_CONFIDENCE)} bounds {100 * low:.1f} to {100 * high:.1f} %)"
+    return f"{count} of {of} ({write_share(BOUNDS_CONFIDENCE)} bounds {100 * low:.1f} to {100 * high:.1f}{SPACE}%)"
 
 
 def write_share(share: float) -> str:
     """Return a share as `95 %` or `0.5 %`: with at most one decimal."""
-    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+    return f"{100 * share:.1f}".removesuffix(".0") + f"{SPACE}%"
