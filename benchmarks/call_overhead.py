@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from jaxmeter.harness.machine.environment import allowed_cores
 from jaxmeter.harness.machine.interference import Interference
+from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.probes.timing import measure
 from jaxmeter.harness.programs.modes import How, prepare_as
@@ -43,7 +44,7 @@ def main() -> None:
             cores=allowed_cores(),
             beat=lambda variant, stage: None,
         )
-        ours.append(statistics.median(statistics.median(block.samples_s) for block in process.blocks))
+        ours.append(statistics.median(find_block_time(block.samples_s) for block in process.blocks))
         theirs.append(statistics.median(timer.repeat(repeat=5, number=calls)) / calls)
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
     print(f"jaxmeter {1e6 * statistics.median(ours):.2f} us, timeit {1e6 * statistics.median(theirs):.2f} us")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy
 
+from jaxmeter.cli.request import RunRequest, choose_settings
 from jaxmeter.cli.run import new_run
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.plan.estimate import PROCESS_S, passes_s, process_s
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import PlannedProcess
-from jaxmeter.harness.request import RunRequest, choose_settings
 
 
 class Stopwatch(Watcher):
@@ -43,18 +43,7 @@ def main() -> None:
     """RunRecord, and print a line for each kind of process."""
     stopwatch = Stopwatch()
     with tempfile.TemporaryDirectory() as folder:
-        request = RunRequest(
-            backend="cpu",
-            level="default",
-            select=tuple(sys.argv[1:]),
-            suites=(),
-            probes=(),
-            processes=1,
-            budget=None,
-            data=None,
-            out=Path(folder),
-            run_id=None,
-        )
+        request = RunRequest(select=tuple(sys.argv[1:]), processes=1, out=Path(folder))
         new_run(request, stopwatch, as_json=True)
     settings = choose_settings(request, "it")
     for kind, ended in stopwatch.taken.items():

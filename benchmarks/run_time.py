@@ -23,15 +23,15 @@ import numpy
 
 from benchmarks.here import describe_here
 from benchmarks.two_runs import describe_widths, index_variants
+from jaxmeter.cli.request import RunRequest
 from jaxmeter.cli.run import new_run
 from jaxmeter.harness.metrics.precision import list_smallest
 from jaxmeter.harness.metrics.reread import read_process
-from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
+from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, find_block_time
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import PlannedCase, ProcessRecord, RunFolder, RunRecord, make_run_id, read_run
-from jaxmeter.harness.request import RunRequest
 
 LEAST_SHOWN_S = 0.5
 FEWEST_PASSES, RESAMPLES = 12, 200
@@ -86,14 +86,10 @@ def main() -> None:
     with TemporaryDirectory() as scratch:
         out, run_id = given.out or Path(scratch), make_run_id("cpu")
         request = RunRequest(
-            backend="cpu",
             level=given.level,
             select=tuple(given.select),
             suites=tuple(given.suites),
-            probes=(),
-            processes=None,
             budget=given.budget,
-            data=None,
             out=out,
             run_id=run_id,
         )
@@ -184,9 +180,7 @@ def list_pass_ratios(case: PlannedCase, records: Sequence[ProcessRecord]) -> dic
     """Return the logarithms of each pass's baseline time over the variant's time, by variant and process."""
     ratios: dict[str, list[Any]] = {}
     for record in records:
-        blocks = {
-            item.variant: [statistics.median(block.samples_s) for block in item.blocks] for item in record.variants
-        }
+        blocks = {item.variant: [find_block_time(block.samples_s) for block in item.blocks] for item in record.variants}
         if record.case != case.id or case.baseline not in blocks:
             continue
         base = numpy.array(blocks.pop(case.baseline))

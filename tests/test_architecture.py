@@ -167,11 +167,11 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ("jaxmeter/harness/probes/timing.py", "from . import memory", None),
         ("jaxmeter/harness/probes/timing.py", "import jaxmeter.suites.selu", "imports jaxmeter.suites.selu"),
         (
-            "jaxmeter/harness/request.py",
+            "jaxmeter/harness/results.py",
             "def late():\n    from jaxmeter.reporting import load",
             "imports jaxmeter.reporting.load",
         ),
-        ("jaxmeter/harness/request.py", "import jaxmeter.launch.runs", "imports jaxmeter.launch.runs"),
+        ("jaxmeter/harness/results.py", "import jaxmeter.launch.runs", "imports jaxmeter.launch.runs"),
         (
             "jaxmeter/harness/record/layout.py",
             "from jaxmeter.harness.plan import cases",

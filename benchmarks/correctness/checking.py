@@ -22,7 +22,7 @@ from jaxmeter.harness.probes.conditioning import QUICKLY
 from jaxmeter.harness.probes.errors import as_array, relative_error
 from jaxmeter.harness.probes.formats import choose_coarsest, find_tolerance
 from jaxmeter.harness.probes.numerics import check
-from jaxmeter.harness.record import Outcome, Status, Correctness
+from jaxmeter.harness.record import Correctness, Outcome, Status
 
 SEED = 1
 """Of the arguments. The rule was chosen with this one; others are a test of it."""
@@ -87,7 +87,11 @@ class Checked:
     def is_failed(self) -> bool:
         """Whether a correct program is called wrong, or a fault that is not small is missed."""
         if not self.fault:
-            return self.called not in (Correctness.RIGHT, Correctness.RIGHT_WITHIN_CONDITIONING, Correctness.CANNOT_BE_CHECKED)
+            return self.called not in (
+                Correctness.RIGHT,
+                Correctness.RIGHT_WITHIN_CONDITIONING,
+                Correctness.CANNOT_BE_CHECKED,
+            )
         return self.is_missed and not self.is_small
 
 

@@ -1,4 +1,4 @@
-"""The typer application: the table of verbs, each of which is loaded when it is called."""
+"""The typer application: the verbs, a file each in this folder, of which each is loaded when it is called."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -15,48 +16,22 @@ from jaxmeter.cli.arguments import ArgumentsError, expand, refuse_other_bytes
 from jaxmeter.cli.ending import UNUSABLE, end_program, raise_interruptions
 from jaxmeter.version import __version__
 
-VERBS = {
-    "Measure": {
-        "list": "Show suites, workloads, params and variants.",
-        "run": "Measure suites and write a run into a folder.",
-        "self-test": "Measure how often this machine reports differences that do not exist; later runs show it.",
-        "machine": "Print the name that records give to this machine.",
-        "doctor": "Report what disturbs measurements on this machine, and the remedy.",
-    },
-    "Report": {
-        "report": "Merge runs into one HTML file, and print a summary.",
-        "export": "Write runs as a table: one row per case, variant and metric.",
-        "trace": "Show where the time goes in a profiler capture.",
-        "reproduce": "Write a zip for a bug report: one program, its results, and a script for jax and flatbuffers.",
-        "schema": "Print the JSON Schema of the record.",
-    },
-    "Compare": {
-        "compare": "Report what changed between two runs.",
-        "diff": "Report what differs between the programs that two runs compiled.",
-        "gate": "Measure interleaved with an earlier run, and decide whether something regressed.",
-        "upgrade": "Compare two environments in lock-step, such as two releases of JAX.",
-        "bisect": "Find the releases that changed a case.",
-        "history": "Find the first run in which a number changed.",
-    },
-    "Store": {
-        "push": "Copy a run into a store, whole or not at all.",
-        "fetch": "Copy a run of a store into the cache, and print its folder.",
-        "gc": "List old runs of a folder, or remove them.",
-    },
-    "Schedule": {
-        "nightly": "Measure, push, compare with earlier runs, report.",
-        "schedule": "Write a schedule of nightly runs.",
-        "images": "Build the container images of a checkout before they are needed.",
-        "wheels": "Download what images are made of, for a machine without a network.",
-    },
-    "Steps of other verbs": {
-        "night": "The steps of a scheduled run.",
-        "limits": "Check that these settings are valid, before measuring.",
-        "runtime": "Check that a new run would use the Python and the image of an earlier run.",
-        "reach": "Check that a store can be reached.",
-    },
-}
-"""The summary of each verb, by section of the help. Its options and what it does are in the file of its name."""
+SECTIONS = ("Measure", "Report", "Compare", "Store", "Schedule", "Steps of other verbs")
+"""Of the help. The first line of a verb's file names its section and its summary: `Compare: Report what changed ...`"""
+
+
+def read_verbs() -> dict[str, dict[str, str]]:
+    """Return the summary of each verb by section, from the first lines of the files next to this one."""
+    verbs: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        with path.open(encoding="utf-8") as lines:
+            section, colon, summary = next(lines).strip().strip('"').partition(": ")
+        if colon and section in verbs:
+            verbs[section][path.stem.replace("_", "-")] = summary
+    return verbs
+
+
+VERBS = read_verbs()
 
 CHOOSING = frozenset(("gate", "upgrade", "nightly", "doctor", "schedule", "images", "wheels"))
 """Verbs that choose the environments of what they call."""

@@ -1,4 +1,4 @@
-"""`jaxmeter bisect`: the releases that changed a case. Times need a walk over all; exact numbers are halved."""
+"""Compare: Find the releases that changed a case."""
 
 from __future__ import annotations
 

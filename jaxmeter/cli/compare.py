@@ -1,4 +1,4 @@
-"""`jaxmeter compare`: what changed between two runs."""
+"""Compare: Report what changed between two runs."""
 
 from __future__ import annotations
 

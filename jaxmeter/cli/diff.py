@@ -1,4 +1,4 @@
-"""`jaxmeter diff`: the programs of two runs."""
+"""Compare: Report what differs between the programs that two runs compiled."""
 
 from __future__ import annotations
 

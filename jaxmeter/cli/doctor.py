@@ -1,4 +1,4 @@
-"""`jaxmeter doctor`: what disturbs measurements on this machine, and the remedy."""
+"""Measure: Report what disturbs measurements on this machine, and the remedy."""
 
 from __future__ import annotations
 

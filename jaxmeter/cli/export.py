@@ -1,4 +1,4 @@
-"""`jaxmeter export`: runs as a table."""
+"""Report: Write runs as a table: one row per case, variant and metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter fetch`: a run of a store."""
+"""Store: Copy a run of a store into the cache, and print its folder."""
 
 from __future__ import annotations
 

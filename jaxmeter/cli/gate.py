@@ -1,4 +1,4 @@
-"""`jaxmeter gate`: measure interleaved with an earlier run and judge, or judge two runs."""
+"""Compare: Measure interleaved with an earlier run, and decide whether something regressed."""
 
 from __future__ import annotations
 

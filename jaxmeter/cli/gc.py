@@ -1,4 +1,4 @@
-"""`jaxmeter gc`: old runs of a folder, or environments that nothing uses."""
+"""Store: List old runs of a folder, or remove them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter history`: change points of many runs."""
+"""Compare: Find the first run in which a number changed."""
 
 from __future__ import annotations
 

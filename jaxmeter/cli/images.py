@@ -1,4 +1,4 @@
-"""`jaxmeter images`: images that are built before they are needed."""
+"""Schedule: Build the container images of a checkout before they are needed."""
 
 from __future__ import annotations
 

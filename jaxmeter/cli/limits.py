@@ -1,4 +1,4 @@
-"""`jaxmeter limits`: a check before anything is measured."""
+"""Steps of other verbs: Check that these settings are valid, before measuring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter list`: the catalogue of suites."""
+"""Measure: Show suites, workloads, params and variants."""
 
 from __future__ import annotations
 
@@ -9,25 +9,20 @@ from pathlib import Path
 import msgspec
 
 from jaxmeter.cli.ending import FINE
-from jaxmeter.cli.measuring import Backend, Full, Json, Quick, Suites, choose_level, end, list_warnings, warn
+from jaxmeter.cli.measuring import Full, Json, Quick, choose_level, end, list_warnings, warn
+from jaxmeter.cli.request import RunRequest, find_backend, with_request
 from jaxmeter.document import terminal
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.listing import describe_catalogue
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS
 from jaxmeter.harness.parent.prepare_run import describe_suites
 from jaxmeter.harness.parent.servers import start_servers
-from jaxmeter.harness.request import find_backend
 
 
-def command(
-    suites: Suites = None,
-    backend: Backend = DEFAULT_BACKEND,
-    quick: Quick = False,
-    full: Full = False,
-    as_json: Json = False,
-) -> None:
+@with_request("suites", "backend")
+def command(request: RunRequest, quick: Quick = False, full: Full = False, as_json: Json = False) -> None:
     """It needs no device."""
-    end(lambda: list_suites(suites or (), backend, choose_level(quick, full), as_json=as_json))
+    end(lambda: list_suites(request.suites, request.backend, choose_level(quick, full), as_json=as_json))
 
 
 def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: bool) -> int:

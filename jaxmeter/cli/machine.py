@@ -1,4 +1,4 @@
-"""`jaxmeter machine`: the name of this machine."""
+"""Measure: Print the name that records give to this machine."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import tempfile
 from pathlib import Path
 
 from jaxmeter.cli.ending import FINE
-from jaxmeter.cli.measuring import Backend, Cores, end
+from jaxmeter.cli.measuring import end
+from jaxmeter.cli.request import DEFAULT_LEVEL, RunRequest, find_backend, with_request
 from jaxmeter.harness.machine.name import name_machine
-from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND
 from jaxmeter.harness.parent.prepare_run import describe_suites
 from jaxmeter.harness.parent.servers import start_servers
-from jaxmeter.harness.request import DEFAULT_LEVEL, find_backend
 
 
-def command(backend: Backend = DEFAULT_BACKEND, cores: Cores = None) -> None:
+@with_request("backend", "cores")
+def command(request: RunRequest) -> None:
     """Options `--machine` of other commands override this name."""
-    end(lambda: print_machine(backend, cores or None))  # ALL_CORES is the default here
+    end(lambda: print_machine(request.backend, request.cores or None))  # ALL_CORES is the default here
 
 
 def print_machine(backend: str, cores: int | None) -> int:

@@ -8,7 +8,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
 
@@ -16,23 +15,18 @@ import typer
 from rich.console import Console
 
 from jaxmeter.cli.ending import INCOMPLETE, INTERRUPTED, UNUSABLE
+from jaxmeter.cli.request import RunRequest
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.jax_internals import describe_untested
 from jaxmeter.harness.machine.name import LONGEST_NAME, is_name, name_machine
-from jaxmeter.harness.machine.platforms import BACKENDS, list_unused_variables
+from jaxmeter.harness.machine.platforms import list_unused_variables
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerError, ServerLostError
 from jaxmeter.harness.parent.prepare_run import RunError, UsageError
 from jaxmeter.harness.parent.progress import Lines, Live, Watcher, printable
 from jaxmeter.harness.plan.messages import Description
 from jaxmeter.harness.plan.selection import SelectionError
 from jaxmeter.harness.record import Environment
-from jaxmeter.harness.request import ALL_CORES, RunRequest
 
-Suites = Annotated[
-    list[str] | None,
-    typer.Option("--suites", help="Module, .py file or folder of suites; repeatable. Default: jaxmeter's own suites."),
-]
-Backend = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
 Quick = Annotated[
     bool, typer.Option("--quick", help="Measure the smallest sizes, in 3 to 12 rounds; default budget: 3 minutes.")
 ]
@@ -40,26 +34,6 @@ Full = Annotated[
     bool, typer.Option("--full", help="Measure the largest sizes too, in 3 to 8 rounds; default budget: 2 hours.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
-Select = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--select",
-        metavar="GLOB",
-        help="Suite, workload or case to measure; * is any text, ? one character; repeatable. Default: all.",
-    ),
-]
-Budget = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        help="Time limit of the run, or of the rest of a resumed run: 90 (seconds), 10m, 1h30m. "
-        "A process in progress gets 10 s or 5 % more.",
-    ),
-]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder that holds the folder of each run.")]
-Machine = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Name of this machine; default: processor, cores, devices.")
-]
 Runtime = Annotated[
     str | None,
     typer.Option(
@@ -82,34 +56,6 @@ OF_THE_MACHINE = (
     errno.EINTR,
 )
 """Errors of the system that what was asked did not cause, such as too many processes, or a lost mount."""
-
-
-def read_cores(text: str) -> int:
-    """Return a number of cores; ALL_CORES for `all`."""
-    if text == "all":
-        return ALL_CORES
-    if text.isascii() and text.isdigit() and int(text) > 0:
-        return int(text)
-    raise typer.BadParameter(f"{text!r} must be an integer ≥ 1, or all")
-
-
-Cores = Annotated[
-    int | None,
-    typer.Option(
-        parser=read_cores,
-        metavar="N|all",
-        help="Run each process on N cores, different ones in each round; default: all.",
-    ),
-]
-CoresInTurns = Annotated[
-    int | None,
-    typer.Option(
-        parser=read_cores,
-        metavar="N|all",
-        help="Run each process on N cores, different ones in each round. Default: all; with --lock-step or "
-        "--baseline-checkout: 1.",
-    ),
-]
 
 
 def end(command: Callable[[], int]) -> NoReturn:

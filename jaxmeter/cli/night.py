@@ -1,4 +1,4 @@
-"""`jaxmeter night`: the steps of a scheduled run, which `jaxmeter nightly` takes in order. Each can be repeated."""
+"""Steps of other verbs: The steps of a scheduled run."""
 
 from __future__ import annotations
 

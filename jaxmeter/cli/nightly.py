@@ -1,4 +1,4 @@
-"""`jaxmeter nightly`: measure, push, compare with earlier runs, report."""
+"""Schedule: Measure, push, compare with earlier runs, report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter push`: a run into a store."""
+"""Store: Copy a run into a store, whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter reach`: a check before anything is measured."""
+"""Steps of other verbs: Check that a store can be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter report`: one page of many runs."""
+"""Report: Merge runs into one HTML file, and print a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter reproduce`: a zip for a bug report."""
+"""Report: Write a zip for a bug report: one program, its results, and a script for jax and flatbuffers."""
 
 from __future__ import annotations
 

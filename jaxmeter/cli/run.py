@@ -1,4 +1,4 @@
-"""`jaxmeter run`: measures a new run, or what an interrupted one lacks."""
+"""Measure: Measure suites and write a run into a folder."""
 
 from __future__ import annotations
 
@@ -18,18 +18,11 @@ import typer
 
 from jaxmeter.cli.ending import FINE, INCOMPLETE
 from jaxmeter.cli.measuring import (
-    Backend,
-    Budget,
-    CoresInTurns,
     Full,
     Json,
-    Machine,
-    Out,
     Quick,
     Quiet,
     Runtime,
-    Select,
-    Suites,
     choose_level,
     choose_machine,
     complain,
@@ -42,6 +35,16 @@ from jaxmeter.cli.measuring import (
     note_warnings,
     say_what_is_not_used,
     warn,
+)
+from jaxmeter.cli.request import (
+    RunRequest,
+    check_ranks,
+    choose_settings,
+    complete_request,
+    find_backend,
+    find_other_environment,
+    read_budget,
+    with_request,
 )
 from jaxmeter.document import terminal
 from jaxmeter.document.model import Document, Tone, say
@@ -79,7 +82,6 @@ from jaxmeter.harness.parent.recorded import (
 from jaxmeter.harness.parent.scratch import find_parent
 from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.plan.estimate import estimate
-from jaxmeter.harness.plan.probes import PROBE_NAMES
 from jaxmeter.harness.plan.processes import plan_processes
 from jaxmeter.harness.plan.selection import choose_representatives, select
 from jaxmeter.harness.record import (
@@ -95,119 +97,38 @@ from jaxmeter.harness.record import (
 from jaxmeter.harness.record.peaks import Peaks, find_peaks, keep_peaks
 from jaxmeter.harness.record.self_test import SelfTest, find_self_test
 from jaxmeter.harness.record.wording import counted
-from jaxmeter.harness.request import (
-    RunRequest,
-    check_ranks,
-    choose_settings,
-    complete_request,
-    find_backend,
-    find_other_environment,
-    read_budget,
-)
 from jaxmeter.harness.results import describe_own_faults, describe_precision, describe_results, list_results
 
-Probe = Annotated[
-    list[str] | None,
-    typer.Option(help=f"Run only these of {', '.join(PROBE_NAMES)}; repeatable. numerics and export always run."),
-]
-Processes = Annotated[
-    int | None,
-    typer.Option(min=1, help="Number of timing processes; an interval needs ≥ 3. Default: as many as the time allows."),
-]
-Data = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of data sets, for suites that read any.")]
-RunId = Annotated[
-    str | None,
-    typer.Option(metavar="ID", help="Name of the run's folder in --out; default: time, backend and a random suffix."),
-]
 Resume = Annotated[str | None, typer.Option(metavar="RUN", help="Finish an interrupted run with its own settings.")]
-AgainstRun = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="RUN",
-        help="Also measure the programs kept by RUN, interleaved with today's. Default suites and cases: those of RUN.",
-    ),
-]
-SuspectsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--suspects",
-        metavar="FILE",
-        help="With --against: measure only the suspected changes of this file, with 12 to 30 processes each.",
-    ),
-]
-LockStep = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PYTHON",
-        help="With --against: path of the Python of that run's environment, which runs the variants interleaved, too.",
-    ),
-]
-BaselineCheckout = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="With --against: time DIR, a checkout of the code that RUN measured, in lock-step with the current code, "
-        "including eager code. DIR replaces the current folder.",
-    ),
-]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and its duration; measure nothing.")]
 
 
+@with_request()
 def command(
-    backend: Backend = DEFAULT_BACKEND,
-    select: Select = None,
-    suites: Suites = None,
-    probe: Probe = None,
+    request: RunRequest,
     quick: Quick = False,
     full: Full = False,
-    processes: Processes = None,
-    budget: Budget = None,
-    data: Data = None,
-    out: Out = Path("results"),
-    run_id: RunId = None,
     resume: Resume = None,
-    machine: Machine = None,
-    against: AgainstRun = None,
-    suspects: SuspectsFile = None,
-    lock_step: LockStep = None,
-    baseline_checkout: BaselineCheckout = None,
-    cores: CoresInTurns = None,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: Json = False,
     runtime: Runtime = None,
 ) -> None:
     """Exit code 3: a case failed, is wrong or unknown, timed out or was lost."""
-    request = RunRequest(
-        backend=backend,
-        level=choose_level(quick, full),
-        select=tuple(select or ()),
-        suites=tuple(suites or ()),
-        probes=tuple(probe or ()),
-        processes=processes,
-        budget=budget,
-        data=data,
-        out=out,
-        run_id=run_id,
-        machine=machine,
-        against=against,
-        suspects=suspects,
-        lock_step=lock_step,
-        baseline_checkout=baseline_checkout,
-        cores=cores,
-    )
-    own = (dry_run, select, probe, quick, full, processes, run_id, machine, cores is not None, suspects)
-    if suspects is not None and against is None:
+    request = replace(request, level=choose_level(quick, full))
+    settings = (request.select, request.probes, request.processes, request.run_id, request.machine, request.suspects)
+    if request.suspects is not None and request.against is None:
         raise typer.BadParameter("--suspects are of a comparison with an earlier run: name it with --against RUN")
-    if lock_step is not None and against is None and resume is None:
+    is_alone = request.against is None and resume is None
+    if request.lock_step is not None and is_alone:
         raise typer.BadParameter("--lock-step is the environment of an earlier run: name that run with --against RUN")
-    if baseline_checkout is not None and against is None and resume is None:
+    if request.baseline_checkout is not None and is_alone:
         raise typer.BadParameter(
             "--baseline-checkout loads the code of an earlier run: name that run with --against RUN"
         )
-    if dry_run and against is not None:
+    if dry_run and request.against is not None:
         raise typer.BadParameter("--dry-run plans no replays; leave out --against")
-    if resume is not None and any(own):
+    if resume is not None and (dry_run or quick or full or request.cores is not None or any(settings)):
         raise typer.BadParameter(
             "--resume uses the run's own settings; it accepts only --out, --budget and the paths that the run was "
             "given: --suites, --data, --against, --lock-step and --baseline-checkout"
@@ -216,7 +137,7 @@ def command(
         end(lambda: print_plan(request, as_json=as_json))
     watcher = make_watcher(quiet=quiet, as_json=as_json)
     if resume is not None:
-        end(lambda: resume_run(_find_run(Path(resume), out), request, watcher, as_json=as_json))
+        end(lambda: resume_run(_find_run(Path(resume), request.out), request, watcher, as_json=as_json))
     end(lambda: new_run(request, watcher, as_json=as_json))
 
 

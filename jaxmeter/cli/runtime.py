@@ -1,4 +1,4 @@
-"""`jaxmeter runtime`: a check before anything is measured."""
+"""Steps of other verbs: Check that a new run would use the Python and the image of an earlier run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter schedule`: a schedule of nightly runs for a scheduler."""
+"""Schedule: Write a schedule of nightly runs."""
 
 from __future__ import annotations
 

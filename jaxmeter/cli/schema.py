@@ -1,4 +1,4 @@
-"""`jaxmeter schema`: the form of the record."""
+"""Report: Print the JSON Schema of the record."""
 
 from __future__ import annotations
 

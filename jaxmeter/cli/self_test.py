@@ -1,4 +1,4 @@
-"""`jaxmeter self-test`: A/A runs of this machine."""
+"""Measure: Measure how often this machine reports differences that do not exist; later runs show it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,9 @@ import msgspec
 
 from jaxmeter.cli.ending import FINE, INCOMPLETE
 from jaxmeter.cli.measuring import (
-    Backend,
-    Budget,
-    Cores,
     Json,
-    Machine,
-    Out,
     Quiet,
     Runtime,
-    Select,
-    Suites,
     choose_machine,
     complain,
     end,
@@ -31,9 +24,9 @@ from jaxmeter.cli.measuring import (
     note_warnings,
     say_what_is_not_used,
 )
+from jaxmeter.cli.request import RunRequest, choose_settings, find_backend, with_request
 from jaxmeter.document import terminal
 from jaxmeter.document.model import Document, say
-from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND
 from jaxmeter.harness.metrics.aa_test import make_self_test
 from jaxmeter.harness.metrics.aa_text import describe_self_test
 from jaxmeter.harness.parent.prepare_run import UsageError, describe_suites, make_folder, make_manifest
@@ -45,39 +38,19 @@ from jaxmeter.harness.plan.selection import choose_representatives, select
 from jaxmeter.harness.record import Manifest, RunFolder, RunRecord
 from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.harness.record.self_test import keep_self_test
-from jaxmeter.harness.request import RunRequest, choose_settings, find_backend
 
 SELF_TEST_BUDGET = "18m"
 """With what comes before and after, within twenty minutes."""
 
 
-def command(
-    backend: Backend = DEFAULT_BACKEND,
-    select: Select = None,
-    suites: Suites = None,
-    budget: Budget = SELF_TEST_BUDGET,
-    out: Out = Path("results"),
-    machine: Machine = None,
-    cores: Cores = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
-    runtime: Runtime = None,
-) -> None:
+@with_request(
+    *("backend", "select", "suites", "budget", "out", "machine", "cores"),
+    level="quick",
+    probes=("timing",),
+    budget=SELF_TEST_BUDGET,
+)
+def command(request: RunRequest, quiet: Quiet = False, as_json: Json = False, runtime: Runtime = None) -> None:
     """It compares equal programs with each other, in 20 minutes by default."""
-    request = RunRequest(
-        backend=backend,
-        level="quick",
-        select=tuple(select or ()),
-        suites=tuple(suites or ()),
-        probes=("timing",),
-        processes=None,
-        budget=budget,
-        data=None,
-        out=out,
-        run_id=None,
-        machine=machine,
-        cores=cores,
-    )
     watcher = make_watcher(quiet=quiet, as_json=as_json)
     end(lambda: measure_self_test(request, watcher, as_json=as_json))
 

@@ -1,4 +1,4 @@
-"""`jaxmeter trace`: what a profiler capture shows, or what differs between two."""
+"""Report: Show where the time goes in a profiler capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter upgrade`: two environments, compared in lock-step."""
+"""Compare: Compare two environments in lock-step, such as two releases of JAX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jaxmeter wheels`: wheels of images, for a machine without a network."""
+"""Schedule: Download what images are made of, for a machine without a network."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ from jaxmeter.launch.shell import Shell, prepare_environment
 
 
 @contextmanager
-def offer_baseline(shell: Shell, backend: str, request: Request, run: PlannedRun, folder: Path) -> Iterator[Path | None]:
+def offer_baseline(
+    shell: Shell, backend: str, request: Request, run: PlannedRun, folder: Path
+) -> Iterator[Path | None]:
     """Yield the value of `--lock-step`; None if the environment is today's, or is not available.
 
     Args:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from jaxmeter.launch.engines import Ask, Engine
-from jaxmeter.launch.observations import Observation, Problem
 from jaxmeter.launch.host import Host
+from jaxmeter.launch.observations import Observation, Problem
 from jaxmeter.launch.request import Request
 
 WITHOUT_DEVICE = "without the device, measure on this machine's processor: --backend cpu"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from jaxmeter.launch.devices import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Ask, Engine
-from jaxmeter.launch.observations import Observation, Problem, State
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.locks import LOCKS
+from jaxmeter.launch.observations import Observation, Problem, State
 from jaxmeter.launch.request import Request
 
 CUDA_LOCKS = {"13": "gpu", "12": "gpu-cuda12"}

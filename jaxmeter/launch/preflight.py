@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jaxmeter.launch.backends import BACKENDS
 from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.observations import Problem
 from jaxmeter.launch.host import Host
+from jaxmeter.launch.observations import Problem
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from jaxmeter.launch.devices import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.observations import Problem
 from jaxmeter.launch.host import Host
+from jaxmeter.launch.observations import Problem
 from jaxmeter.launch.request import Request
 
 LOCKED_MEMORY_BYTES = 64 * 2**30

@@ -95,7 +95,7 @@ def one_by_one(state, images, labels):
 
 @workload(
     inputs=cnn.training,
-    params={"batch": levels(default=(1, 8, 32), full=(128, 512), by_device={"gpu": (128, 1_024), "tpu": (128, 1_024)})},
+    params={"batch": levels(default=(1, 32), full=(8, 128, 512), by_device={"gpu": (128, 1_024), "tpu": (128, 1_024)})},
     reference=reference.with_changes(cnn.step_in_numpy),
     compare=reference.result_and_changes,
     tolerance=cnn_networks.ROUTED,
@@ -124,7 +124,7 @@ def transformer_size(batch):
 
 @workload(
     inputs=lambda key, *, batch: transformer.training(key, transformer_size(batch)),
-    params={"batch": levels(default=(1, 4, 16), full=64, by_device={"gpu": (64, 256), "tpu": (64, 256)})},
+    params={"batch": levels(default=(1, 16), full=(4, 64), by_device={"gpu": (64, 256), "tpu": (64, 256)})},
     reference=partial(transformer.step_in_numpy, width=128),
     compare=transformer.step_and_changes,
     cost=lambda *, batch: transformer_networks.step_cost(transformer_size(batch)),

@@ -187,7 +187,7 @@ def scan(params, x):
 
 @workload(
     inputs=equal_layers,
-    params={"width": levels(default=(64, 128, 512), full=1_024), "depth": 2},
+    params={"width": levels(default=(64, 512), full=(128, 1_024)), "depth": 2},
     reference=layers_in_numpy,
     cost=lambda *, width, depth: forward_cost([width] * depth),
     modes=("jit",),
@@ -206,7 +206,7 @@ def compile_width(layers, x):
 
 @workload(
     inputs=unlike_layers,
-    params={"shapes": levels(default=(1, 2, 4), full=8), "depth": 8},
+    params={"shapes": levels(default=(1, 4), full=(2, 8)), "depth": 8},
     reference=layers_in_numpy,
     cost=lambda *, shapes, depth: forward_cost(inner_widths(depth, shapes)),
     modes=("jit",),

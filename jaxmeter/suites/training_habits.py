@@ -20,10 +20,10 @@ from jaxmeter.suites.mlp_networks import CLASSES, PIXELS
 BATCH = 32
 """Batch size. Every step uses the same batch, which is on the device before the loop begins."""
 
-STEPS = 200
+STEPS = 100
 """Steps of a loop."""
 
-EVERY = 100
+EVERY = 50
 """Steps between two readings of the metrics, in the variant that does not read them at every step."""
 
 RATE = 0.1
@@ -156,7 +156,7 @@ def compared(result, *, inputs):
     ),
 )
 def training_habits(state, images, labels):
-    """Loop of 200 queued steps of an MLP with one wait at the end, (32, 784) -> state, metrics of each step.
+    """Loop of 100 queued steps of an MLP with one wait at the end, (32, 784) -> state, metrics of each step.
 
     Source: JAX's documentation, "Asynchronous dispatch".
     """
@@ -180,8 +180,8 @@ def metrics_each_step(state, images, labels):
 
 
 @training_habits.implementation
-def metrics_every_100(state, images, labels):
-    """The loop with a copy of all metrics to the host after every 100th step."""
+def metrics_every_50(state, images, labels):
+    """The loop with a copy of all metrics to the host after every 50th step."""
 
     def read(number, metrics):
         return metrics if number % EVERY else jax.device_get(metrics)

@@ -15,11 +15,11 @@ SHARED = {
     "complaints",
     "elsewhere",
     "ending",
-    "findings",
     "inputs",
     "judging",
     "launching",
     "measuring",
+    "request",
 }
 
 

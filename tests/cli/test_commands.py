@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jaxmeter.cli.measuring import run_command
+from jaxmeter.cli.request import RunRequest, find_backend, read_duration
 from jaxmeter.cli.run import _how_to_finish, _say_what_is_kept, conclude, print_plan
 from jaxmeter.cli.self_test import conclude_self_test
 from jaxmeter.harness.machine.platforms import BACKENDS
@@ -28,7 +29,6 @@ from jaxmeter.harness.plan.aa_controls import add_aa_control
 from jaxmeter.harness.plan.selection import SelectionError
 from jaxmeter.harness.record import Outcome, RunFolder, Status, read_manifest, write_json
 from jaxmeter.harness.record.self_test import find_self_test
-from jaxmeter.harness.request import RunRequest, find_backend, read_duration
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 
@@ -42,18 +42,7 @@ def signals():
 
 
 def request(folder: Path, *, budget: str | None = None, data: Path | None = None) -> RunRequest:
-    return RunRequest(
-        backend="cpu",
-        level="quick",
-        select=(),
-        suites=(),
-        probes=(),
-        processes=None,
-        budget=budget,
-        data=data,
-        out=folder,
-        run_id=None,
-    )
+    return RunRequest(level="quick", budget=budget, data=data, out=folder)
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, "1 case: 1 ok; here"), (2, "2 cases: 2 ok; here")])

@@ -23,10 +23,10 @@ def block(
     parallel: float = 1.0,
     calibration_s: float | None = None,
 ) -> Block:
-    """A block whose median sample is `sample_s`; all else but the calibration loop are shares of its wall time."""
+    """A block whose time is `sample_s`, with one interrupted sample; its other times are shares."""
     return Block(
         pass_number=pass_number,
-        samples_s=(sample_s, sample_s, 64 * sample_s),
+        samples_s=(*[sample_s] * 3, 64 * sample_s),
         wall_s=wall_s,
         wait_s=None if wait is None else wait * wall_s,
         cpu_s=parallel * wall_s,
@@ -48,7 +48,7 @@ def variant(
     cores: float = 2,
     **of_block: float | None,
 ) -> VariantSamples:
-    """A variant's process from (median sample, wait) per pass."""
+    """A variant's process from (time, wait) per block."""
     return VariantSamples(
         variant=name,
         cores=cores,

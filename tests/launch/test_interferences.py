@@ -2,8 +2,8 @@ import pytest
 
 from jaxmeter.launch.doctor.interferences import Machine, find_interferences, find_other_use
 from jaxmeter.launch.engines import Answer
-from jaxmeter.launch.observations import State
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
+from jaxmeter.launch.observations import State
 
 CPU = "sys/devices/system/cpu"
 MAINS = {"sys/class/power_supply/AC/type": "Mains", "sys/class/power_supply/BAT0/type": "Battery"}

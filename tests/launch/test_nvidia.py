@@ -4,9 +4,9 @@ import pytest
 
 from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.engines import Answer, Engine
-from jaxmeter.launch.observations import Observation, State
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.nvidia import CUDA_LOCKS, NVIDIA_GPUS
+from jaxmeter.launch.observations import Observation, State
 
 AUTO = {"JAXMETER_RUNTIME": "auto"}
 DOCKER = Engine("docker", "docker", "28", nvidia_runtime=True)

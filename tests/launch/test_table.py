@@ -5,7 +5,9 @@ from jaxmeter.launch.observations import Observation, State
 
 ROWS = (
     Observation("disk", State.OK, "40.0 GB free"),
-    Observation("CPU governor", State.NOISY, "powersave: " + "the clock follows the load, " * 6, "sudo cpupower set it"),
+    Observation(
+        "CPU governor", State.NOISY, "powersave: " + "the clock follows the load, " * 6, "sudo cpupower set it"
+    ),
 )
 
 

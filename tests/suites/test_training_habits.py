@@ -67,7 +67,7 @@ def test_the_learning_rate_falls_to_zero():
         ("waited_once", {"loss": 0, "slope": 0}),
         ("loss_each_step", {"loss": STEPS, "slope": 0}),
         ("metrics_each_step", {"loss": STEPS, "slope": STEPS}),
-        ("metrics_every_100", {"loss": STEPS // EVERY, "slope": STEPS // EVERY}),
+        ("metrics_every_50", {"loss": STEPS // EVERY, "slope": STEPS // EVERY}),
     ],
 )
 def test_each_habit_reads_its_metrics_as_often_as_it_says(name, on_host, results):

@@ -65,8 +65,9 @@ def _describe_times(times: Tally | None, found: SelfTest) -> Iterator[str]:
     yield from _describe_errors("One program's normalised time in two runs", times, found)
     honest = [100 * hold_another(found.shown_confidence, degrees) for degrees in (MANY_DEGREES, FEWEST_PROCESSES - 1)]
     level = write_share(found.shown_confidence)
-    why = f"honest ones of {level} do so in {honest[0]:.0f} to {honest[1]:.0f}{SPACE}%, since both times have an error"
-    yield f"One run's {_describe_held('the time of the other', times, found)}; {why}."
+    held = _describe_held("the other's time", times, found)
+    yield f"One run's {held}."
+    yield f"Correct intervals of {level} do so in {honest[0]:.0f} to {honest[1]:.0f}{SPACE}%, since both times have an error."
     yield _describe_smallest(times)
 
 

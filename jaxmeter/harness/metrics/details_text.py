@@ -6,11 +6,11 @@ from jaxmeter.harness.metrics.contention import stand_alone
 from jaxmeter.harness.record.outcomes import (
     CompilationDetails,
     Conditioning,
+    Correctness,
     Details,
     NumericsDetails,
     TimingDetails,
     TraceDetails,
-    Correctness,
 )
 from jaxmeter.harness.record.trace_summary import Finding, TraceSummary
 from jaxmeter.harness.record.traps import describe_trap

@@ -48,7 +48,7 @@ _MEASURED = (
         title="execution time",
         definition=(
             "One call until its result is ready, compiled and warmed up: the median over the clean blocks of one "
-            "process."
+            "process. The time of a block is the mean of its samples without the slowest tenth."
         ),
     ),
     _timed(

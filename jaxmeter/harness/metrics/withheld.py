@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from jaxmeter.harness.record.outcomes import NumericsDetails, Outcome, Status, Correctness
+from jaxmeter.harness.record.outcomes import Correctness, NumericsDetails, Outcome, Status
 from jaxmeter.harness.record.remarks import OWN_FAULT, list_own_faults
 from jaxmeter.harness.record.traps import find_no_input_objection
 

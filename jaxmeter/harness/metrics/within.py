@@ -21,6 +21,7 @@ from jaxmeter.harness.metrics.statistics import (
     UNEQUALLY_PARALLEL,
     agree,
     differs,
+    find_block_time,
     paired_log_ratio,
     speedup,
 )
@@ -91,7 +92,7 @@ _ALWAYS = frozenset({"execution_s", "return_s", "log_ratio"})
 
 def execution_s(samples: VariantSamples, process: ProcessRecord) -> float:
     """Return the median over a process's quiet blocks, or over all its blocks if it is contended."""
-    return statistics.median(map(_median, _list_counted(samples, process)))
+    return statistics.median(_list_times(_list_counted(samples, process)))
 
 
 def over_calibration(samples: VariantSamples, process: ProcessRecord) -> float | None:
@@ -105,7 +106,8 @@ def over_calibration(samples: VariantSamples, process: ProcessRecord) -> float |
         return None
     _, usual_s = found
     return statistics.median(
-        _median(block) / (block.calibration_s if block.calibration_s and block.wall_s <= SLOW_SPELL_S else usual_s)
+        find_block_time(block.samples_s)
+        / (block.calibration_s if block.calibration_s and block.wall_s <= SLOW_SPELL_S else usual_s)
         for block in _list_counted(samples, process)
     )
 
@@ -114,6 +116,10 @@ def pipelined_speedup(samples: VariantSamples) -> float | None:
     """Return the median over the passes of a call's time in a row over its time in a queue; None without queues."""
     pairs = zip(samples.waited_s, samples.queued_s, strict=False)
     return _median_of([waited_s / queued_s for waited_s, queued_s in pairs])
+
+
+def _list_times(blocks: Sequence[Block]) -> list[float]:
+    return [find_block_time(block.samples_s) for block in blocks]
 
 
 def _list_counted(samples: VariantSamples, process: ProcessRecord) -> Sequence[Block]:
@@ -167,7 +173,7 @@ def _log_ratio(own: _Timed, base: _Timed) -> float:
     both, the times' own ratio.
     """
     if _paired(own, base):
-        return paired_log_ratio(list(map(_median, base.samples.blocks)), list(map(_median, own.samples.blocks)))
+        return paired_log_ratio(_list_times(base.samples.blocks), _list_times(own.samples.blocks))
     above, below = (over_calibration(one.samples, one.process) for one in (base, own))
     if above is None or below is None or _find_identity([own, base]) is None:
         above, below = (execution_s(one.samples, one.process) for one in (base, own))
@@ -242,10 +248,6 @@ def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Itera
             f"{numbers.time(beside_s)} a call interleaved with the other variants, {numbers.time(alone_s)} alone: in "
             "calls over 1 ms the caches hold the other variant's data at first"
         )
-
-
-def _median(block: Block) -> float:
-    return statistics.median(block.samples_s)
 
 
 def _median_of(values: Sequence[float]) -> float | None:

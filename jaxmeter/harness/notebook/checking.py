@@ -19,7 +19,7 @@ from jaxmeter.harness.probes.compilation import compile_and_call
 from jaxmeter.harness.probes.look_at_each import describe_failure, look_at_each
 from jaxmeter.harness.probes.memory import read_plan
 from jaxmeter.harness.probes.numerics import check
-from jaxmeter.harness.record import AS_GIVEN, NumericsDetails, Outcome, Status, Correctness
+from jaxmeter.harness.record import AS_GIVEN, Correctness, NumericsDetails, Outcome, Status
 
 COMPILES = 2
 """How often a program of a mode is compiled: once, and once more with all arguments donated."""

@@ -7,6 +7,7 @@ import statistics
 from dataclasses import dataclass
 
 from jaxmeter.document import numbers
+from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.record import ProcessRecord
 
 CONFIDENCE = 0.95
@@ -41,7 +42,7 @@ class Ratio:
 def list_ratios(process: ProcessRecord, baseline: str, variant: str) -> list[float]:
     """Return how many times faster a variant is than the baseline in each pass that they share, in rising order."""
     blocks = {
-        item.variant: {block.pass_number: statistics.median(block.samples_s) for block in item.blocks}
+        item.variant: {block.pass_number: find_block_time(block.samples_s) for block in item.blocks}
         for item in process.variants
     }
     if baseline not in blocks or variant not in blocks:

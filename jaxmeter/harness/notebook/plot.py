@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jaxmeter.document.numbers import choose_unit
+from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.record import VariantSamples
 from jaxmeter.harness.record.extras import describe_missing
 
@@ -35,7 +36,7 @@ def draw_times(timed: Sequence[tuple[str, VariantSamples, str]], axes: Axes | No
         raise ImportError(describe_missing(error) or str(error)) from error
     if axes is None:
         _, axes = pyplot.subplots(figsize=(INCHES[0], 1 + INCHES[1] * len(timed)), layout="constrained")
-    blocks = [[statistics.median(block.samples_s) for block in samples.blocks] for _, samples, _ in timed]
+    blocks = [[find_block_time(block.samples_s) for block in samples.blocks] for _, samples, _ in timed]
     times = [statistics.median(own) for own in blocks]
     size, unit = choose_unit(min(times))
     for row, (own, time, (_, _, note)) in enumerate(zip(blocks, times, timed, strict=True)):

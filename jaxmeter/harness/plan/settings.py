@@ -14,11 +14,11 @@ from jaxmeter.harness.record import OtherEnvironment, Settings
 FEWEST_ROUNDS = FEWEST_PROCESSES
 """Rounds of a run whose time is short. Fewer processes have no interval: the timing is lost until a resume."""
 
-MOST_ROUNDS = {"quick": 12, "default": 10, "full": 8}
+MOST_ROUNDS = {"quick": 12, "default": 12, "full": 8}
 """Largest number of rounds over all cases, if there is time. Half-widths of 95 % intervals of ratios, 41 variants: 11 %
 with 3 processes, 6.7 % with 5, 5.3 % with 8; they shrink with the square root of the number of processes. On a machine
 that its hypervisor disturbs, ratios scatter 1.5× as much. There, the median half-width of 127 ratios, by the processes
-alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. The budget ends a quick run after 7 to 9 rounds. After ten
+alone, was 5 % with 7 to 9 processes and 3.5 % with 13 or 14. The budget ends a quick run after 6 or 7 rounds. After 12
 rounds, a default run spends the remaining time on cases with wide intervals instead."""
 
 MOST_PROCESSES = {"default": 24, "full": 24}
@@ -35,15 +35,20 @@ SAMPLE_S = 200e-6
 """Duration of a sample: of as many calls as take this time, or of one call. Compared with it, the 0.07 us of reading
 the clock are negligible: the time of a call of 5 us is 0.990 of that by timeit (benchmarks.call_overhead)."""
 
-BLOCK_S = 0.002
-"""Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8 processes each."""
+BLOCK_S = {"quick": 0.004, "default": 0.002, "full": 0.002}
+"""Duration of a block. Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8
+processes each. In eight processes with 40 passes, 18 ratios scattered by 1.9 % (median) and 9.4 % (90th percentile)
+with blocks of 2 ms, and by 1.8 and 6.9 % with 4 ms. Computed from that for the time of a quick run, half-widths are 1.5
+and 7.6 % with 8 processes, and 1.7 and 6.4 % with 7: the widest intervals gain. Longer blocks were not tried in a
+default run."""
 
-BLOCKS = {"quick": 40, "default": 80, "full": 80}
+BLOCKS = {"quick": 48, "default": 80, "full": 80}
 """Largest number of blocks of each variant in a process; `share_passes` finds the best number. The standard deviation
 of times between processes was 20 % with 10 blocks, 18 % with 40 and 17 % with 60: the rest is the difference of
 processes. The standard deviation of ratios was 2.9, 2.1 and 1.9 % with 40, 80 and 160 blocks (medians of 28 ratios). A
 quick run has time for few processes. With fewer blocks, it has more processes: their t multiplier falls faster than the
-standard deviation of a process rises."""
+standard deviation of a process rises. In two quick runs with blocks of 4 ms, samples were 26 % of the time with 40
+blocks, and 29 % with 48."""
 
 EXTRA_BLOCKS = 30
 """Largest number of blocks of each variant in an extra process. Extra processes narrow intervals that stay wide because
@@ -133,7 +138,7 @@ def make_settings(
         processes=processes,
         budget_s=usual_s if budget_s is None else budget_s,
         stage_limit_s=STAGE_LIMIT_S,
-        block_s=BLOCK_S if lock_step is None else TURN_S,
+        block_s=BLOCK_S[level] if lock_step is None else TURN_S,
         sample_s=SAMPLE_S,
         blocks=(blocks or BLOCKS[level]) if lock_step is None else TURNS,
         seed=zlib.crc32(run_id.encode()),

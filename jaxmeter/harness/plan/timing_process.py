@@ -20,13 +20,14 @@ a busy machine of two cores. The limit is seven times as long, and the passes wa
 
 WARM_CALL_S = 0.01
 """Shortest call whose first two timed calls are warm-up blocks, because the first call of the variant preceded them. If
-the two blocks disagree, more follow. In a default run, warm-up took 258 s of 1800 s, mostly for such calls."""
+the two blocks disagree, more follow. Its time until return has only one sample. In a default run, warm-up took 258 s of
+1800 s, mostly for such calls."""
 
 WARM_UP_BLOCK_S = 0.005
-"""Chosen, not measured: one slow sample does not change the median of about 25."""
+"""Chosen, not measured: two slow samples of about 25 do not count."""
 
 SLOW_CALL_S = WARM_UP_LIMIT_S
-"""Shortest call whose warm-up has only two calls, and whose time until return has only one sample."""
+"""Shortest call whose warm-up has only two calls."""
 
 ONE_PASS_S = 10.0
 """A call of this length warms up by itself, and the first block shows whether it was steady; its time until return is

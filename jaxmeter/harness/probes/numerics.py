@@ -21,7 +21,7 @@ from jaxmeter.harness.probes.update_draws import UpdatesJudged, judge_updates
 from jaxmeter.harness.programs.in_place import InPlaceError, check_traced, keep_arguments
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.program import find_fingerprint
-from jaxmeter.harness.record import NumericsDetails, Outcome, Status, Correctness
+from jaxmeter.harness.record import Correctness, NumericsDetails, Outcome, Status
 
 
 def look(variants: tuple[str, ...], context: Context) -> Findings:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import statistics
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jaxmeter.harness.machine.interference import ReadInterference
-from jaxmeter.harness.metrics.statistics import agree
+from jaxmeter.harness.metrics.statistics import agree, find_block_time
 from jaxmeter.harness.plan.timing_process import (
     FEWEST_RETURNS,
     MOST_CALLS,
@@ -139,12 +139,12 @@ class Sampler:
                 return
         start = self.clock() - sum(self.warmup_s)
         while not self.steady and (self.clock() - start < WARM_UP_LIMIT_S or len(self.warmup_s) < 2):
-            self.warmup_s.append(statistics.median(self._samples(WARM_UP_BLOCK_S)))
+            self.warmup_s.append(find_block_time(self._samples(WARM_UP_BLOCK_S)))
             if self.clock() - start >= WARM_UP_S and len(self.warmup_s) >= 2:
                 self.steady = agree(*self.warmup_s[-2:], within=STEADY_WITHIN)
         self.call_s = self.warmup_s[-1]
-        if self.call_s > 0:  # the first samples may have been slow, and the number of calls too small
-            self.calls = min(MOST_CALLS, max(self.calls, int(self.sample_s / self.call_s)))
+        if self.call_s > 0:  # the first samples may have been slow
+            self.calls = min(MOST_CALLS, math.ceil(self.sample_s / self.call_s))
 
     def wake_threads(self, longest_s: float) -> None:
         """Wakes the threads of the program by an untimed call, where that takes no longer than this."""
@@ -187,7 +187,7 @@ class Sampler:
         while not rows or self.clock() - start < block_s:
             rows.append(take(self.prepared, calls, self.clock))
         self.queued_calls = calls
-        taken.append(statistics.median(rows))
+        taken.append(find_block_time(rows))
 
     def take_isolated(self, count: int, block_s: float) -> None:
         """Blocks in a row, after one call that takes the caches back from whoever ran before."""
@@ -196,7 +196,7 @@ class Sampler:
         for _ in range(count):
             self.prepared.reset()
             self._settle()
-            self.isolated_s.append(statistics.median(self._samples(block_s)))
+            self.isolated_s.append(find_block_time(self._samples(block_s)))
 
     def take_returns(self) -> None:
         """Times single calls until they return, each waited for before the next begins; none that take ONE_PASS_S."""
@@ -205,7 +205,7 @@ class Sampler:
         call, args, wait, renew = self.prepared.call, self.prepared.args, self.prepared.wait, self.prepared.renew
         self.prepared.reset()
         affordable = int(RETURN_S / self.call_s) if self.call_s > 0 else MOST_RETURNS
-        fewest = 1 if self.call_s >= SLOW_CALL_S or self.is_limited else FEWEST_RETURNS
+        fewest = 1 if self.call_s >= WARM_CALL_S or self.is_limited else FEWEST_RETURNS
         for _ in range(fewest if self.is_limited else max(fewest, min(MOST_RETURNS, affordable))):
             args = args if renew is None else renew()
             start = self.clock()
@@ -219,7 +219,7 @@ class Sampler:
     def record(self, name: str, cores: float) -> VariantSamples:
         """All of it."""
         if len(self.warmup_s) == 1 and self.blocks:
-            self.steady = agree(self.warmup_s[0], statistics.median(self.blocks[0].samples_s), within=STEADY_WITHIN)
+            self.steady = agree(self.warmup_s[0], find_block_time(self.blocks[0].samples_s), within=STEADY_WITHIN)
         return VariantSamples(
             variant=name,
             cores=cores,

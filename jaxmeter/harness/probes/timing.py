@@ -64,7 +64,7 @@ def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Find
     meetings = {arm: _meet(arm, context, stack) for arm in dict.fromkeys(arm for arm, _ in remote.values())}
     if meetings:
         _share_inputs(meetings.values(), context)
-    for variant in variants:
+    for variant in random.Random(f"prepare {context.seed}").sample(variants, len(variants)):
         context.variant = variant
         if variant in remote:
             arm, there = remote[variant]
@@ -80,7 +80,7 @@ def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Find
         except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
             return Findings({variant: describe_failure(error, context.at)})
         prepared[variant] = own
-    return Findings(process=time_process(prepared, context))
+    return Findings(process=time_process({variant: prepared[variant] for variant in variants}, context))
 
 
 def _meet(arm: Arm, context: Context, stack: ExitStack) -> Meeting:
@@ -231,11 +231,12 @@ def measure(
     gc.collect()
     gc.disable()  # a collection would land in one variant's block; timeit does the same
     try:
-        for name, sampler in samplers.items():
+        order = orders.sample(list(samplers), len(samplers))
+        for name in order:
             beat(name, "warm-up")
-            sampler.calibrate()
+            samplers[name].calibrate()
             beat(name, "warm-up")
-            sampler.warm_up()
+            samplers[name].warm_up()
         queued = queued if QUEUE in sides else 0
         rows = {name: calls for name, sampler in samplers.items() if (calls := _count_queued(sampler, queued))}
         blocks_s = [_block_s(sampler, settings) for sampler in samplers.values()]
@@ -246,13 +247,12 @@ def measure(
         with_rows = min(passes, QUEUE_PASSES, count_passes(rows_s, settings)) if rows else 0
         # In few passes as long as in all: if one variant is slow, the others must still have enough time in blocks.
         block_s = max(settings.block_s, min(settings.blocks * settings.block_s, LEAST_SAMPLED_S) / passes)
-        order = list(samplers)
         for pass_number in range(0, passes, 2):
+            orders.shuffle(order)
             if draw_cores is not None:
                 with draw_cores(orders):
-                    for sampler in samplers.values():
-                        sampler.wake_threads(settings.block_s)
-            orders.shuffle(order)
+                    for name in order:
+                        samplers[name].wake_threads(settings.block_s)
             turns = [(name, 0, False) for name in order]
             if is_among(pass_number // 2, with_rows // 2, passes // 2):
                 turns += [(name, calls, is_queue) for name, calls in rows.items() for is_queue in (False, True)]

@@ -50,7 +50,7 @@ class VariantSamples(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
       cores: Cores that the process could use, by its affinity and by its control groups' quota, which may be of a part.
-      isolated_s: Blocks of this variant alone, one after the other, after the passes: the median of each, seconds per
+      isolated_s: Blocks of this variant alone, one after the other, after the passes: the time of each, seconds per
         call.
       queued_calls: Calls of a queue, and of a row interleaved with it; 0 where none were queued.
       waited_s, queued_s: Rows of calls that are waited for one by one, and queues, which are waited for once: the

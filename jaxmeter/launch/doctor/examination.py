@@ -20,11 +20,11 @@ from jaxmeter.launch.doctor.reach import Fetch, fetch, find_proxy, hide_secrets,
 from jaxmeter.launch.doctor.table import describe_failure, render, run_check
 from jaxmeter.launch.engines import Ask, Engine, ask_client, find_engine
 from jaxmeter.launch.environments import MARK, locate_locked
-from jaxmeter.launch.observations import Observation, State
 from jaxmeter.launch.host import GB, allowed_cores, free_bytes, look_at_host
 from jaxmeter.launch.images import DOCKERFILE, WHEELS, Image, image_id
 from jaxmeter.launch.index import Index, read_index
 from jaxmeter.launch.locks import LOCKS, locate_lock
+from jaxmeter.launch.observations import Observation, State
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.preflight import find_problems, find_warnings
 from jaxmeter.launch.request import HERE, LOCAL, Request, is_in_nox, name_command
@@ -237,7 +237,9 @@ def conclude(examination: Examination, asked: Asked) -> str:
     return f"{asked.command} can measure here."
 
 
-def _check_engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple[Engine | None, tuple[Observation, ...]]:
+def _check_engine(
+    runtime: str, variables: Mapping[str, str], ask: Ask
+) -> tuple[Engine | None, tuple[Observation, ...]]:
     """The engine that a measurement would use, and what was passed over on the way to it."""
     name = "container engine"
     if runtime in (HERE, LOCAL):
@@ -254,7 +256,10 @@ def _check_engine(runtime: str, variables: Mapping[str, str], ask: Ask) -> tuple
     passed_over = tuple(Observation("passed over", State.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected)
     if engine is None:
         remedy = "" if rejected else INSTALL_ENGINE
-        return None, (Observation(name, State.NOTE, "none, so a local virtual environment is used", remedy), *passed_over)
+        return None, (
+            Observation(name, State.NOTE, "none, so a local virtual environment is used", remedy),
+            *passed_over,
+        )
     return engine, (Observation(name, State.OK, f"{engine} ({engine.client})"), *passed_over)
 
 
@@ -266,7 +271,9 @@ def _split_message(error: UsageError) -> tuple[str, str]:
     return what, remedy
 
 
-def _check_made(asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings) -> tuple[Observation, ...]:
+def _check_made(
+    asked: Asked, engine: Engine | None, checkout: Path, surroundings: Surroundings
+) -> tuple[Observation, ...]:
     """The image or environment to measure in: OK where it is there, a note where it has to be made first."""
     name = f"{asked.backend} environment" if engine is None else f"{asked.request.lock} image"
     runtime = asked.request.runtime
@@ -285,7 +292,9 @@ def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Su
     if (folder / MARK).is_file():
         return Observation(name, State.OK, f"made by an earlier run ({folder})")
     free = surroundings.free_bytes(str(checkout))
-    return Observation(name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_tell_cost(asked, free)})")
+    return Observation(
+        name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_tell_cost(asked, free)})"
+    )
 
 
 def _check_this_environment(name: str) -> Observation:
@@ -308,7 +317,9 @@ def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surrou
             f"the {asked.request.lock} image is not built, and {_tell_cost(asked, free)} in {engine.storage}",
             f"free some room (`{engine.client} system df` shows what takes it), or measure without: --runtime local",
         )
-    return Observation(name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_tell_cost(asked, free)})")
+    return Observation(
+        name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_tell_cost(asked, free)})"
+    )
 
 
 def _tell_cost(asked: Asked, free: int | None) -> str:

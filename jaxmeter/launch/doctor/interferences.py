@@ -13,8 +13,8 @@ from pathlib import Path
 from jaxmeter.launch.devices import Devices
 from jaxmeter.launch.doctor.table import run_check
 from jaxmeter.launch.engines import Ask
-from jaxmeter.launch.observations import Observation, State
 from jaxmeter.launch.host import GB, cpu_quota, read_text
+from jaxmeter.launch.observations import Observation, State
 
 RESTING_LOAD = 0.2
 """Largest load per allowed core of an idle machine; the shells and daemons of a desktop reach 0.1."""
@@ -144,7 +144,9 @@ def _check_memory(name: str, machine: Machine) -> list[Observation]:
     if swapped > MUCH_SWAP_BYTES:
         found += f", {swapped / GB:.1f} GB swapped out"
     if available < LITTLE_MEMORY_BYTES:
-        return [Observation(name, State.NOISY, f"{found}: larger cases may swap, or fail", "end programs that hold much")]
+        return [
+            Observation(name, State.NOISY, f"{found}: larger cases may swap, or fail", "end programs that hold much")
+        ]
     return [Observation(name, State.OK, found)]
 
 

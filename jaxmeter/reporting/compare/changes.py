@@ -21,10 +21,10 @@ from ..gc_pause import without_collecting
 from ..text import visible_record
 from .conditions import compare_conditions, name_confirming_command, name_variables
 from .exact import compare_exact, count_exact
-from .verdicts import TIME, WHOLE, Change, Changes, Verdict, LoneNote, make_change
 from .reports import judge_reports
 from .times import compare_cold, compare_times
 from .variant_pair import RunPair, VariantPair, find_status
+from .verdicts import TIME, WHOLE, Change, Changes, LoneNote, Verdict, make_change
 
 ANOTHER_CASE = "its inputs, reference, cost, devices or settings of jax have changed: another case of the same name"
 

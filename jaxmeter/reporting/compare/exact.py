@@ -10,8 +10,8 @@ from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE
 
-from .verdicts import PROGRAM, Change, ExactCount, Verdict, make_change
 from .variant_pair import VariantPair, find_fingerprint, find_status, read_raw
+from .verdicts import PROGRAM, Change, ExactCount, Verdict, make_change
 
 GATED = tuple(metric.name for metric in METRICS.values() if metric.fails_gate)
 

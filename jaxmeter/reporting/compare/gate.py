@@ -16,8 +16,8 @@ from jaxmeter.harness.record.suspects import Suspect, Suspects
 from .budgets import Budgets, describe_between_releases
 from .chance import plan_processes, reject_by_holm
 from .changes import compare_runs
-from .verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Verdict, leave_out_times, merge
 from .times import LARGE
+from .verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Verdict, leave_out_times, merge
 
 FINE, REGRESSED, UNDECIDED = 0, 1, 3
 """Exit codes: fine; a confirmed regression; no answer that can be relied on."""

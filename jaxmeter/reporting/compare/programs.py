@@ -1,4 +1,4 @@
-"""Programs as runs have recorded them: their texts, planned peak memory and origin; and the same variant in two runs."""
+"""Programs as runs have recorded them, with their texts, planned peak memory and origin, and in pairs of two runs."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from jaxmeter.harness.metrics.reading import Run, Variant
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record.cases import Reported
 
-from .verdicts import TIME, Change, Here, JudgedReport
-from .ratios import divide_readings
 from .claims import ClaimJudgement, ClaimVerdict, judge_ratio
+from .ratios import divide_readings
+from .verdicts import TIME, Change, Here, JudgedReport
 
 PACKAGE = "jax"
 
@@ -48,7 +48,9 @@ def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[
                 continue
             change, is_time = times.get((case.planned.name, case.planned.platform, name)), report.metric == TIME
             ours, reason = _read(change) if is_time else _divide(report.metric, old, new)
-            judgement = ClaimJudgement(ClaimVerdict.UNDECIDED) if ours is None else judge_ratio(theirs, ours, exact=False)
+            judgement = (
+                ClaimJudgement(ClaimVerdict.UNDECIDED) if ours is None else judge_ratio(theirs, ours, exact=False)
+            )
             yield JudgedReport(
                 report=report,
                 case=case.planned.name,

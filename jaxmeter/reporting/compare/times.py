@@ -22,9 +22,9 @@ from jaxmeter.harness.record import INCOMPLETE, Settings
 
 from .. import numbers
 from .chance import find_chance, find_chance_unpaired
-from .verdicts import COLD, TIME, Change, Verdict, make_change
 from .ratios import divide_readings
 from .variant_pair import VariantPair, calls_back, find_fingerprint, find_status, read_raw
+from .verdicts import COLD, TIME, Change, Verdict, make_change
 
 FAIR = "normalised_s"
 ALONE = "isolated_s"

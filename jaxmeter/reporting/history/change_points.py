@@ -11,8 +11,8 @@ from jaxmeter.harness.record.own_packages import SHORT_REVISION
 
 from ..compare.conditions import compare_conditions
 from ..compare.exact import judge_exact
-from ..compare.verdicts import PROGRAM, TIME, Verdict
 from ..compare.variant_pair import NOTHING_KNOWN, RunPair, VariantPair
+from ..compare.verdicts import PROGRAM, TIME, Verdict
 from .known import KnownChangePoint
 from .segmentation import FEWEST, find_splits
 from .series import Point, Series

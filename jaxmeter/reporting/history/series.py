@@ -16,8 +16,8 @@ from jaxmeter.harness.record import Manifest, PlannedCase, Status
 from jaxmeter.harness.record.cases import is_same_problem
 
 from ..compare.exact import COUNTED
-from ..compare.verdicts import PROGRAM, TIME
 from ..compare.variant_pair import find_fingerprint, read_raw
+from ..compare.verdicts import PROGRAM, TIME
 from ..trim import EXACT
 
 SERIES = tuple(metric for metric in EXACT if metric not in COUNTED)

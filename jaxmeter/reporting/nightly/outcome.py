@@ -12,8 +12,8 @@ from jaxmeter.harness.record import StopReason
 from jaxmeter.harness.record.runs import explain_stop
 
 from ..compare.budgets import Budgets, read_limits
-from ..compare.verdicts import TIME, Changes
 from ..compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, judge_runs
+from ..compare.verdicts import TIME, Changes
 from ..load import load
 from ..store.captures import NO_CAPTURES, Captures
 from ..store.fetch import fetch_named
@@ -122,7 +122,9 @@ def make_nightly_verdict(nightly: NightlyRun, run: Run, results: Sequence[GateRe
     code = next(worst for worst in (REGRESSED, UNDECIDED, FINE) if worst in codes)
     heading = write_outcome(results, code, busy) if results else _write_alone(nightly, run, busy)
     why_not = heading if code else f"the machine was too busy: {busy}" if busy else ""
-    of_gate = [{"role": result.earlier.role, **make_verdict(result.changes, result.judgement, TOLD)} for result in results]
+    of_gate = [
+        {"role": result.earlier.role, **make_verdict(result.changes, result.judgement, TOLD)} for result in results
+    ]
     return _make(nightly, run, code, heading, why_not, of_gate)
 
 

@@ -163,9 +163,7 @@ def _conclude(nightly: NightlyRun, out: Path) -> Concluded:
             if again.folder.mark.exists():
                 push(again.folder, nightly.store, with_captures=nightly.with_captures)
         verdict = make_nightly_verdict(nightly, run, results)
-        concluded = Concluded(
-            nightly, run, verdict, results, left_out=pushed.left_out, refused=pushed.refused
-        )
+        concluded = Concluded(nightly, run, verdict, results, left_out=pushed.left_out, refused=pushed.refused)
     else:
         concluded = conclude_unfinished(nightly, run)
     if not concluded.is_over:

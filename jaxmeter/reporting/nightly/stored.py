@@ -88,7 +88,11 @@ class Known(msgspec.Struct, frozen=True):
         """
         of_machine = [verdict for verdict in self.verdicts if (verdict.backend, verdict.machine) == (backend, machine)]
         same = [verdict for verdict in of_machine if verdict.measuring == tuple(measuring)]
-        good = [verdict.run for verdict in same if (verdict.good or verdict.run in self.accepted) and verdict.run not in without]
+        good = [
+            verdict.run
+            for verdict in same
+            if (verdict.good or verdict.run in self.accepted) and verdict.run not in without
+        ]
         if good:
             last, pinned = good[-1], next((run for run in reversed(self.accepted) if run in good), good[0])
             return last, None if pinned == last else pinned, ""

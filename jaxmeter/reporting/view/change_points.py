@@ -10,8 +10,8 @@ from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval
 from jaxmeter.harness.metrics.table import METRICS
 
 from .. import numbers
-from ..compare.verdicts import PROGRAM, TIME
 from ..compare.variant_pair import NOTHING_KNOWN
+from ..compare.verdicts import PROGRAM, TIME
 from ..history.change_points import ChangePoint, find_change_points
 from ..history.known import KnownChangePoint
 from ..history.series import Series, gather_series

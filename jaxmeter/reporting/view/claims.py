@@ -14,8 +14,8 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Figure, Published
 
 from .. import numbers
+from ..compare.claims import ClaimJudgement, ClaimVerdict, Reason, judge_count, judge_exponent, judge_ratio
 from ..compare.ratios import divide_readings
-from ..compare.claims import ClaimJudgement, Reason, ClaimVerdict, judge_count, judge_exponent, judge_ratio
 from ..text import counted
 from ..write import write
 from .cases import label_case

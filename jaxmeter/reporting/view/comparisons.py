@@ -12,7 +12,7 @@ from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 
 from ..compare.changes import find_changes
-from ..compare.verdicts import WHOLE, Change, Changes, Verdict, JudgedReport, merge
+from ..compare.verdicts import WHOLE, Change, Changes, JudgedReport, Verdict, merge
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
 from ..text import shorten

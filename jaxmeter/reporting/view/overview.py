@@ -13,7 +13,7 @@ from jaxmeter.harness.record import INCOMPLETE
 from jaxmeter.harness.record.self_test import SelfTest
 
 from .. import numbers
-from ..compare.verdicts import Change, Changes, Verdict, JudgedReport
+from ..compare.verdicts import Change, Changes, JudgedReport, Verdict
 from ..text import by_numbers, counted, shorten
 from .cards import make_cards, make_jit_card, make_reports_card, make_time_card, split_cards
 from .cells import name_level

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from ..compare.budgets import NAMES
-from ..compare.verdicts import PROGRAM, Change, Changes, Verdict, encode_fields
 from ..compare.gate import FINE, Judgement
+from ..compare.verdicts import PROGRAM, Change, Changes, Verdict, encode_fields
 from ..text import counted
 from .changes import describe_changes, order_changes
 

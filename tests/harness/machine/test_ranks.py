@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import pytest
 
 import jaxmeter
+from jaxmeter.cli.request import check_ranks
 from jaxmeter.harness.machine.ranks import refuse_ranks
 from jaxmeter.harness.parent.prepare_run import UsageError
-from jaxmeter.harness.request import check_ranks
 
 STEP = {"SLURM_STEP_ID": "0", "SLURM_NTASKS": "4", "SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}
 

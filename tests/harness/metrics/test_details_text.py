@@ -2,7 +2,14 @@ import pytest
 from msgspec import structs
 
 from jaxmeter.harness.metrics.details_text import describe_details
-from jaxmeter.harness.record import CachingDetails, Conditioning, NumericsDetails, TimingDetails, TraceDetails, Correctness
+from jaxmeter.harness.record import (
+    CachingDetails,
+    Conditioning,
+    Correctness,
+    NumericsDetails,
+    TimingDetails,
+    TraceDetails,
+)
 from jaxmeter.harness.record.trace_summary import Finding, Problem, TraceSummary
 
 SOUND = TraceSummary(platform="cpu", steps_from="step annotations")

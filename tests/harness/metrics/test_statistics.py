@@ -16,6 +16,7 @@ from jaxmeter.harness.metrics.statistics import (
     agree,
     clean_blocks,
     differs,
+    find_block_time,
     geometric_interval,
     lost_share,
     mean_interval,
@@ -30,6 +31,31 @@ shares = st.floats(0, 1)
 
 def bounds(interval: Interval) -> tuple[float | None, float, float | None]:
     return interval.low, interval.estimate, interval.high
+
+
+@pytest.mark.parametrize(
+    ("samples_s", "expected"),
+    [
+        ((5.0,), 5.0),
+        ((1.0, 1.0, 7.0), 3.0),
+        ((64.0, 1.0, 2.0, 3.0), 2.0),
+        ((*[2.0] * 9, 64.0), 2.0),
+        ((64.0, *[2.0] * 9, 64.0), 2.0),
+        ((64.0, *[2.0] * 8, 13.0), 29 / 9),
+    ],
+    ids=["one", "too few to leave one out", "the slowest of four", "of ten", "two of eleven", "one of ten only"],
+)
+def test_a_blocks_time_is_the_mean_without_the_slowest_tenth(samples_s, expected):
+    assert find_block_time(samples_s) == pytest.approx(expected, rel=1e-15)
+
+
+@given(values=st.lists(times, min_size=1, max_size=30), calls=st.integers(1, 5))
+def test_a_blocks_time_is_between_its_samples_in_any_order(values, calls):
+    found = find_block_time(values)
+
+    assert min(values) * (1 - 1e-12) <= found <= statistics.fmean(values) * (1 + 1e-12)
+    assert found == find_block_time(values[::-1])
+    assert find_block_time([calls * value for value in values]) == pytest.approx(calls * found)
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.99])

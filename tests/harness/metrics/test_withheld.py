@@ -6,7 +6,7 @@ from jaxmeter.harness.metrics.derived import compare_paired, find_withheld
 from jaxmeter.harness.metrics.metric import Lack
 from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.metrics.withheld import find_objection
-from jaxmeter.harness.record import Conditioning, NumericsDetails, Outcome, Status, TimingDetails, Correctness
+from jaxmeter.harness.record import Conditioning, Correctness, NumericsDetails, Outcome, Status, TimingDetails
 from tests import samples
 
 BEYOND = Conditioning(beyond=1, error=1e-3, allowed=1e-2, digits=2.4)

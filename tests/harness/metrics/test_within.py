@@ -25,7 +25,7 @@ def time_of(measured: VariantSamples) -> float:
     return execution_s(measured, process(measured))
 
 
-def test_a_blocks_value_is_the_median_of_its_samples_and_a_launchs_the_median_of_its_blocks():
+def test_a_process_has_the_median_of_its_blocks():
     assert time_of(variant("a", *clean(1.0, 2.0, 3.0, 4.0, 64.0))) == 3.0
 
 

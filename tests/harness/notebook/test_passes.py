@@ -10,7 +10,9 @@ from jaxmeter.harness.record import SCHEMA_VERSION, Block, ProcessRecord, Varian
 
 def blocks(times):
     return tuple(
-        Block(pass_number=n, samples_s=(t, t, 9.0), wall_s=t, wait_s=0.0, cpu_s=t, steal_s=0.0, involuntary_switches=0)
+        Block(
+            pass_number=n, samples_s=(t, t, t, 99.0), wall_s=t, wait_s=0.0, cpu_s=t, steal_s=0.0, involuntary_switches=0
+        )
         for n, t in times.items()
     )
 

@@ -9,6 +9,7 @@ from msgspec import structs
 
 import jaxmeter
 from jaxmeter.document.numbers import choose_unit
+from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement
 from jaxmeter.harness.notebook.passes import Ratio
 from tests import samples
@@ -62,7 +63,9 @@ def test_a_plot_has_a_row_a_variant_with_its_time_and_its_speedup():
 
     marks = [line for line in axes.lines if line.get_marker() == "o"]
     names = [label.get_text() for label in axes.get_yticklabels()]
-    timed = {item.variant: [median(block.samples_s) for block in item.blocks] for item in measured.process.variants}
+    timed = {
+        item.variant: [find_block_time(block.samples_s) for block in item.blocks] for item in measured.process.variants
+    }
     assert names == list(timed)
     times = [median(own) for own in timed.values()]
     size, unit = choose_unit(min(times))

@@ -154,7 +154,7 @@ def test_a_probe_that_looks_at_nothing_of_a_case_has_no_process():
     }
 
 
-@pytest.mark.parametrize(("processes", "extra"), [(None, [False] * 3 + [True] * 7), (5, [False] * 5)])
+@pytest.mark.parametrize(("processes", "extra"), [(None, [False] * 3 + [True] * 9), (5, [False] * 5)])
 def test_rounds_after_the_fewest_that_give_an_interval_are_extra_unless_their_number_is_fixed(processes, extra):
     settings = make_settings("default", probes=("timing",), processes=processes, suites=(), run_id="a")
     case = samples.planned_case(variants=("a:jit",))

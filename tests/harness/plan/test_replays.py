@@ -6,7 +6,7 @@ from jaxmeter.harness.plan.aa_controls import is_unchanged
 from jaxmeter.harness.plan.processes import plan_processes_of
 from jaxmeter.harness.plan.replays import add_lock_step, add_replays, limit_to
 from jaxmeter.harness.plan.settings import make_settings
-from jaxmeter.harness.plan.timing_process import LOCK_STEP_ROUNDS
+from jaxmeter.harness.plan.timing_process import LOCK_STEP_ROUNDS, TURN_S
 from jaxmeter.harness.record import Artifact, NumericsDetails, OtherEnvironment, Outcome, Replay, Status
 from tests import samples
 
@@ -184,7 +184,7 @@ def test_a_run_in_lock_step_has_longer_turns_enough_rounds_and_more_time():
     plain, beside = (make_settings("quick", suites=(), run_id="x", lock_step=one) for one in (None, other))
 
     assert (plain.lock_step, beside.lock_step) == (None, other)
-    assert beside.block_s == 10 * plain.block_s
+    assert beside.block_s == TURN_S > plain.block_s
     assert beside.most_rounds >= LOCK_STEP_ROUNDS
     assert beside.budget_s == 2 * plain.budget_s
     assert make_settings("quick", suites=(), run_id="x", lock_step=other, processes=3, budget_s=7).most_rounds == 3

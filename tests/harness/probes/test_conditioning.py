@@ -17,7 +17,7 @@ from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.conditioning import Judge
 from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.probes.numerics import check
-from jaxmeter.harness.record import Replay, Status, Correctness
+from jaxmeter.harness.record import Correctness, Replay, Status
 from jaxmeter.harness.record.remarks import list_own_faults
 
 NUMBERS = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)), "float32")
@@ -278,7 +278,11 @@ VERDICTS = {
         {"inputs": (NUMBERS,), "reference": in_float32},
         (None, WRONG, WRONG),
     ),
-    "a program that counts its calls": ((count_calls,), {"reference": lambda x: x - 1}, (Correctness.NOT_DETERMINISTIC,)),
+    "a program that counts its calls": (
+        (count_calls,),
+        {"reference": lambda x: x - 1},
+        (Correctness.NOT_DETERMINISTIC,),
+    ),
     "no reference": (
         (halve, multiply, give_back, shorten),
         {"inputs": (NUMBERS,), "reference": UNKNOWN},

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.probes.verdict import FACTOR, LeafResult, Leaf, count_digits, judge, judge_leaf
+from jaxmeter.harness.probes.verdict import FACTOR, Leaf, LeafResult, count_digits, judge, judge_leaf
 from jaxmeter.harness.record import Correctness
 
 errors = st.floats(0, 1e3)
@@ -40,7 +40,9 @@ def test_larger_draws_make_nothing_wrong(error, tolerance, less, more):
 
 @given(error=errors, spread=spreads)
 def test_an_integer_is_right_or_wrong_whatever_the_draws_show(error, spread):
-    assert judge_leaf(Leaf("", error, 0.0, is_floating=False), spread) is (LeafResult.WRONG if error else LeafResult.WITHIN)
+    assert judge_leaf(Leaf("", error, 0.0, is_floating=False), spread) is (
+        LeafResult.WRONG if error else LeafResult.WITHIN
+    )
 
 
 @given(judged)

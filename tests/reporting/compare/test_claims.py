@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.reporting.compare.scaling import Scaling
 from jaxmeter.reporting.compare.claims import (
     ABOUT_SAME,
     LIKE,
     ClaimJudgement,
-    Reason,
     ClaimVerdict,
+    Reason,
     judge_count,
     judge_exponent,
     judge_ratio,
     says_about_the_same,
 )
+from jaxmeter.reporting.compare.scaling import Scaling
 
 SAME, OTHER, UNDECIDED = ClaimVerdict.AS_PUBLISHED, ClaimVerdict.DIFFERS, ClaimVerdict.UNDECIDED
 EDGE = ABOUT_SAME

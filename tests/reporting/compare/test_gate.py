@@ -12,8 +12,8 @@ from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMI
 from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.chance import reject_by_holm
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.verdicts import Verdict, leave_out_times
 from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, judge_alone, list_suspects
+from jaxmeter.reporting.compare.verdicts import Verdict, leave_out_times
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, plain, replayed

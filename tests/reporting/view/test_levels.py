@@ -4,7 +4,7 @@ import pytest
 
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.record import Outcome, Status, TimingDetails
-from jaxmeter.reporting.compare.claims import Reason, ClaimVerdict, judge_ratio
+from jaxmeter.reporting.compare.claims import ClaimVerdict, Reason, judge_ratio
 from jaxmeter.reporting.view.cases import gather_cases
 from jaxmeter.reporting.view.jit_speedups import compare_jit_with_eager
 from jaxmeter.reporting.view.runs import label_runs

@@ -11,8 +11,8 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import Figure, Published
 
 from ... import numbers
-from ...compare.scaling import NEAR
 from ...compare.claims import ABOUT_SAME, LIKE, ClaimVerdict, says_about_the_same
+from ...compare.scaling import NEAR
 from ...text import counted
 from ...write import write, write_interval
 from ..cells import name_level
@@ -82,7 +82,8 @@ def _answer(found: Sequence[JudgedClaim]) -> str:
     """How many claims have which verdict: `Of 4 published claims: 1 as published, 2 same direction (1 smaller), …`."""
     counts = count_verdicts(found)
     sizes = (
-        (counts[one], one.removeprefix(f"{ClaimVerdict.SAME_DIRECTION}, ")) for one in (ClaimVerdict.SMALLER, ClaimVerdict.LARGER)
+        (counts[one], one.removeprefix(f"{ClaimVerdict.SAME_DIRECTION}, "))
+        for one in (ClaimVerdict.SMALLER, ClaimVerdict.LARGER)
     )
     same = sum(counts[one] for one in _SAME_DIRECTION)
     counted_sizes = [(count, word) for count, word in sizes if count]

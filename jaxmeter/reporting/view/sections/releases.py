@@ -8,7 +8,7 @@ from dataclasses import replace
 from jaxmeter.harness.metrics.reading import Case, Run
 
 from ... import numbers
-from ...compare.verdicts import Change, Verdict, JudgedReport
+from ...compare.verdicts import Change, JudgedReport, Verdict
 from ...text import by_numbers, counted, shorten
 from ..changes import write_effect
 from ..comparisons import MeasuredPair

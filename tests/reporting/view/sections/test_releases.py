@@ -11,10 +11,10 @@ from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Reported
 from jaxmeter.reporting.compare.conditions import Conditions
-from jaxmeter.reporting.compare.verdicts import TIME, Change, Changes, Verdict, Here, JudgedReport
+from jaxmeter.reporting.compare.verdicts import TIME, Change, Changes, Here, JudgedReport, Verdict
+from jaxmeter.reporting.view.comparisons import MeasuredPair
 from jaxmeter.reporting.view.page_model import ReleasesView
 from jaxmeter.reporting.view.runs import label_runs
-from jaxmeter.reporting.view.comparisons import MeasuredPair
 from jaxmeter.reporting.view.sections.releases import choose_reports, make_releases_view
 from jaxmeter.reporting.view.tone import Tone
 from tests import samples

@@ -1,17 +1,26 @@
-"""What a person asks of a run: its options, read and checked."""
+"""The options of `jaxmeter run`: each is declared once, as a field of `RunRequest`; and read and checked.
+
+`with_request` makes an option of each declared field, for each verb that measures.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
 from pathlib import Path
+from typing import Annotated, Any, get_origin, get_type_hints
+
+import typer
 
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.machine.affinity import can_choose_cores, find_lock_step_cores
 from jaxmeter.harness.machine.environment import make_paths_private, usable_cores
-from jaxmeter.harness.machine.platforms import BACKENDS, Backend, list_unused_variables
+from jaxmeter.harness.machine.platforms import BACKENDS, DEFAULT_BACKEND, Backend, list_unused_variables
 from jaxmeter.harness.machine.ranks import refuse_ranks
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.parent.prepare_run import UsageError
@@ -37,30 +46,118 @@ ALL_CORES = 0
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
 
 
-@dataclass(frozen=True)
+def read_cores(text: str) -> int:
+    """Return a number of cores; ALL_CORES for `all`."""
+    if text == "all":
+        return ALL_CORES
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    raise typer.BadParameter(f"{text!r} must be an integer ≥ 1, or all")
+
+
+BackendName = Annotated[str, typer.Option(help=f"One of {', '.join(BACKENDS)}.")]
+Suites = Annotated[
+    tuple[str, ...],
+    typer.Option("--suites", help="Module, .py file or folder of suites; repeatable. Default: jaxmeter's own suites."),
+]
+Cores = Annotated[
+    int | None,
+    typer.Option(
+        parser=read_cores,
+        metavar="N|all",
+        help="Run each process on N cores, different ones in each round. Default: all; 1 if two environments or two "
+        "checkouts take turns.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """The options of `run`, as given.
+    """The options of `run`, as given. An annotated field is an option of its name.
 
     Args:
-      cores: How many, or ALL_CORES; None for the default, which is all, and one where two environments take turns.
+      cores: How many, or ALL_CORES; None for the default.
     """
 
-    backend: str
-    level: str
-    select: tuple[str, ...]
-    suites: tuple[str, ...]
-    probes: tuple[str, ...]
-    processes: int | None
-    budget: str | None
-    data: Path | None
-    out: Path
-    run_id: str | None
-    machine: str | None = None
-    against: Path | None = None
-    suspects: Path | None = None
-    lock_step: str | None = None
-    baseline_checkout: Path | None = None
-    cores: int | None = None
+    level: str = DEFAULT_LEVEL
+    backend: BackendName = DEFAULT_BACKEND
+    select: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            metavar="GLOB",
+            help="Suite, workload or case to measure; * is any text, ? one character; repeatable. Default: all.",
+        ),
+    ] = ()
+    suites: Suites = ()
+    probes: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--probe",
+            metavar="PROBE",
+            help=f"Run only these of {', '.join(PROBE_NAMES)}; repeatable. numerics and export always run.",
+        ),
+    ] = ()
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of timing processes; an interval needs ≥ 3. Default: as many as the time allows."
+        ),
+    ] = None
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Time limit of the run, or of the rest of a resumed run: 90 (seconds), 10m, 1h30m. "
+            "A process in progress gets 10 s or 5 % more.",
+        ),
+    ] = None
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of data sets, for suites that read any.")] = (
+        None
+    )
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder that holds the folder of each run.")] = Path(
+        "results"
+    )
+    run_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Name of the run's folder in --out; default: time, backend and a random suffix."
+        ),
+    ] = None
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of this machine; default: processor, cores, devices.")
+    ] = None
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Also measure the programs kept by RUN, interleaved with today's. Default suites and cases: those of "
+            "RUN.",
+        ),
+    ] = None
+    suspects: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --against: measure only the suspected changes of this file, with 12 to 30 processes each.",
+        ),
+    ] = None
+    lock_step: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PYTHON",
+            help="With --against: path of the Python of that run's environment, which runs the variants interleaved, "
+            "too.",
+        ),
+    ] = None
+    baseline_checkout: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --against: time DIR, a checkout of the code that RUN measured, in lock-step with the current "
+            "code, including eager code. DIR replaces the current folder.",
+        ),
+    ] = None
+    cores: Cores = None
     fewest_rounds: int | None = None
     fewest_kept: int | None = None
     blocks: int | None = None
@@ -69,6 +166,44 @@ class RunRequest:
     def has_two_arms(self) -> bool:
         """Whether processes of an earlier run's environment or code take turns with today's."""
         return self.lock_step is not None or self.baseline_checkout is not None
+
+
+def with_request(*names: str, **usual: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that replaces the first parameter of a verb, a `RunRequest`, by its options.
+
+    Args:
+      names: Fields that are options of the verb; all that are annotated if none is named.
+      usual: Values of other fields, or other defaults of options.
+    """
+    hints = get_type_hints(RunRequest, include_extras=True)
+    options = {
+        field.name: usual.get(field.name, field.default)
+        for field in fields(RunRequest)
+        if get_origin(hints[field.name]) is Annotated and (not names or field.name in names)
+    }
+
+    def declare(name: str, default: Any) -> inspect.Parameter:
+        annotation = hints[name]
+        if get_origin(annotation.__origin__) is tuple:  # repeatable
+            annotation, default = Annotated[(list[str] | None, *annotation.__metadata__)], None
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        _, *own = inspect.signature(verb, eval_str=True).parameters.values()
+
+        @wraps(verb)
+        def command(**given: Any) -> None:
+            values = {name: value for name in options if (value := given.pop(name)) is not None}
+            values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+            verb(RunRequest(**{**usual, **values}), **given)
+
+        parameters = [declare(name, default) for name, default in options.items()]
+        parameters += [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return command
+
+    return decorate
 
 
 def choose_settings(request: RunRequest, run_id: str, before: Manifest | None = None) -> Settings:

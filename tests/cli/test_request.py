@@ -1,4 +1,4 @@
-"""What an earlier run adds to a request."""
+"""The options of a run, and what an earlier run adds to them."""
 
 import json
 import sys
@@ -7,7 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from jaxmeter.cli.request import (
+    ALL_CORES,
+    RunRequest,
+    choose_settings,
+    complete_request,
+    find_other_environment,
+    with_request,
+)
 from jaxmeter.harness.machine.affinity import can_choose_cores
 from jaxmeter.harness.machine.environment import usable_cores
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
@@ -17,24 +27,42 @@ from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.plan.timing_process import TURNS
 from jaxmeter.harness.record import OtherEnvironment
 from jaxmeter.harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
-from jaxmeter.harness.request import ALL_CORES, RunRequest, choose_settings, complete_request, find_other_environment
 from tests import samples
 
-ASKED = RunRequest(
-    backend="cpu",
-    level="default",
-    select=(),
-    suites=(),
-    probes=(),
-    processes=None,
-    budget=None,
-    data=None,
-    out=Path("results"),
-    run_id=None,
-)
+ASKED = RunRequest()
 needs_cores = pytest.mark.skipif(not can_choose_cores(), reason="only Linux lets a process choose its cores")
 ELSEWHERE = OtherEnvironment(python="/elsewhere/bin/python", version="3.11.2", packages={}, variables={})
 BEFORE = make_settings("quick", suites=("jaxmeter.suites",), run_id="before", select=("mlp",), processes=4)
+
+
+def call(*words, **usual):
+    """Call a verb of two fields and a switch; return what it receives, or its exit code."""
+    received = []
+
+    @with_request("select", "budget", "cores", **usual)
+    def command(request: RunRequest, quiet: bool = False) -> None:
+        received.append((request, quiet))
+
+    app = typer.Typer()
+    app.command()(command)
+    code = CliRunner().invoke(app, words).exit_code
+    return received[0] if received else code
+
+
+def test_a_field_is_an_option_of_a_verb():
+    assert call("--select", "a", "--quiet", "--select", "b*", "--cores", "all") == (
+        RunRequest(select=("a", "b*"), cores=ALL_CORES),
+        True,
+    )
+    assert call() == (RunRequest(), False)
+
+
+def test_a_verb_has_the_options_that_it_names_with_defaults_of_its_own():
+    assert call("--processes", "3") == 2
+    assert call("--cores", "0") == 2
+    usual = {"level": "quick", "probes": ("timing",), "budget": "18m"}
+    assert call(**usual) == (RunRequest(**usual), False)
+    assert call("--budget", "2m", **usual) == (RunRequest(**{**usual, "budget": "2m"}), False)
 
 
 def settings_beside(suspects):
