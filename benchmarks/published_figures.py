@@ -12,13 +12,13 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from jaxmeter.document import numbers
+from jaxmeter.document.markdown import escape
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.statistics import Interval, differs
-from jaxmeter.reporting import numbers
 from jaxmeter.reporting.compare.claims import ClaimVerdict
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.render.markdown import escape
 from jaxmeter.reporting.view.published import JudgedClaim, claim_in_words, judge_claims, write_ours, write_theirs
 from jaxmeter.reporting.view.runs import choose_newest, gather_cases, group_by_machine, label_runs, name_device
 

@@ -132,17 +132,10 @@ def shorten_summary(text: str) -> str:
     return "\n".join([*lines[:SUMMARY_LINES], CUT, lines[-1]])
 
 
-def find_entry(text: str, start: str) -> str:
-    """Return a line that begins with `start`, with the lines that continue it."""
-    lines = cut_from(text, start).splitlines()
-    end = next((number for number, line in enumerate(lines[1:], 1) if not line or line.startswith(" ")), len(lines))
-    return "\n".join(lines[:end])
-
-
-def cut_from(text: str, start: str, end: str = "") -> str:
-    """Return the lines from one that begins with `start` to before one that begins with `end`."""
+def cut_from(text: str, start: str | tuple[str, ...], end: str = "", *, above: int = 0) -> str:
+    """Return the lines from one that begins with `start`, or some above it, to before one that begins with `end`."""
     lines = text.splitlines()
-    first = next(number for number, line in enumerate(lines) if line.startswith(start))
+    first = next(number for number, line in enumerate(lines) if line.startswith(start)) - above
     rest = lines[first:]
     last = next((number for number, line in enumerate(rest) if end and line.startswith(end)), len(rest))
     return "\n".join(rest[:last])
@@ -161,7 +154,7 @@ def measure_softplus(folder: Folder) -> Texts:
     """The suite of README."""
     folder.write("softplus.py", find_code("softplus"))
     printed = folder.run("jaxmeter run --suites softplus.py --quick")
-    return {"softplus": cut_from(printed, "softplus[", "1 case")}
+    return {"softplus": cut_from(printed, "softplus[", "1 case", above=1)}
 
 
 def measure_own_step(folder: Folder) -> Texts:
@@ -170,7 +163,7 @@ def measure_own_step(folder: Folder) -> Texts:
     shutil.copy(DOCS / "tutorial" / "train_step.py", folder.path)
     notebook = run_cell(folder, find_code("own step"))
     printed = folder.run("jaxmeter run --suites docs/tutorial/train_step.py --quick")
-    shown = keep(printed, r"^round 1", r"^ok ", r"^train_step\[", r"^  \w+:", r"^1 case")
+    shown = keep(printed, r"^round 1", r"^ok ", r"^ +time  ", r"^train_step\[", r"^  \w+:", r"^1 case")
     return {"own-step-notebook": notebook, "own-step": shown}
 
 
@@ -194,7 +187,7 @@ def compare_functions(folder: Folder) -> Texts:
     _add_a_product(folder, "my_suite.py")
     folder.run("jaxmeter run --suites my_suite.py --quick --against results/before --run-id after")
     found = folder.run("jaxmeter compare results/before results/after", exit_code=1)
-    return {"two-functions": notebook, "edited-function": find_entry(found, "  slower")}
+    return {"two-functions": notebook, "edited-function": cut_from(found, "Regressions").partition("\n\n")[0]}
 
 
 def gate_a_pull_request(folder: Folder) -> Texts:
@@ -226,7 +219,7 @@ def run_nightly(folder: Folder) -> Texts:
     folder.run(command)
     printed = folder.run(command)
     store = "/srv/jaxmeter"
-    text = keep(printed, r"pushed to", r"^(Passed|Failed|No answer)", r"^page: ").replace(f"{CUT}\n", "")
+    text = cut_from(printed, ("Passed", "Failed", "No answer"), "nox > ")
     return {"nightly": text.replace(str(folder.path / "store"), store)}
 
 
@@ -260,7 +253,7 @@ def read_captures(folder: Folder) -> Texts:
         "capture": shown,
         "two-captures": difference,
         "pod-files": listing,
-        "pod-hosts": keep(hosts, r"^Host ", r"^  t1v"),
+        "pod-hosts": keep(hosts, r"^Host ", r"^t1v"),
     }
 
 

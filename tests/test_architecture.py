@@ -1,4 +1,4 @@
-"""Imports run one way: suites -> the public names; reporting -> the record, without jax; cli -> both."""
+"""Imports run one way: suites -> the public names; reporting -> the record, without jax; both and cli -> document."""
 
 import ast
 import subprocess
@@ -75,11 +75,14 @@ WITHOUT_JAX = (*READ_BY_REPORTING, "machine", "declare", "plan", "parent")
 
 
 def of_harness(module: str, *folders: str) -> bool:
-    return within(module, *(f"jaxmeter.harness.{folder}" for folder in folders), "jaxmeter.version")
+    return within(
+        module, *(f"jaxmeter.harness.{folder}" for folder in folders), "jaxmeter.version", "jaxmeter.document"
+    )
 
 
 def of_read(module: str) -> bool:
-    return within(module, "jaxmeter.harness.plan.probes", *(f"jaxmeter.harness.{name}" for name in READ_BY_REPORTING))
+    folders = (f"jaxmeter.harness.{name}" for name in READ_BY_REPORTING)
+    return within(module, "jaxmeter.document", "jaxmeter.harness.plan.probes", *folders)
 
 
 def of_reporting(module: str, *folders: str) -> bool:
@@ -92,13 +95,18 @@ def without_jax(module: str) -> bool:
 
 ARROWS: dict[str, Callable[[str], bool]] = {
     "jaxmeter/suites": lambda module: of_others(module) or within(module, "jaxmeter.suites") or module == "jaxmeter",
-    "jaxmeter/harness": lambda module: of_others(module) or within(module, "jaxmeter.harness", "jaxmeter.version"),
+    "jaxmeter/harness": lambda module: (
+        of_others(module) or within(module, "jaxmeter.harness", "jaxmeter.version", "jaxmeter.document")
+    ),
     **{
         f"jaxmeter/harness/{folder}": lambda module, folder=folder, others=others: (
             (without_jax(module) if folder in WITHOUT_JAX else of_others(module)) or of_harness(module, folder, *others)
         )
         for folder, others in HARNESS.items()
     },
+    "jaxmeter/document": lambda module: within(
+        module, "jaxmeter.document", "jaxmeter.harness.record.wording", "rich", *sys.stdlib_module_names
+    ),
     "jaxmeter/reporting": lambda module: without_jax(module) or of_read(module) or within(module, "jaxmeter.reporting"),
     **{
         f"jaxmeter/reporting/{folder}": lambda module, folder=folder: (

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from jaxmeter.cli.launching import FORWARDS, end, list_words, make_shell
+from jaxmeter.document import terminal
 from jaxmeter.harness.record import make_run_id
 from jaxmeter.launch.bisect import PROCESSES, REFUSED, TRY, BisectRequest, make_environment_of, read_bisect_request
 from jaxmeter.launch.command_line import check_packages, read_backend
@@ -144,8 +145,7 @@ def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: 
     except NotMeasuredError as error:
         raise UsageError(f"{releases[0]} cannot be measured: {error}") from error
     result = walk(releases, CompareReleases(neighbours, compare_folders), say)
-    for line in describe(result):
-        say(line)
+    terminal.show(describe(result), terminal.open_console(stderr=True))
     runs = neighbours.list_runs()  # a page is not of the variables that are tried
     for line in _try_variables(result, neighbours, asked.variables):
         say(line)

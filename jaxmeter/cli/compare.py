@@ -11,10 +11,10 @@ import typer
 from jaxmeter.cli.complaints import write_file
 from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile, load_one, read_limits
 from jaxmeter.cli.judging import warn_of_unused, write_changes
+from jaxmeter.document import terminal
 from jaxmeter.reporting.compare.changes import compare_runs
 from jaxmeter.reporting.compare.gate import encode_suspects, judge_alone
-from jaxmeter.reporting.render import compare as render
-from jaxmeter.reporting.render.console import open_console
+from jaxmeter.reporting.view.comparison import describe_comparison
 
 
 class FailOn(StrEnum):
@@ -54,5 +54,5 @@ def command(
         write_file(suspects_file, encode_suspects(changes, budgets))
     write_changes(changes, told, markdown_file, verdict_file)
     # In the terminal, what takes the suspects judges.
-    render.show(changes, open_console(), told if suspects_file is None else None)
+    terminal.show(describe_comparison(changes, told if suspects_file is None else None))
     raise typer.Exit(judgement.code)

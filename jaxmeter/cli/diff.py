@@ -9,11 +9,11 @@ import typer
 from jaxmeter.cli.complaints import complain
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.cli.inputs import load_one
+from jaxmeter.document import terminal
 from jaxmeter.reporting.compare.conditions import describe_changed_packages
 from jaxmeter.reporting.compare.program_diff import compare_programs, find_surroundings
 from jaxmeter.reporting.compare.programs import NothingToCompareError, find_pairs
-from jaxmeter.reporting.render import diff as diff_terminal
-from jaxmeter.reporting.render.console import open_console
+from jaxmeter.reporting.view.program_diffs import describe_diffs
 
 
 def command(
@@ -32,13 +32,13 @@ def command(
         for line in str(error).split("\n"):
             complain(line)
         raise typer.Exit(UNUSABLE) from None
-    sheet = diff_terminal.Sheet(
-        a=a.manifest.run_id,
-        b=b.manifest.run_id,
-        diffs=tuple(compare_programs(pair) for pair in found.pairs),
-        surroundings=find_surroundings(a.manifest, b.manifest),
-        packages=describe_changed_packages(a.manifest, b.manifest),
-    )
     for warning in found.warnings:
         complain(warning, "warning")
-    diff_terminal.show(sheet, open_console())
+    runs = (a.manifest, b.manifest)
+    document = describe_diffs(
+        (a.manifest.run_id, b.manifest.run_id),
+        [compare_programs(pair) for pair in found.pairs],
+        find_surroundings(*runs),
+        describe_changed_packages(*runs),
+    )
+    terminal.show(document)

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from jaxmeter.cli.complaints import give_up, report_store_errors
+from jaxmeter.document import numbers
 from jaxmeter.harness.record.wording import counted, visible
-from jaxmeter.reporting import numbers
 from jaxmeter.reporting.store import environments as unused
 from jaxmeter.reporting.store import old
 from jaxmeter.reporting.store.captures import OPTION

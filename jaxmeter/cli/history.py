@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
+import msgspec
 import typer
 
 from jaxmeter.cli.complaints import complain, give_up
 from jaxmeter.cli.inputs import LONGEST_NAME, KnownFile, Last, MinEffect, Runs, Since, load_any, load_known, read_limits
+from jaxmeter.document import terminal
 from jaxmeter.harness.record.wording import visible
+from jaxmeter.reporting.compare.verdicts import encode_fields
 from jaxmeter.reporting.load import leave_out_confirming
-from jaxmeter.reporting.render import history
-from jaxmeter.reporting.render.console import open_console
 from jaxmeter.reporting.text import shorten
-from jaxmeter.reporting.view.history import explain_nothing, find_history, find_unused, list_faults
+from jaxmeter.reporting.view.change_points import MachineChanges
+from jaxmeter.reporting.view.history import describe_history, explain_nothing, find_history, find_unused, list_faults
 
 
 def command(
@@ -39,6 +42,23 @@ def command(
     if not any(one.series for one in found):
         give_up(explain_nothing(loaded, case))
     if as_json:
-        sys.stdout.buffer.write(history.encode(found, faults))
+        sys.stdout.buffer.write(_encode(found, faults))
     else:
-        history.show(found, open_console())
+        terminal.show(describe_history(found))
+
+
+def _encode(found: Sequence[MachineChanges], faults: Sequence[str]) -> bytes:
+    """All change points as JSON, with the effect as a ratio."""
+    machines = [
+        {
+            "name": one.machine.name,
+            "machine": one.machine.newest.manifest.machine,
+            "runs": [run.name for run in one.machine.runs],
+            "series": len(one.series),
+            "change_points": [
+                {**encode_fields(change_point), "effect": change_point.effect} for change_point in one.change_points
+            ],
+        }
+        for one in found
+    ]
+    return msgspec.json.format(msgspec.json.encode({"machines": machines, "warnings": list(faults)}), indent=2) + b"\n"

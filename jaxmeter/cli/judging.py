@@ -9,14 +9,14 @@ import typer
 
 from jaxmeter.cli.complaints import complain, write_file
 from jaxmeter.cli.inputs import LONGEST_NAME, load_one, read_limits
+from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.record import Manifest
 from jaxmeter.reporting.compare import gate
 from jaxmeter.reporting.compare.budgets import Budgets
 from jaxmeter.reporting.compare.gate import Judgement
 from jaxmeter.reporting.compare.verdicts import Changes
-from jaxmeter.reporting.render import compare as render
-from jaxmeter.reporting.render.console import open_console
 from jaxmeter.reporting.text import shorten
+from jaxmeter.reporting.view.comparison import describe_comparison
 from jaxmeter.reporting.view.verdict import encode_verdict
 
 
@@ -46,7 +46,7 @@ def judge_runs(
     changes, judgement = gate.judge_runs(before, after, effect, budgets, confirmed_by=again, exact=exact)
     warn_of_unused(budgets, changes)
     write_changes(changes, judgement, markdown_file, verdict_file)
-    render.show(changes, open_console(), judgement)
+    terminal.show(describe_comparison(changes, judgement))
     raise typer.Exit(judgement.code)
 
 
@@ -69,6 +69,7 @@ def write_changes(
 ) -> None:
     """Write what changed to the files that were asked for."""
     if markdown_file is not None:
-        write_file(markdown_file, render.write_markdown(changes, judgement).encode("utf-8", "replace"))
+        text = markdown.write(describe_comparison(changes, judgement, in_full=True))
+        write_file(markdown_file, text.encode("utf-8", "replace"))
     if verdict_file is not None:
         write_file(verdict_file, encode_verdict(changes, judgement))

@@ -11,11 +11,11 @@ import msgspec
 from jaxmeter.cli.ending import FINE
 from jaxmeter.cli.measuring import Full, Json, Quick, choose_level, end, list_warnings, warn
 from jaxmeter.cli.request import RunRequest, find_backend, with_request
+from jaxmeter.document import terminal
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
-from jaxmeter.harness.listing import catalogue_lines
+from jaxmeter.harness.listing import describe_catalogue
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS
 from jaxmeter.harness.parent.prepare_run import describe_suites
-from jaxmeter.harness.parent.progress import printable
 from jaxmeter.harness.parent.servers import start_servers
 
 
@@ -35,5 +35,5 @@ def list_suites(suites: Sequence[str], backend: str, level: str, *, as_json: boo
     if as_json:
         print(msgspec.json.encode(description.suites).decode())
     else:
-        print("\n".join(map(printable, catalogue_lines(description))))
+        terminal.show(describe_catalogue(description))
     return FINE

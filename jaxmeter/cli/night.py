@@ -12,15 +12,16 @@ import typer
 from jaxmeter.cli.complaints import complain, give_up
 from jaxmeter.cli.ending import INCOMPLETE
 from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFile
+from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.record import make_run_id, now, write_bytes
 from jaxmeter.harness.record.wording import visible
 from jaxmeter.reporting.compare.budgets import LimitError
+from jaxmeter.reporting.nightly.document import describe_nightly
 from jaxmeter.reporting.nightly.outcome import build_nightly_page
 from jaxmeter.reporting.nightly.state import NightlyError, NightlyRun, remove_state
 from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects
 from jaxmeter.reporting.nightly.stored import TITLES, Acceptance, accept, encode
-from jaxmeter.reporting.render import html, nightly
-from jaxmeter.reporting.render.console import open_console
+from jaxmeter.reporting.render import html
 from jaxmeter.reporting.store.captures import OPTION
 from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from jaxmeter.reporting.text import hide_home
@@ -102,7 +103,7 @@ def conclude_command(
     markdown_file: MarkdownFile = None,
     verdict_file: VerdictFile = None,
 ) -> None:
-    """Judge the run, store the verdict next to it, and print three lines; unless it passes, also what the gate prints.
+    """Judge the run, store the verdict next to it, and print where it is; unless it passes, also what the gate prints.
 
     The exit code is the verdict's.
     """
@@ -113,12 +114,11 @@ def conclude_command(
         if verdict_file is not None:
             write_bytes(verdict_file, encode(concluded.verdict))
         if markdown_file is not None:
-            write_bytes(markdown_file, nightly.write_markdown(concluded, page).encode("utf8", "replace"))
+            text = markdown.write(describe_nightly(concluded, page, in_full=True))
+            write_bytes(markdown_file, text.encode("utf8", "replace"))
         if concluded.is_over:
             remove_state(out)
-    for line in nightly.write_lines(concluded, page):
-        _say(line)
-    nightly.show_failures(concluded, open_console())
+    terminal.show(describe_nightly(concluded, page))
     raise typer.Exit(concluded.verdict.exit_code)
 
 

@@ -23,12 +23,13 @@ from jaxmeter.cli.inputs import (
     name_report,
     read_limits,
 )
+from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.reporting.draw.palette import Theme
 from jaxmeter.reporting.load import leave_out_confirming
-from jaxmeter.reporting.render import figures, html, markdown, terminal
-from jaxmeter.reporting.render.console import open_console
+from jaxmeter.reporting.render import figures, html
 from jaxmeter.reporting.view import Page, build
+from jaxmeter.reporting.view.summary import summarise
 
 LARGEST_PAGE = 5 * 2**20
 """Bytes. Larger ones are slow to open, and mail servers refuse them."""
@@ -81,10 +82,10 @@ def command(
         )
     write_file(path, data)
     if markdown_file is not None:
-        write_file(markdown_file, markdown.render(page).encode("utf-8", "replace"))
+        write_file(markdown_file, markdown.write(summarise(page, in_full=True)).encode("utf-8", "replace"))
     if figures_folder is not None:
         _write_figures(figures_folder, page, "dark" if dark else "light")
-    terminal.show(page, open_console())
+    terminal.show(summarise(page))
     typer.echo(visible(str(path)))
     if open_page and not os.environ.get("CI"):
         webbrowser.open(path.resolve().as_uri())  # false where there is no browser: the path stands above

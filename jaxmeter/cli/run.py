@@ -46,7 +46,9 @@ from jaxmeter.cli.request import (
     read_budget,
     with_request,
 )
-from jaxmeter.harness.listing import data_warnings, plan_lines
+from jaxmeter.document import terminal
+from jaxmeter.document.model import Document, Tone, say
+from jaxmeter.harness.listing import data_warnings, describe_plan
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS, Platform
 from jaxmeter.harness.metrics.reread import read_cases
@@ -68,7 +70,7 @@ from jaxmeter.harness.parent.prepare_run import (
     make_manifest,
     measure_peaks,
 )
-from jaxmeter.harness.parent.progress import Watcher, printable
+from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.parent.recorded import (
     check_same_baseline,
     choose_data,
@@ -157,7 +159,7 @@ def print_plan(request: RunRequest, *, as_json: bool) -> int:
         names = [case.name for case in cases]
         print(json.dumps({"cases": names, "least_s": found.least_s, "most_s": found.most_s}))
     else:
-        print("\n".join(map(printable, plan_lines(cases, processes, settings))))
+        terminal.show(describe_plan(cases, processes, settings))
     return FINE
 
 
@@ -403,16 +405,20 @@ def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -
         warnings = [*({"text": text, "processes": None} for text in own), *msgspec.to_builtins(run.warnings)]
         print(json.dumps({**told, "results": list_results(run), "warnings": warnings}))
         return code
-    for line in (*describe_results(run), *describe_precision(run)):
-        print(printable(line))
-    for warning in run.warnings:
-        print(printable(f"warning in {counted(warning.processes, 'process', 'processes')}: {warning.text}"))
-    for line in describe_own_faults(run):
-        print(printable(f"warning: {line}"))
+    processes = (
+        f"warning in {counted(warning.processes, 'process', 'processes')}: {warning.text}" for warning in run.warnings
+    )
+    faults = (f"warning: {line}" for line in describe_own_faults(run))
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "no cases"
-    print(f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}")
-    if left_out := count_left_out(run):
-        print(f"{counted(left_out, 'variant')} left out for want of time; a run with a larger --budget times more")
+    left_out = count_left_out(run)
+    ended = (
+        f"{counted(len(run.manifest.cases), 'case')}: {words}; {folder}",
+        f"{counted(left_out, 'variant')} left out for want of time; a run with a larger --budget times more"
+        if left_out
+        else "",
+    )
+    told = (say(*describe_precision(run)), say(*processes, *faults, tone=Tone.WARN), say(*ended))
+    terminal.show(Document(parts=(*describe_results(run), *told)))
     if lost:
         print(f"finish it with: {finish or _how_to_finish(folder)}")
     if run.cases and "JAXMETER_COMMAND" not in os.environ:  # else the report follows by itself

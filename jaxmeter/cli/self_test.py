@@ -25,10 +25,12 @@ from jaxmeter.cli.measuring import (
     say_what_is_not_used,
 )
 from jaxmeter.cli.request import RunRequest, choose_settings, find_backend, with_request
+from jaxmeter.document import terminal
+from jaxmeter.document.model import Document, say
 from jaxmeter.harness.metrics.aa_test import make_self_test
 from jaxmeter.harness.metrics.aa_text import describe_self_test
 from jaxmeter.harness.parent.prepare_run import UsageError, describe_suites, make_folder, make_manifest
-from jaxmeter.harness.parent.progress import Watcher, printable
+from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.parent.repeat import FEWEST_RUNS, repeat
 from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.plan.aa_controls import add_aa_control
@@ -96,10 +98,10 @@ def conclude_self_test(machine: str, runs: Sequence[RunRecord], out: Path, *, as
     if as_json:
         print(json.dumps({"file": str(path), "exit_code": code, "self_test": msgspec.to_builtins(found)}))
         return code
-    print("\n".join(map(printable, describe_self_test(found))))
-    if code == INCOMPLETE:
-        print("Some cases failed, and are not counted; the lines above say which.")
-    print(f"Kept in {path}: later runs of this machine below {out} report the result.")
+    incomplete = "Some cases failed, and are not counted; the lines above say which."
+    kept = f"Kept in {path}: later runs of this machine below {out} report the result."
+    texts = (*describe_self_test(found), incomplete if code == INCOMPLETE else "", kept)
+    terminal.show(Document(parts=(say(*texts),)))
     return code
 
 

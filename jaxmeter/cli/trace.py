@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
+import msgspec
 import typer
 from rich.console import Console, RenderableType
 from rich.progress import Progress
 
 from jaxmeter.cli.complaints import give_up, report_store_errors, warn
 from jaxmeter.cli.ending import INCOMPLETE
+from jaxmeter.document import terminal
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.record.environment import Environment
+from jaxmeter.harness.record.wording import visible
 from jaxmeter.harness.traces.bound import find_bound
 from jaxmeter.harness.traces.captures import (
     Capture,
@@ -27,17 +30,16 @@ from jaxmeter.harness.traces.captures import (
     find_captures,
     read_environment,
 )
+from jaxmeter.harness.traces.growth import find_grown, list_unlike
 from jaxmeter.harness.traces.reading import require_step
 from jaxmeter.harness.traces.roofline import find_roofs
 from jaxmeter.harness.traces.serve import DEFAULT_PORT, ServeError, copy_captures, serve
 from jaxmeter.harness.traces.summary import MOST_OPERATIONS, summarise_capture
 from jaxmeter.harness.traces.typical import find_slowest
 from jaxmeter.harness.traces.xplane import Space
-from jaxmeter.reporting.render import trace
-from jaxmeter.reporting.render.console import open_console
-from jaxmeter.reporting.render.trace import Shown
 from jaxmeter.reporting.store.fetch import fetch_whole
 from jaxmeter.reporting.store.stores import is_url
+from jaxmeter.reporting.view.captures import Shown, describe_capture, describe_captures, describe_difference
 
 TOP = 10
 """Operations that a terminal names; JSON names MOST_OPERATIONS."""
@@ -157,11 +159,11 @@ def _show(found: Captures, choice: _Choice, top: int | None) -> bool:
     most = top or (MOST_OPERATIONS if choice.as_json else TOP)
     shown = _summarise(found.captures, choice, most)
     if choice.as_json:
-        sys.stdout.buffer.write(trace.encode(shown, found.other_sessions))
+        sys.stdout.buffer.write(_encode(shown, found.other_sessions))
     elif len(found.subjects) > 1:
-        trace.show_list(shown, open_console())
+        terminal.show(describe_captures(shown))
     else:
-        trace.show(_choose_slowest(shown), open_console(), others=found.other_sessions, hosts=shown)
+        terminal.show(describe_capture(_choose_slowest(shown), found.other_sessions, shown))
     return all(one.summary.is_healthy for one in shown)
 
 
@@ -176,9 +178,9 @@ def _compare(before: Captures, after: Captures, choice: _Choice, top: int) -> bo
             )
     pair = [_choose_slowest(_summarise(one.captures, choice, ALL)) for one in (before, after)]
     if choice.as_json:
-        sys.stdout.buffer.write(trace.encode_difference(*pair))
+        sys.stdout.buffer.write(_encode_difference(*pair))
     else:
-        trace.show_difference(pair[0], pair[1], top, open_console())
+        terminal.show(describe_difference(pair[0], pair[1], top))
     return all(one.summary.is_healthy for one in pair)
 
 
@@ -209,6 +211,37 @@ def _summarise_one(capture: Capture, choice: _Choice, most: int, watch: Watch | 
         raise NoCaptureError(f"{capture.path}: {error}") from None
     roofs = find_roofs(summary, choice.environment or capture.environment)
     return Shown(capture, summary, find_bound(summary, roofs), roofs)
+
+
+def _encode(shown: Sequence[Shown], others: Sequence[str]) -> bytes:
+    """Return captures as JSON."""
+    return _to_json({"captures": [_list_facts(one) for one in shown], "other_sessions": list(map(visible, others))})
+
+
+def _encode_difference(before: Shown, after: Shown) -> bytes:
+    """Return two captures, and the operations that differ, as JSON."""
+    grown = find_grown(before.summary, after.summary)
+    rows = [{**msgspec.to_builtins(one), "difference_s": one.difference_s} for one in grown]
+    unlike = list_unlike(before.summary, after.summary)
+    return _to_json({"before": _list_facts(before), "after": _list_facts(after), "unlike": unlike, "grown": rows})
+
+
+def _to_json(content: Mapping[str, Any]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
+def _list_facts(one: Shown) -> dict[str, Any]:
+    capture = one.capture
+    place = {name: getattr(capture, name) for name in ("host", "session", "case", "variant", "platform")}
+    return {
+        "path": visible(str(capture.path)),
+        **{name: visible(text) for name, text in place.items()},
+        "is_healthy": one.summary.is_healthy,
+        "summary": one.summary,
+        "bound": one.bound,
+        "roofs": one.roofs,
+        "rates": [{**msgspec.to_builtins(rate), "share": rate.share} for rate in one.rates],
+    }
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Catalogue and plan as text, for `list` and `run --dry-run`."""
+"""Catalogue and plan as documents, for `list` and `run --dry-run`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from jaxmeter.document.model import Cell, Document, Item, Part, make_table, say
 from jaxmeter.harness.plan.estimate import estimate, first_round_s
 from jaxmeter.harness.plan.messages import Description, WorkloadDescription
 from jaxmeter.harness.plan.probes import list_runnable
@@ -15,23 +16,21 @@ from jaxmeter.harness.record import PlannedCase, Settings
 from jaxmeter.harness.record.wording import counted
 
 
-def catalogue_lines(description: Description) -> Iterator[str]:
-    """Suites, workloads with params and cases, variants with their first lines."""
+def describe_catalogue(description: Description) -> Document:
+    """Return suites, workloads with params and cases, variants with their first lines."""
+    parts = []
     for suite in description.suites:
-        yield f"{suite.name}: {suite.description}"
-        for workload in suite.workloads:
-            yield from _workload_lines(workload)
-        yield ""
+        parts += [Part(f"{suite.name}: {suite.description}"), *map(_describe_workload, suite.workloads)]
+    return Document(parts=tuple(parts))
 
 
-def _workload_lines(workload: WorkloadDescription) -> Iterator[str]:
-    yield f"  {workload.name}: {workload.description}  ({counted(workload.cases, 'case')})"
-    for name, values in workload.params.items():
-        yield f"    {name} = {', '.join(map(str, values))}"
-    width = max(len(name) for name, _ in workload.variants)
-    for name, text in workload.variants:
-        baseline = "  (baseline)" if name == workload.baseline else ""
-        yield f"    {name:{width}}  {text}{baseline}"
+def _describe_workload(workload: WorkloadDescription) -> Part:
+    heading = f"{workload.name}: {workload.description}  ({counted(workload.cases, 'case')})"
+    params = [f"{name} = {', '.join(map(str, values))}" for name, values in workload.params.items()]
+    rows = [
+        (f"  {name}", f"{text}  (baseline)" if name == workload.baseline else text) for name, text in workload.variants
+    ]
+    return Part(tables=(make_table(("", ""), rows),), items=tuple(map(Item, (heading, *params))))
 
 
 def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:
@@ -48,32 +47,36 @@ def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[
         yield f"--data '{settings.data}' has none of {missing}; the inputs of {', '.join(names)} are {used}"
 
 
-def plan_lines(cases: Sequence[PlannedCase], processes: Sequence[PlannedProcess], settings: Settings) -> Iterator[str]:
-    """Every case with its variants, and the time and processes per suite and in all."""
+def describe_plan(cases: Sequence[PlannedCase], processes: Sequence[PlannedProcess], settings: Settings) -> Document:
+    """Return every case with its variants, and the time and processes per suite and in all."""
     suites: dict[str, list[PlannedCase]] = defaultdict(list)
     for case in cases:
         suites[case.suite].append(case)
+    parts = []
     for suite, members in suites.items():
         ids = {case.id for case in members}
         own = [process for process in processes if process.case in ids]
-        yield f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings)}"
-        for case in members:
-            names = ", ".join(item.name for item in list_runnable(case, settings))
-            yield f"  {case.name}: {names or 'nothing'}"
-            for item in case.variants:
-                if item.skip is not None:
-                    yield f"    not {item.name}: {item.skip}"
-    yield ""
-    yield (
-        f"{counted(len(cases), 'case')}, {_cost(processes, settings)}; {_budget(settings)}. "
-        f"Probes: {', '.join(settings.probes)}. Timing processes: {_timing_processes(settings)}."
-    )
-    yield f"Calls longer than a block ({1000 * settings.block_s:g} ms) take longer than planned."
+        table = make_table(("", ""), [_describe_case(case, settings) for case in members])
+        parts.append(Part(f"{suite}: {counted(len(members), 'case')}, {_cost(own, settings)}", (table,)))
+    sentences = [
+        (
+            f"{counted(len(cases), 'case')}, {_cost(processes, settings)}; {_budget(settings)}. "
+            f"Probes: {', '.join(settings.probes)}. Timing processes: {_timing_processes(settings)}."
+        ),
+        f"Calls longer than a block ({1000 * settings.block_s:g} ms) take longer than planned.",
+    ]
     if (round_s := first_round_s(processes, settings)) > find_longest_s(settings):
-        yield (
+        sentences.append(
             f"One round takes about {_duration(round_s)}, more than the budget: cases will be lost. "
             "Give more with --budget, or select fewer."
         )
+    return Document(parts=(*parts, say(*sentences)))
+
+
+def _describe_case(case: PlannedCase, settings: Settings) -> tuple[Cell, Cell]:
+    names = ", ".join(item.name for item in list_runnable(case, settings))
+    skipped = "; ".join(f"not {item.name}: {item.skip}" for item in case.variants if item.skip is not None)
+    return Cell(f"  {case.name}"), Cell(names or "nothing", skipped)
 
 
 def _cost(processes: Sequence[PlannedProcess], settings: Settings) -> str:

@@ -1,10 +1,12 @@
-"""The numbers of a run for who has just measured: on a terminal where they are few, and as JSON."""
+"""The numbers of a run for who has just measured: a table where they are few, and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Table, Tone, say
 from jaxmeter.harness.metrics.across import find_timing
 from jaxmeter.harness.metrics.agreement import find_disagreement
 from jaxmeter.harness.metrics.metric import Lack, Reading
@@ -17,13 +19,14 @@ from jaxmeter.harness.metrics.precision import (
 )
 from jaxmeter.harness.metrics.reading import Run, Variant, split_platforms
 from jaxmeter.harness.metrics.same_program import is_same_program
-from jaxmeter.harness.metrics.statistics import differs
+from jaxmeter.harness.metrics.statistics import SHOWN_CONFIDENCE, differs
 from jaxmeter.harness.metrics.traced import describe_bound_of
 from jaxmeter.harness.metrics.withheld import find_objection
+from jaxmeter.harness.metrics.write import write
 from jaxmeter.harness.record import RunRecord, Status
 from jaxmeter.harness.record.remarks import gist_of, join_remarks, list_own_faults
 from jaxmeter.harness.record.traps import describe_trap, find_traps
-from jaxmeter.harness.record.wording import choose_unit, counted
+from jaxmeter.harness.record.wording import counted
 
 MOST_LINES = 24
 """More numbers are for a page."""
@@ -33,6 +36,14 @@ MOST_SCATTERED = 5
 
 LONGEST_REPEATED = 60
 """Characters of a reason that is repeated for each variant. A longer one is there once, and the others refer to it."""
+
+LEVEL = numbers.percent(SHOWN_CONFIDENCE)
+COLUMNS = (
+    Column(""),
+    Column("time", LEVEL, numeric=True),
+    Column("speedup", LEVEL, numeric=True),
+    Column(""),
+)
 
 
 def list_results(run: RunRecord) -> list[dict[str, Any]]:
@@ -73,28 +84,19 @@ def describe_own_faults(run: RunRecord) -> Iterator[str]:
     yield from join_remarks(remarks)
 
 
-def describe_results(run: RunRecord) -> Iterator[str]:
-    """The same, a line for each variant; nothing where there are too many."""
+def describe_results(run: RunRecord) -> tuple[Part, ...]:
+    """Return a table with a row for each variant, and what to doubt; nothing where there are too many."""
     if sum(len(case.variants) for case in run.manifest.cases) > MOST_LINES:
-        return
-    variants = list(_list_variants(run))
+        return ()
     notes = {record.id: record.notes for record in run.cases}
-    width = max((len(variant.planned.name) for variant in variants), default=0)
-    told = ""
-    firsts: dict[tuple[str, str], str] = {}
-    for variant in variants:
-        if variant.planned_case.name != told:
-            told = variant.planned_case.name
-            yield told
-            firsts = {}
-            yield from (f"  note: {note}" for note in notes.get(variant.planned_case.id, ()))
-        words = _describe(variant)
-        first = firsts.setdefault(gist_of(variant.planned.name, words), variant.planned.name)
-        is_reason = variant.read("execution_s").interval is None
-        if first != variant.planned.name and is_reason and len(words) > LONGEST_REPEATED:
-            words = f"{variant.status.value}: as {first}"
-        yield f"  {variant.planned.name:{width}}  {words}"
-    yield from _list_doubts(variants)
+    groups = []
+    for case in Run(run).cases:
+        firsts: dict[tuple[str, str], str] = {}
+        rows = tuple(_make_row(variant, firsts) for variant in case.variants)
+        said = "; ".join(f"note: {note}" for note in notes.get(case.planned.id, ()))
+        groups.append(Group(rows, case.planned.name, said))
+    table = Table("", COLUMNS, tuple(groups))
+    return Part(tables=(table,)), say(*_list_doubts(_list_variants(run)), tone=Tone.WARN)
 
 
 def describe_precision(run: RunRecord) -> Iterator[str]:
@@ -145,51 +147,66 @@ def _tell(reading: Reading) -> dict[str, Any] | None:
     }
 
 
-def _describe(variant: Variant) -> str:
-    """`2.31 ms [2.2, 2.4]  3.1x [3.0, 3.2]`, or how it ended."""
+def _make_row(variant: Variant, firsts: dict[tuple[str, str], str]) -> Row:
+    """Time, speedup and what to know of both, or how it ended.
+
+    Args:
+      firsts: The first variant of the case with each remark, by its gist. A long one refers to it.
+    """
+    name = variant.planned.name
     time = variant.read("execution_s")
     if time.interval is None:
         probe, worst = variant.worst
-        reason = worst.reason if probe or worst.status is not Status.LOST else None
-        return f"{variant.status.value}{': ' if reason else ''}{reason or ''}"
-    size, unit = choose_unit(time.interval.estimate)
-    is_doubted = bool(find_traps(variant.outcomes) or find_disagreement(variant, "execution_s"))
-    written = _write(time, 1 / size, f" {unit}", is_doubted=is_doubted)
-    parts = (
-        _describe_speedup(variant),
-        _describe_throughput(variant),
-        _describe_compiling(variant),
-        describe_bound_of(variant),
+        reason = (worst.reason if probe or worst.status is not Status.LOST else None) or ""
+        words = f"{variant.status.value}: {reason}"
+        first = firsts.setdefault(gist_of(name, words), name)
+        if first != name and len(words) > LONGEST_REPEATED:
+            reason = f"as {first}"
+        tone = Tone.PLAIN if variant.status is Status.OK else Tone.WARN
+        return Row((Cell(name), Cell(variant.status.value, tone=tone), Cell(), Cell(reason)))
+    is_trapped = bool(find_traps(variant.outcomes))
+    is_doubted = is_trapped or bool(find_disagreement(variant, "execution_s"))
+    speedup, remark = _describe_speedup(variant)
+    parts = (remark, _describe_throughput(variant), _describe_compiling(variant), describe_bound_of(variant))
+    return Row(
+        (
+            Cell(name),
+            _mark(time, numbers.time_with_bounds(time.interval), is_doubted=is_doubted),
+            speedup if speedup is not None else Cell(),
+            Cell("; ".join(filter(None, parts))),
+        )
     )
-    words = "; ".join(filter(None, parts))
-    return f"{written:26}  {words}".rstrip()
 
 
-def _rounded(value: float) -> float:
-    """As it is written."""
-    return float(f"{value:.3g}")
+def _mark(reading: Reading, written: tuple[str, str], *, is_doubted: bool) -> Cell:
+    """Return a number with its bounds, marked where it is not to be trusted."""
+    text, bounds = written
+    is_marked = is_doubted or bool(reading.contended)
+    bounds = "" if bounds == numbers.MISSING else bounds
+    return Cell(f"! {text}", bounds, Tone.WARN) if is_marked else Cell(text, bounds)
 
 
-def _describe_speedup(variant: Variant) -> str:
+def _describe_speedup(variant: Variant) -> tuple[Cell | None, str]:
+    """Return the speedup, if there is one, and why there is none, or whether it is decided."""
     if variant.planned.name == variant.planned_case.baseline:
-        return "baseline"
+        return Cell("baseline", tone=Tone.MUTED), ""
     speedup = variant.read("speedup")
     if speedup.interval is None:
         is_withheld = speedup.fault is not None and speedup.fault.lack is Lack.WITHHELD
-        return find_objection(variant.outcomes) or (speedup.fault.reason if is_withheld and speedup.fault else "")
+        return None, find_objection(variant.outcomes) or (speedup.fault.reason if is_withheld and speedup.fault else "")
     undecided = ""
     if speedup.interval.low is not None and not differs(speedup.interval):
         baseline = variant.find(variant.planned_case.baseline)
         is_same = baseline is not None and is_same_program(variant, baseline)
-        undecided = ", the same program" if is_same else ", no confirmed difference"
+        undecided = "the same program" if is_same else "no confirmed difference"
     is_doubted = bool(find_traps(variant.outcomes))
-    return f"{_write(speedup, 1.0, 'x', is_doubted=is_doubted)}{undecided}"
+    return _mark(speedup, numbers.speedup_with_bounds(speedup.interval), is_doubted=is_doubted), undecided
 
 
 def _describe_throughput(variant: Variant) -> str:
-    """`12,300 tokens/s`; empty where the workload declares no items. Its error is that of the time before it."""
+    """`12 300 tokens/s`; empty where the workload declares no items. Its error is that of the time before it."""
     rate = variant.read("items_per_s")
-    return "" if rate.estimate is None else f"{_rounded(rate.estimate):,.12g} {rate.metric.unit_text}"
+    return "" if rate.estimate is None else write(rate.metric, rate.estimate)
 
 
 def _describe_compiling(variant: Variant) -> str:
@@ -201,13 +218,3 @@ def _describe_compiling(variant: Variant) -> str:
 def _count_compiles(variant: Variant) -> int | None:
     timing = find_timing(variant)
     return None if timing is None else timing.compiles_per_call
-
-
-def _write(reading: Reading, scale: float, unit: str, *, is_doubted: bool = False) -> str:
-    """The number with its bounds, marked where it is not to be trusted."""
-    interval = reading.interval
-    assert interval is not None
-    bounds = ""
-    if interval.low is not None and interval.high is not None:
-        bounds = f" [{interval.low * scale:.3g}, {interval.high * scale:.3g}]"
-    return f"{'! ' if reading.contended or is_doubted else ''}{interval.estimate * scale:.3g}{unit}{bounds}"

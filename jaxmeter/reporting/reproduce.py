@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from jaxmeter.document.markdown import escape
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact, Param
@@ -19,7 +20,6 @@ from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
 from jaxmeter.harness.record.patterns import match_cases, names_of
 from jaxmeter.harness.record.plain_settings import is_plain_setting
 from jaxmeter.harness.record.wording import write_options
-from jaxmeter.reporting.render.markdown import escape
 
 from .compare.changes import find_changes
 from .compare.exact import EXACT

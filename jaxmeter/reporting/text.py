@@ -8,9 +8,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from jaxmeter.harness.record.wording import counted, visible
+from jaxmeter.harness.record.wording import counted, shorten, visible
 
-__all__ = ["MULTI_LINE_FIELDS", "by_numbers", "counted", "hide_home", "shorten", "visible", "visible_record"]
+__all__ = [
+    "MULTI_LINE_FIELDS",
+    "by_numbers",
+    "counted",
+    "hide_home",
+    "shorten",
+    "shorten_source",
+    "visible",
+    "visible_record",
+]
 
 _PLAIN = bytes(range(0x20, 0x7F)).replace(b"\\", b"")
 """Printable ASCII, without the backslash."""
@@ -64,6 +73,6 @@ def hide_home(text: str) -> str:
     return re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if len(home) > 1 else text
 
 
-def shorten(text: str, length: int) -> str:
-    """At most `length` characters; an ellipsis stands for what was cut."""
-    return text if len(text) <= length else text[: length - 1] + "…"
+def shorten_source(source: str | None) -> str:
+    """The file with its folder, and the line: what comes before may name a person, and fills the line."""
+    return "/".join(part for part in (source or "").split("/")[-2:] if part.strip("~"))

@@ -77,7 +77,7 @@ def test_what_is_beyond_a_budget_is_named_everywhere(call, tmp_path):
     told = json.loads(verdict.read_text())
     assert (code, told["exit_code"]) == (1, 1)
     assert " ".join(said.split()).count("; beyond its budget") == 1
-    assert "**Regressions**" in markdown.read_text()
+    assert "**Regressions (1)**" in markdown.read_text()
     assert [one["metric"] for one in told["regressions"]] == ["hlo_fusions"]
 
 
@@ -109,7 +109,7 @@ def test_the_findings_are_written_for_other_tools(call, tmp_path):
     told = json.loads(verdict.read_text())
     assert (told["baseline"], told["candidate"], told["exit_code"]) == (BEFORE, AFTER, 1)
     assert [one["finding"] for one in told["changes"] if one["metric"] == "execution_s"] == ["slower"]
-    assert "| slower | selu" in markdown.read_text()
+    assert "| time: slower | selu" in markdown.read_text()
     assert json.loads(suspects.read_text()) == {
         "baseline": BEFORE,
         "suspects": [{"case": "selu[dtype=float32,n=10000]", "variant": "selu:jit"}],

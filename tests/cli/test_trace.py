@@ -68,16 +68,16 @@ def test_a_capture_is_shown_from_its_device_to_what_it_is_bound_by(call):
     code, lines, complained = call(MATMUL)
 
     assert (code, complained) == (0, "")
-    assert lines[1:3] == ["  cpu · 1 device · 123 events", "  5 traced steps: step annotations named matmul:jit"]
+    assert lines[1:3] == ["cpu · 1 device · 123 events", "5 traced steps: step annotations named matmul:jit"]
     assert find_row(lines, "compute  ")[:3] == ["compute", "90", "%"]
     assert find_row(lines, "wall time, traced") == ["wall", "time,", "traced", "1.49", "ms", "1.01", "ms", "1.58", "ms"]
     assert find_row(lines, "device 0 busy")[3:5] == ["1.35", "ms"]
-    assert "suites/matmul.py:61" in find_row(lines, "100 %      5")
+    assert "matmul.py:61" in find_row(lines, "100 %      5")
     assert find_row(lines, "100 %      5")[-4:] == ["213", "G", "2.50", "G"]
     assert lines[-1] == "The traced step is bound by the device's operations: they take 90 % of it."
 
 
-def test_no_line_is_wider_than_100_columns_and_no_number_is_cut(call):
+def test_no_row_is_wider_than_80_columns_and_no_number_is_cut(call):
     for capture in (MATMUL, EAGER, SHARDED, H200):
         lines = call(capture)[1]
         assert max(map(len, lines)) <= 100
@@ -108,7 +108,7 @@ def test_what_a_platform_cannot_show_is_named_and_its_launches_have_a_delay(call
     code, lines, _ = call(H200)
 
     assert code == 0
-    assert lines[1] == "  gpu NVIDIA H200 · 1 device · 166 events"
+    assert lines[1] == "gpu NVIDIA H200 · 1 device · 166 events"
     assert "  gpu captures cannot show: between operations, waiting" in lines
     assert find_row(lines, "kernel launch to start")[4:] == ["12.2", "µs"]
 
@@ -126,8 +126,8 @@ def test_the_newest_session_is_shown_and_the_others_are_counted(call, tmp_path):
 
     newest, named = call(tmp_path)[1], call(tmp_path, "--session", "2026_11_27_10_00_00")[1]
 
-    assert newest[3] == "  1 other session in this folder (--session NAME): 2026_11_27_10_00_00"
-    assert "123 events" in named[1]
+    assert "1 other session in this folder (--session NAME): 2026_11_27_10_00_00" in newest
+    assert any("123 events" in line for line in named)
 
 
 def test_of_several_hosts_the_slowest_is_shown_and_another_by_its_name(call, tmp_path):
@@ -140,8 +140,8 @@ def test_of_several_hosts_the_slowest_is_shown_and_another_by_its_name(call, tmp
     assert find_row(lines, "beta")[-1] == "slowest"
     assert find_row(lines, "alpha")[1:] == ["90", "%", "1.49", "ms"]
     assert "Host beta follows; --host NAME shows another." in lines
-    assert "2 devices" in lines[1]
-    assert "123 events" in named[1]
+    assert any("2 devices" in line for line in lines)
+    assert any("123 events" in line for line in named)
 
 
 def test_a_host_that_is_unhealthy_is_named_and_the_code_is_3(call, tmp_path):
@@ -151,8 +151,7 @@ def test_a_host_that_is_unhealthy_is_named_and_the_code_is_3(call, tmp_path):
     code, lines, _ = call(tmp_path)
 
     assert code == 3
-    assert find_row(lines, "beta  ")[-2:] == ["—", "unhealthy"]
-    assert "  beta: the file is empty" in lines
+    assert " ".join(find_row(lines, "beta  ")) == "beta — — unhealthy: the file is empty"
     assert call(tmp_path, "--host", "alpha")[0] == 0
     assert "Host alpha follows; --host NAME shows another." in lines
 
@@ -205,9 +204,9 @@ def of_two_names(tmp_path):
 def test_of_steps_of_several_names_those_that_last_longest_are_shown_and_others_by_name(call, of_two_names):
     longest, chosen = call(of_two_names)[1], call(of_two_names, "--step", "eval")[1]
 
-    assert "  2 traced steps: step annotations named train" in longest
-    assert "  other annotated steps: eval (1); --step NAME chooses" in longest
-    assert "  1 traced step: step annotations named eval" in chosen
+    assert "2 traced steps: step annotations named train" in longest
+    assert "other annotated steps: eval (1); --step NAME chooses" in longest
+    assert "1 traced step: step annotations named eval" in chosen
 
 
 @pytest.mark.parametrize("name", ["test", ""])
@@ -249,11 +248,9 @@ def test_captures_of_a_run_are_listed_and_one_is_chosen(call, tmp_path):
     chosen = call(run, "--case", "cumulative_sum[n=64]")[1]
 
     assert code == 0
-    assert [line.split("  ")[0] for line in lines[1:3]] == [
-        "cumulative_sum[n=16] loop:jit",
-        "cumulative_sum[n=64] loop:jit",
-    ]
-    assert lines[1].split("  ")[-1].rstrip() == "the device's operations 90 %"
+    rows = [line for line in lines if line.startswith("cumulative_sum")]
+    assert [row.split("  ")[0] for row in rows] == ["cumulative_sum[n=16] loop:jit", "cumulative_sum[n=64] loop:jit"]
+    assert any("the device's operations 90 %" in line for line in lines)
     assert chosen[0] == "cumulative_sum[n=64] loop:jit"
     assert "2 devices" in chosen[1]
 
@@ -264,7 +261,7 @@ def test_a_run_with_an_unhealthy_capture_has_the_code_3(call, tmp_path):
     code, lines, _ = call(run)
 
     assert code == 3
-    assert "unhealthy: it is cut short or damaged" in lines[2]
+    assert any("unhealthy: it is cut short or damaged" in line for line in lines)
 
 
 def test_two_runs_are_compared_by_one_case_and_variant(call, tmp_path):

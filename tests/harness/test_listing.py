@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from jaxmeter.harness.listing import catalogue_lines, data_warnings, plan_lines
+from jaxmeter.document import terminal
+from jaxmeter.harness.listing import data_warnings, describe_catalogue, describe_plan
 from jaxmeter.harness.plan.messages import Description, SuiteDescription, WorkloadDescription
 from jaxmeter.harness.plan.processes import plan_processes
 from tests import samples
@@ -24,8 +25,8 @@ CATALOGUE = Description(
 def plan_of(cases, **settings):
     """A plan as text, of which times and counts of processes are constants of the estimate."""
     made = samples.settings(**settings)
-    for line in plan_lines(cases, plan_processes(cases, made), made):
-        yield re.sub(r"about [\d.]+ (s|min)( to [\d.]+ (s|min))?", "about TIME", line)
+    text = terminal.write(describe_plan(cases, plan_processes(cases, made), made))
+    return re.sub(r"about [\d.]+ (s|min)( to [\d.]+ (s|min))?", "about TIME", text)
 
 
 def test_catalogues_and_plans_read_as_their_golden_text():
@@ -35,7 +36,7 @@ def test_catalogues_and_plans_read_as_their_golden_text():
     rounds = {"probes": ("numerics", "timing"), "fewest_rounds": 3, "most_rounds": 8}
     counted = {"probes": ("timing",), "processes": 30, "fewest_rounds": 30, "most_rounds": 30}
     scenes = {
-        "a catalogue": catalogue_lines(CATALOGUE),
+        "a catalogue": terminal.write(describe_catalogue(CATALOGUE)),
         "a plan, and what is skipped": plan_of(cases, **rounds),
         "a number of processes that nobody limited": plan_of([selu], **counted, finishes_fewest=True),
         "a number of processes within a budget": plan_of([selu], **counted),

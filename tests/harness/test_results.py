@@ -1,6 +1,8 @@
 import pytest
 from msgspec import structs
 
+from jaxmeter.document import terminal
+from jaxmeter.document.model import Document
 from jaxmeter.harness.record import Correctness, NumericsDetails, Outcome, Status
 from jaxmeter.harness.record.remarks import OWN_FAULT
 from jaxmeter.harness.results import (
@@ -17,8 +19,19 @@ from tests.harness.metrics.test_precision import run_of
 from tests.odd_run import odd_run
 
 
+def lines_of(run):
+    """The end of a run in lines, with plain spaces: each case, its rows, and what to doubt."""
+    lines = []
+    for part in describe_results(run):
+        for group in (group for table in part.tables for group in table.groups):
+            lines.append(f"{group.title}  {group.detail}")
+            lines += ["  ".join(filter(None, (t for c in row.cells for t in (c.text, c.detail)))) for row in group.rows]
+        lines += [item.text for item in part.items]
+    return [line.replace("\u202f", " ").rstrip() for line in lines]
+
+
 def described(*pairs):
-    return list(describe_results(samples.run(*pairs)))
+    return lines_of(samples.run(*pairs))
 
 
 def test_a_speedup_that_is_none_and_processes_too_few_for_bounds_are_told():
@@ -31,8 +44,8 @@ def test_a_speedup_that_is_none_and_processes_too_few_for_bounds_are_told():
 
     _, _, even, few = described((planned, samples.record(planned, outcomes)))
 
-    assert even.endswith("1x [0.992, 1.01], no confirmed difference")
-    assert few == "  g:jit    2.01 s                      0.000501x"
+    assert even.endswith("1.00×  [0.99, 1.01]  no confirmed difference")
+    assert few == "g:jit  2.01 s  0.00050×"
 
 
 def test_a_long_reason_is_there_once_and_the_other_variants_of_the_implementation_refer_to_it():
@@ -45,8 +58,8 @@ def test_a_long_reason_is_there_once_and_the_other_variants_of_the_implementatio
 
     _, *lines = described((planned, samples.record(planned, outcomes)))
 
-    whole = f"wrong: {reason.format(-8.25)}"
-    assert lines == [f"  f:eager  {whole}", "  f:jit    wrong: as f:eager", f"  g:jit    {whole}"]
+    whole = f"wrong  {reason.format(-8.25)}"
+    assert lines == [f"f:eager  {whole}", "f:jit  wrong  as f:eager", f"g:jit  {whole}"]
 
 
 def test_a_case_that_the_run_did_not_reach_is_lost_and_not_left_out():
@@ -57,7 +70,7 @@ def test_a_case_that_the_run_did_not_reach_is_lost_and_not_left_out():
         ("selu:eager", "lost", None),
         ("selu:jit", "lost", None),
     ]
-    assert list(describe_results(run))[1:] == ["  selu:eager  lost", "  selu:jit    lost"]
+    assert [line.split() for line in lines_of(run)[1:]] == [["selu:eager", "lost"], ["selu:jit", "lost"]]
 
 
 def test_own_faults_are_listed_once_with_all_their_variants_however_many_there_are():
@@ -90,7 +103,7 @@ def test_a_run_says_what_it_can_detect_and_a_long_one_which_speedups_scatter():
     )
 
     assert len(list(describe_precision(short))) == 1  # its variants have lines of their own
-    assert any("has two speeds" in line for line in describe_results(short))
+    assert any("has two speeds" in line for line in lines_of(short))
     first, *scattered = describe_precision(long)
     assert first.startswith(f"Smallest detectable difference of {MOST_LINES} speedups: ")
     assert [line.partition(":jit: ")[0] for line in scattered] == ["! selu[n=0] g"]
@@ -113,7 +126,7 @@ def test_the_notes_of_a_case_stand_next_to_its_numbers():
 
     lines = described((planned, structs.replace(record, notes=("results are checked for NaN",))))
 
-    assert lines[1] == "  note: results are checked for NaN"
+    assert lines[0].endswith(" note: results are checked for NaN")
 
 
 def test_what_stands_against_a_speedup_and_compiling_in_every_call_are_said_in_the_row():
@@ -145,8 +158,8 @@ def test_declared_items_give_a_throughput_next_to_the_time():
 
     _, slow, fast = described(pair)
 
-    assert slow.endswith("baseline; 16 examples/s")
-    assert fast.endswith("; 32,000 examples/s")
+    assert slow.endswith("baseline  16.0 examples/s")
+    assert fast.endswith("  32 000 examples/s")
     assert [round(one["items_per_s"]["value"], -1) for one in list_results(samples.run(pair))] == [20, 32_000]
 
 
@@ -164,6 +177,6 @@ def test_where_the_baseline_variant_has_no_speedup_the_others_say_so():
 @pytest.mark.parametrize("run", [samples.run(), samples.troubled_run(), odd_run()], ids=["usual", "troubled", "odd"])
 def test_the_end_of_a_run_reads_as_its_golden_text(run, request):
     shorter = structs.replace(run.manifest, cases=run.manifest.cases[: MOST_LINES // 4])
-    lines = describe_results(structs.replace(run, manifest=shorter))
+    parts = describe_results(structs.replace(run, manifest=shorter))
 
-    check_golden_text(f"run-end-{request.node.callspec.id}", "\n".join(lines))
+    check_golden_text(f"run-end-{request.node.callspec.id}", terminal.write(Document(parts=parts)))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
+from jaxmeter.document.markdown import MARKER
 from jaxmeter.launch.backends import OPTIONS
 from jaxmeter.launch.nightly import ENDING, REFUSED
 from jaxmeter.launch.options import UsageError
@@ -28,7 +29,6 @@ from jaxmeter.launch.schedule import (
 from jaxmeter.launch.schedulers import SCHEDULERS
 from jaxmeter.reporting.nightly.state import FOLDER, MEASURE
 from jaxmeter.reporting.nightly.stored import TITLES
-from jaxmeter.reporting.render.markdown import MARKER
 
 CHECKOUT = Path(__file__).parents[2]
 HERE = Here("/opt/my python/bin/python3", CHECKOUT, "me")

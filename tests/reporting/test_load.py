@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxmeter.document import markdown
 from jaxmeter.harness.record import SCHEMA_VERSION, RunFolder, Stop, StopReason, write_json
 from jaxmeter.harness.record.layout import SELF_TESTS
 from jaxmeter.harness.record.self_test import keep_self_test
 from jaxmeter.reporting.load import explain_stop, leave_out_confirming, load, name_runs
-from jaxmeter.reporting.render import html, markdown
+from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
+from jaxmeter.reporting.view.summary import summarise
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 from tests.reporting.mutated import mutate
@@ -245,7 +247,7 @@ def test_a_run_with_any_value_changed_is_shown_or_left_out_by_name(data):
         if loaded.runs:
             page = build(loaded)
             assert "</html>" in html.render(page)
-            assert markdown.render(page)
+            assert markdown.write(summarise(page, in_full=True))
 
 
 def test_runs_that_only_confirm_are_left_out_where_there_are_others(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jaxmeter.document.numbers import SPACE
 from jaxmeter.harness.metrics.rates import BOUNDS_CONFIDENCE, bound_rate, hold_another
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.record.self_test import FOUND, LADDER, SelfTest, Tally
@@ -66,7 +67,7 @@ def _describe_times(times: Tally | None, found: SelfTest) -> Iterator[str]:
     level = write_share(found.shown_confidence)
     held = _describe_held("the other's time", times, found)
     yield f"One run's {held}."
-    yield f"Correct intervals of {level} do so in {honest[0]:.0f} to {honest[1]:.0f} %, since both times have an error."
+    yield f"Correct intervals of {level} do so in {honest[0]:.0f} to {honest[1]:.0f}{SPACE}%, since both times have an error."
     yield _describe_smallest(times)
 
 
@@ -105,9 +106,9 @@ def _write_rate(count: int, of: int) -> str:
     if not of:
         return f"{count} of {of}"
     low, high = bound_rate(count, of)
-    return f"{count} of {of} ({write_share(BOUNDS_CONFIDENCE)} bounds {100 * low:.1f} to {100 * high:.1f} %)"
+    return f"{count} of {of} ({write_share(BOUNDS_CONFIDENCE)} bounds {100 * low:.1f} to {100 * high:.1f}{SPACE}%)"
 
 
 def write_share(share: float) -> str:
     """Return a share as `95 %` or `0.5 %`: with at most one decimal."""
-    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+    return f"{100 * share:.1f}".removesuffix(".0") + f"{SPACE}%"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Readable, Reading
 from jaxmeter.harness.metrics.pool import kind_of_ratio, list_sides
 from jaxmeter.harness.metrics.reading import Variant
@@ -102,8 +103,7 @@ def suggest_more(smallest: Sequence[float], settings: Settings) -> str:
 
 def _write_difference(share: float) -> str:
     """Return `13 %`, `5.9 %`, or `a factor of 15`."""
-    size = 100 * share
-    return f"{size:.2g} %" if size < 9.95 else f"{size:.0f} %" if share < 1 else f"a factor of {1 + share:.2g}"
+    return numbers.percent(share) if share < 1 else f"a factor of {numbers.roughly(1 + share)}"
 
 
 def is_wild(variance: float, usual: float) -> bool:
@@ -141,8 +141,8 @@ def _explain(sides: Sequence[Readable]) -> str:
             statistics.median([times_s[place] or 0.0 for place in places]) for places in (speeds.fast, speeds.slow)
         )
         return (
-            f"{name} has two speeds, {1e3 * fast_s:.3g} ms in {len(speeds.fast)} of "
-            f"{len(speeds.fast) + len(speeds.slow)} processes and {1e3 * slow_s:.3g} ms in the others"
+            f"{name} has two speeds, {numbers.time(fast_s)} in {len(speeds.fast)} of "
+            f"{len(speeds.fast) + len(speeds.slow)} processes and {numbers.time(slow_s)} in the others"
             f"{_describe_shared_core(side, speeds)}"
         )
     if (sentence := _describe_slow_processes(side)) is not None:
@@ -170,8 +170,8 @@ def _describe_slow_processes(side: Readable) -> str | None:
     is_woken = usual_s < SHORT_CALL_S and parallelism and statistics.median(parallelism) > 1 + UNEQUALLY_PARALLEL
     woken = ", possibly because each of its short calls wakes a second thread" if is_woken else ""
     return (
-        f"{side.planned.name} takes up to {1e3 * max(slow_s):.3g} ms in {len(slow_s)} of {len(times_s)} processes, "
-        f"usually {1e3 * usual_s:.3g} ms{woken}"
+        f"{side.planned.name} takes up to {numbers.time(max(slow_s))} in {len(slow_s)} of {len(times_s)} processes, "
+        f"usually {numbers.time(usual_s)}{woken}"
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from statistics import median
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable
 from jaxmeter.harness.record.outcomes import TraceDetails
 from jaxmeter.harness.record.trace_summary import TraceSummary
@@ -58,7 +59,7 @@ def describe_tracing(source: Readable) -> str:
     share = executions * TRACED_OPERATION_S / timed_s
     if share > MOST_TRACING:
         return (
-            f"tracing dominates: recording {executions:.0f} operations a step takes some {100 * share:.0f} % of "
+            f"tracing dominates: recording {executions:.0f} operations a step takes some {numbers.percent(share)} of "
             "the timed step"
         )
     slowdown = find_slowdown(source)
@@ -97,9 +98,9 @@ def describe_bound_of(source: Readable) -> str:
     is_slower = slowdown is not None and is_slowed_down(source)
     of_step = f"of the traced step, {slowdown:.2g}× as long as the timed one" if is_slower else "of the step"
     if bound.kind is BoundKind.NOTHING:
-        share = f"{100 * bound.share:.0f} %{f' {of_step}' if is_slower else ''}"
+        share = f"{numbers.percent(bound.share)}{f' {of_step}' if is_slower else ''}"
         return f"no part dominates (largest: {bound.largest.value}, {share})"
-    return f"bound by {bound.kind.value} ({100 * bound.share:.0f} % {of_step}{_describe_rate(bound)})"
+    return f"bound by {bound.kind.value} ({numbers.percent(bound.share)} {of_step}{_describe_rate(bound)})"
 
 
 def _describe_rate(bound: Bound) -> str:
@@ -109,7 +110,7 @@ def _describe_rate(bound: Bound) -> str:
         BoundKind.BANDWIDTH: (bound.of_peak_bandwidth, "bandwidth"),
     }
     share, of = rates.get(bound.kind, (None, ""))
-    return "" if share is None else f", at {100 * share:.0f} % of the peak {of}"
+    return "" if share is None else f", at {numbers.percent(share)} of the peak {of}"
 
 
 def _explain_unknown(summary: TraceSummary, slowdown: float | None) -> str:
@@ -119,7 +120,7 @@ def _explain_unknown(summary: TraceSummary, slowdown: float | None) -> str:
     if slowdown is None or not _is_another_step(summary, slowdown):
         return "the profiler's Python tracer takes time of the step"
     share = None if slowdown < SPED_UP else find_busy_share(summary)
-    busy = "" if share is None else f", with its device busy for {100 * share:.0f} %"
+    busy = "" if share is None else f", with its device busy for {numbers.percent(share)}"
     return f"a traced step takes {slowdown:.2g}× as long as a timed one{busy}"
 
 

@@ -10,6 +10,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.contention import contended, quiet, stand_alone
 from jaxmeter.harness.metrics.core_speed import find_slow_share
 from jaxmeter.harness.metrics.plausibility import LONGEST_S, SHORTEST_S
@@ -244,7 +245,7 @@ def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Itera
     ratio = speedup([math.log(one / alone) for one, alone in known])
     if beside_s > SHORTEST_ALTERNATED_S and ratio.estimate > 1 and differs(ratio, minimum_effect=ALTERNATION_EFFECT):
         yield (
-            f"{1e3 * beside_s:.3g} ms a call interleaved with the other variants, {1e3 * alone_s:.3g} ms alone: in "
+            f"{numbers.time(beside_s)} a call interleaved with the other variants, {numbers.time(alone_s)} alone: in "
             "calls over 1 ms the caches hold the other variant's data at first"
         )
 

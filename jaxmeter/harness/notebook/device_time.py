@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
 
+from jaxmeter.document import html, terminal
+from jaxmeter.document.model import Document
 from jaxmeter.harness.machine.ranks import refuse_ranks
 from jaxmeter.harness.notebook.callables import describe_callable
 from jaxmeter.harness.notebook.calls import Call
 from jaxmeter.harness.notebook.state import State
 from jaxmeter.harness.programs.capturing import Captured, ProfilerBusyError, capture_steps
 from jaxmeter.harness.record.trace_summary import Finding
-from jaxmeter.harness.record.wording import visible
-from jaxmeter.harness.traces.bound import describe_bound
 from jaxmeter.harness.traces.captures import Capture
-from jaxmeter.harness.traces.reading import Trace, describe_busy, describe_finding, read_one
+from jaxmeter.harness.traces.reading import Trace, describe_step, read_one
 from jaxmeter.harness.traces.typical import find_busy_s, find_busy_share
 
 if TYPE_CHECKING:
@@ -75,22 +74,18 @@ class DeviceTime:
         return self.trace.summary.is_healthy
 
     def __repr__(self) -> str:
-        return "\n".join(self._describe())
+        return terminal.write(self._describe())
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        return "<br>".join(escape(line) for line in self._describe())
+        return html.write(self._describe())
 
-    def _describe(self) -> Iterator[str]:
-        summary = self.trace.summary
+    def _describe(self) -> Document:
         if self._is_healthy:
-            calls = f"median of {self.calls} calls"
-            yield visible(f"{self.name} on {summary.platform}: {describe_busy(summary)}; {calls}")
-            if sentence := describe_bound(self.trace.bound):
-                yield sentence
+            title = f"{self.name} on {self.trace.summary.platform}, median of {self.calls} calls"
         else:
-            yield visible(f"{self.name}: no device time")
-        yield from map(describe_finding, self.health)
+            title = f"{self.name}: no device time"
+        return Document(title, (describe_step(self.trace),))
 
 
 def device_time(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> DeviceTime:

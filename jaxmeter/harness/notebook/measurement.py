@@ -1,12 +1,13 @@
-"""What `jaxmeter.measure` returns: the results of one call, shown as a table in a terminal or a notebook."""
+"""What `jaxmeter.measure` returns: the results of one call, as a document for a terminal or a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
+from jaxmeter.document import html, numbers, terminal
+from jaxmeter.document.model import Cell, Column, Document, Item, Part, Tone, make_table
 from jaxmeter.harness.metrics.agreement import OF_PASSES, describe_disagreement
 from jaxmeter.harness.metrics.contention import is_slowed
 from jaxmeter.harness.metrics.details_text import describe_details
@@ -14,8 +15,9 @@ from jaxmeter.harness.metrics.reading import Variant, read_case
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.withheld import find_objection
+from jaxmeter.harness.metrics.write import write
 from jaxmeter.harness.notebook.callables import SHOWN
-from jaxmeter.harness.notebook.passes import FEWEST_PASSES, Ratio, compare_passes, list_ratios
+from jaxmeter.harness.notebook.passes import CONFIDENCE, FEWEST_PASSES, Ratio, compare_passes, list_ratios
 from jaxmeter.harness.notebook.plot import draw_times
 from jaxmeter.harness.record import (
     AS_GIVEN,
@@ -50,16 +52,8 @@ LEFT_OUT = "not measured: "
 MARK = "*"
 """Behind a time that is at odds with a speedup."""
 
-_COLUMNS = (
-    ("execution_s", 1e6, "us"),
-    ("return_s", 1e6, "us"),
-    ("trace_s", 1e3, "ms"),
-    ("lower_s", 1e3, "ms"),
-    ("compile_s", 1e3, "ms"),
-    ("first_call_s", 1e3, "ms"),
-    ("temp_bytes", 2**-10, "KiB"),
-)
-"""Metrics of the table, with the factor to the unit that they are shown in."""
+COLUMNS = ("execution_s", "return_s", "trace_s", "lower_s", "compile_s", "first_call_s", "temp_bytes")
+"""Metrics of the table: those that a variant has."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,24 +147,11 @@ class Measurement:
             yield f"no speedup: slow eager code, timed separately from {_show(first)}"
 
     def __repr__(self) -> str:
-        first, rows, remarks = self._describe()
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = ("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows)
-        return "\n".join([first, *lines, *remarks])
+        return terminal.write(self._describe())
 
     def _repr_html_(self) -> str:
-        """The same as a table, for notebooks."""
-        first, (heading, *rows), remarks = self._describe()
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
-        body = "".join(
-            f"<tr><th>{escape(row[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in row[1:])}</tr>"
-            for row in rows
-        )
-        below = "".join(f"<br>{escape(remark)}" for remark in remarks)
-        return (
-            f"<table><caption>{escape(first)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p>{below.removeprefix('<br>')}</p>"
-        )
+        """The same for notebooks."""
+        return html.write(self._describe())
 
     def _find(self, variant: str) -> Variant:
         """The first variant of this name or mode, as recorded or as shown."""
@@ -185,35 +166,47 @@ class Measurement:
     def _variants(self) -> tuple[Variant, ...]:
         return read_case(self.case, self.record, self.environment, self.settings).variants
 
-    def _describe(self) -> tuple[str, list[list[str]], list[str]]:
-        """What was measured where, a table with its heading, and what must be known of it."""
+    def _describe(self) -> Document:
+        """What was measured where, a table, and what must be known of it."""
         jax = self.environment.packages.get("jax", "?")
-        first = f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
-        titles = [f"{METRICS[name].title} [{unit}]" for name, _, unit in _COLUMNS]
+        title = f"{self.case.name} on {self.environment.device_count} x {self.environment.device_kind}, jax {jax}"
         at_odds = self.list_disagreements()
-        rows = [["", "speedup", *titles], *(self._row(one, at_odds) for one in self._variants())]
+        variants = self._variants()
+        shown = [
+            name
+            for name in COLUMNS
+            if any(variant.read(name).known or name in _list_cached(variant.outcomes) for variant in variants)
+        ]
+        columns = (Column(METRICS[name].title, numeric=True) for name in shown)
+        level = numbers.percent(CONFIDENCE)
+        table = make_table(
+            ("", Column("speedup", level, numeric=True), *columns),
+            [self._make_row(variant, shown, at_odds) for variant in variants],
+        )
         remarks = join_remarks(
             (_show(variant.planned.name), word)
-            for variant in self._variants()
+            for variant in variants
             for word in (*_list_remarks(variant, self.process), *self._explain_no_speedup(variant))
         )
-        notes = self.record.notes if len(rows) <= 2 else (*self.record.notes, WITHIN)
-        reasons = dict.fromkeys(at_odds.values())
-        return first, rows, [*reasons, *remarks, *(f"({_show(note)})" for note in notes)]
+        notes = self.record.notes if len(variants) <= 1 else (*self.record.notes, WITHIN)
+        doubts = tuple(Item(reason, tone=Tone.WARN) for reason in dict.fromkeys(at_odds.values()))
+        below = Part(items=(*doubts, *map(Item, remarks)), notes=tuple(f"({_show(note)})" for note in notes))
+        return Document(title, (Part(tables=(table,)), below))
 
-    def _row(self, variant: Variant, at_odds: Mapping[str, str]) -> list[str]:
+    def _make_row(self, variant: Variant, shown: Sequence[str], at_odds: Mapping[str, str]) -> list[Cell]:
         ratio = self.find_speedup(variant.planned.name)
         is_baseline = variant.planned.name == self.case.baseline
-        speedup = "baseline" if is_baseline else "-" if ratio is None else str(ratio)
+        speedup = Cell("baseline" if is_baseline else numbers.MISSING)
+        if ratio is not None:
+            speedup = Cell(*numbers.speedup_with_bounds(ratio))
         cached = _list_cached(variant.outcomes)
-        values = [(next(iter(variant.read(name).known), None), name, scale) for name, scale, _ in _COLUMNS]
-        cells = [
-            f"{value * scale:,.1f}" if value is not None else "cached" if name in cached else "-"
-            for value, name, scale in values
-        ]
-        if variant.planned.name in at_odds:
-            cells[0] += MARK
-        return [_show(variant.planned.name), speedup, *cells]
+        cells = []
+        for name in shown:
+            value = next(iter(variant.read(name).known), None)
+            text = "cached" if value is None and name in cached else write(METRICS[name], value)
+            is_doubted = name == COLUMNS[0] and variant.planned.name in at_odds
+            cells.append(Cell(f"{text}{MARK}", tone=Tone.WARN) if is_doubted else Cell(text))
+        return [Cell(_show(variant.planned.name)), speedup, *cells]
 
 
 def _list_cached(outcomes: Mapping[str, Outcome]) -> list[str]:
@@ -245,7 +238,7 @@ def _describe_trace(variant: Variant) -> Iterator[str]:
     yield describe_bound_of(variant)
     for one in summary.operations[:MOST_OPERATIONS]:
         where = f", {one.source}" if one.source else ""
-        yield f"  {100 * one.share:.0f} % of the device's time: {one.name} ({one.opcode or one.category}{where})"
+        yield f"{numbers.percent(one.share)} of the device's time: {one.name} ({one.opcode or one.category}{where})"
 
 
 def _describe(probe: str, outcome: Outcome, process: ProcessRecord | None) -> Iterator[str]:

@@ -6,6 +6,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.record import ProcessRecord
 
@@ -29,12 +30,13 @@ class Ratio:
     high: float
     passes: int
 
+    @property
+    def half_width(self) -> float:
+        """Half the interval, relative to the estimate."""
+        return (self.high - self.low) / 2 / self.estimate
+
     def __str__(self) -> str:
-        return f"{_format(self.estimate)}x [{_format(self.low)}, {_format(self.high)}]"
-
-
-def _format(ratio: float) -> str:
-    return f"{ratio:,.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+        return " ".join(numbers.speedup_with_bounds(self))
 
 
 def list_ratios(process: ProcessRecord, baseline: str, variant: str) -> list[float]:

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from jaxmeter.document.numbers import choose_unit
 from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.record import VariantSamples
 from jaxmeter.harness.record.extras import describe_missing
-from jaxmeter.harness.record.wording import choose_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

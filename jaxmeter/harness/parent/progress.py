@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from jaxmeter.document.terminal import to_ascii
 from jaxmeter.harness.parent.running import describe_estimate, describe_seconds
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
@@ -147,7 +148,8 @@ class Lines(Watcher):
 
     def said(self, text: str) -> None:
         """Prints it."""
-        print(printable(text), file=self._stream, flush=True)
+        takes_all = (self._stream.encoding or "utf").lower().startswith("utf")
+        print(printable(text) if takes_all else to_ascii(printable(text)), file=self._stream, flush=True)
 
     def _describe_estimate(self, record: CaseRecord) -> str:
         return "" if self._manifest is None else describe_estimate(self._manifest, record)
@@ -300,4 +302,4 @@ def _announce(manifest: Manifest, folder: Path, processes: int) -> str:
 
 def printable(text: str) -> str:
     """Text on one line, control characters shown as `?`: a suite's own words must not steer the terminal."""
-    return "".join(char if char.isprintable() else " " if char in "\n\t" else "?" for char in text)
+    return "".join(char if char.isprintable() else " " if char in "\n\t\u202f" else "?" for char in text)

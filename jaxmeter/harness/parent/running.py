@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.reading import Variant, read_case
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import CaseRecord, Manifest
-from jaxmeter.harness.record.wording import choose_unit
 
 
 def describe_estimate(manifest: Manifest, record: CaseRecord) -> str:
-    """Return `scan:jit 3.14x ± 8 %`: the speedup of a variant that the suite's answer names, or else the first speedup.
+    """Return `scan:jit 3.1× ± 8 %`: the speedup of a variant that the suite's answer names, or else the first speedup.
 
     For a case without a speedup, return the time of a variant, such as `step:jit 12.3 ms ± 4 %`; empty without a time.
     The half-width is that of the shown interval, from the processes of this case alone.
@@ -28,11 +28,10 @@ def _list_estimates(variants: list[Variant]) -> Iterator[str]:
     """Yield each speedup, then each time."""
     for variant in variants:
         if not variant.is_baseline and (speedup := variant.read("speedup").interval) is not None:
-            yield f"{variant.planned.name} {speedup.estimate:.3g}x{_write_half(speedup)}"
+            yield f"{variant.planned.name} {numbers.speedup(speedup.estimate)}{_write_half(speedup)}"
     for variant in variants:
         if (time := variant.read("execution_s").interval) is not None:
-            size, unit = choose_unit(time.estimate)
-            yield f"{variant.planned.name} {time.estimate / size:.3g} {unit}{_write_half(time)}"
+            yield f"{variant.planned.name} {numbers.time(time.estimate)}{_write_half(time)}"
 
 
 def describe_seconds(seconds: float) -> str:
@@ -44,4 +43,4 @@ def _write_half(interval: Interval) -> str:
     """Return the half-width above the estimate as text; empty without bounds."""
     if interval.high is None or not math.isfinite(interval.high) or interval.estimate <= 0:
         return ""
-    return f" ± {100 * (interval.high / interval.estimate - 1):.0f} %"
+    return f" ± {numbers.percent(interval.high / interval.estimate - 1)}"

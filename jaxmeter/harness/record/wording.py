@@ -10,19 +10,12 @@ _UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
 """Format characters that scripts and emoji need."""
 
-_UNITS_OF_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-
 _PRINTABLE_ASCII = re.compile(r"[ -~]*")
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:
     """`1 case`, `2 cases`: a count with its noun."""
     return f"{count} {singular if count == 1 else plural or singular + 's'}"
-
-
-def choose_unit(seconds: float) -> tuple[float, str]:
-    """Return the largest unit of time in which a time, rounded to three digits, is at least 1: its seconds and name."""
-    return next((unit for unit in _UNITS_OF_TIME if float(f"{seconds / unit[0]:.3g}") >= 1), _UNITS_OF_TIME[-1])
 
 
 def write_options(options: Mapping[str, object]) -> str:
@@ -46,3 +39,8 @@ def _escape(character: str) -> str:
     unseen = unicodedata.category(character) in _UNSEEN_CATEGORIES and character not in _JOINERS
     # As Python writes it: plain letters, which every font and terminal has.
     return character.encode("unicode_escape").decode() if unseen else character
+
+
+def shorten(text: str, length: int) -> str:
+    """At most `length` characters; an ellipsis stands for what was cut."""
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.record.trace_summary import Problem, TraceSummary
 from jaxmeter.harness.traces.ledger import DOMINANT, GROUPS, HOST, IDLE
 from jaxmeter.harness.traces.programs import CALLBACK, COLLECTIVE, COMPUTE, TRANSFER
@@ -124,9 +125,5 @@ def describe_bound(bound: Bound | None) -> str:
         return ""
     rate = bound.of_peak_flops if bound.kind is BoundKind.ARITHMETIC else bound.of_peak_bandwidth
     return _SENTENCES[bound.kind].format(
-        share=_show_share(bound.share), rate=_show_share(rate or 0.0), largest=bound.largest.value
+        share=numbers.percent(bound.share), rate=numbers.percent(rate or 0.0), largest=bound.largest.value
     )
-
-
-def _show_share(share: float) -> str:
-    return f"{100 * share:.2g} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"

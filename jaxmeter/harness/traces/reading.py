@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from jaxmeter.document import html, numbers, terminal
+from jaxmeter.document.model import Document, Part, say
 from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedOperation, TraceSummary
-from jaxmeter.harness.record.wording import counted, visible
+from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.traces.bound import Bound, describe_bound, find_bound
 from jaxmeter.harness.traces.captures import (
     Capture,
@@ -114,22 +114,18 @@ class Trace:
         return DataFrame(rows, columns=fields).astype({"flops": float, "bytes": float})
 
     def __repr__(self) -> str:
-        return "\n".join(self._describe())
+        return terminal.write(self._describe())
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        return "<br>".join(escape(line) for line in self._describe())
+        return html.write(self._describe())
 
-    def _describe(self) -> Iterator[str]:
+    def _describe(self) -> Document:
         summary = self.summary
         steps = f"{counted(len(self._steps), 'step')} ({describe_steps(summary)})" if self._steps else "no steps"
         platform = summary.platform or "no device"
-        yield visible(f"{self.path.name}: {platform}, {steps}, {counted(len(summary.operations), 'operation')}")
-        if summary.is_healthy:
-            yield describe_busy(summary)
-            if sentence := describe_bound(self.bound):
-                yield sentence
-        yield from map(describe_finding, summary.findings)
+        title = f"{self.path.name}: {platform}, {steps}, {counted(len(summary.operations), 'operation')}"
+        return Document(title, (describe_step(self),))
 
 
 def read_trace(
@@ -202,28 +198,26 @@ def require_step(summary: TraceSummary, name: str | None) -> None:
     raise NoCaptureError(f"no step is named {name!r}; " + (f"choose one of: {names}" if names else "none is annotated"))
 
 
+def describe_step(trace: Trace) -> Part:
+    """Return how long the device was busy, what bounds the step, and what is wrong with the capture."""
+    summary = trace.summary
+    sentences = (describe_busy(summary), describe_bound(trace.bound)) if summary.is_healthy else ()
+    return say(*sentences, *map(describe_finding, summary.findings))
+
+
 def describe_busy(summary: TraceSummary) -> str:
     """Return how long the busiest device was busy in a typical step, and which share of the traced step that is."""
     busiest = summary.busiest
     busy_s, share = find_busy_s(busiest), find_busy_share(summary)
     if busiest is None or busy_s is None or share is None:
         return "no device was busy in a step"
-    return f"device {visible(busiest.name)} was busy for {show_time(busy_s)}, {100 * share:.0f} % of the traced step"
+    return f"device {busiest.name} was busy for {numbers.time(busy_s)}, {numbers.percent(share)} of the traced step"
 
 
 def describe_finding(finding: Finding) -> str:
     """Return what is wrong and what helps, in one line."""
     kind = "unhealthy" if finding.is_fatal else "note"
-    return visible(f"{kind}: {finding.text}" + (f"; {finding.remedy}" if finding.remedy else ""))
-
-
-_UNITS: Mapping[str, float] = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-
-
-def show_time(seconds: float) -> str:
-    """Return `1.23 ms`: three significant digits, in ASCII."""
-    unit = next((unit for unit, size in _UNITS.items() if seconds >= size), "us")
-    return f"{seconds / _UNITS[unit]:.3g} {unit}"
+    return f"{kind}: {finding.text}" + (f"; {finding.remedy}" if finding.remedy else "")
 
 
 def _choose(found: Captures, host: str | None) -> Capture:

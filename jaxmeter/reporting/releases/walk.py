@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxmeter.document.model import Cell, Column, Document, Group, Part, Row, Table, say
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.table import METRICS
 
@@ -22,7 +23,11 @@ COSTS = tuple(NAMES[name] for name in ("peak_memory", "compiles", "recompiles"))
 EXACT = frozenset(name for name in (*NAMES.values(), PROGRAM) if name != TIME)
 """Metrics that follow from programs alone, and which program it is."""
 
-COLUMNS = ("release", "compared with", "case and variant", "verdict", "factor", "99 % interval", "likely cause")
+COLUMNS = (
+    Column("case and variant"),
+    Column("factor", "99 % interval", numeric=True),
+    Column("verdict"),
+)
 
 Say = Callable[[str], object]
 
@@ -157,30 +162,32 @@ def describe_step(step: Step) -> Iterator[str]:
     yield from (f"  {line}" for line in _list_failures(step))
 
 
-def describe(result: Walk) -> Iterator[str]:
-    """Write all change points, the total, and what could not be judged, a line each."""
-    yield from _list_change_points(result.steps)
+def describe(result: Walk) -> Document:
+    """Return all change points, the total, and what could not be judged."""
+    parts = [_show_change_points(result.steps)]
     if result.total is not None:
-        yield f"in total, {result.total.after} compared with {result.total.before}{_write_conditions([result.total])}:"
-        yield from (f"  {_name(change)}: {_write_finding(change)}" for change in result.total.times)
+        pair = f"in total, {result.total.after} compared with {result.total.before}"
+        title = f"{pair}{_write_conditions([result.total])}:"
+        parts.append(Part(title, (_make_table({"": result.total.times}),)))
     costs = [(step, change) for step in result.steps for change in step.changes if change.metric in COSTS]
-    if lines := [
-        f"  {step.after}: {_name(change)}: {_write_count(change)}" for step, change in costs if _is_count(change)
-    ]:
-        yield from ("planned memory and compilations that changed:", *lines)
-    stages = [(step, change) for step in result.steps for change in step.changes if change.metric in COLD]
-    if lines := [
-        f"  {step.after}: {_name(change)}: {METRICS[change.metric].title} {_write_finding(change)}"
-        for step, change in stages
-        if change.verdict.is_open
-    ]:
-        yield from ("compile times that are suspected to differ, by the times that both runs stored:", *lines)
-    unjudged = [f"  {release}: passed over: {reason}" for release, reason in result.passed_over]
+    counts = [f"{step.after}: {_name(change)}: {_write_count(change)}" for step, change in costs if _is_count(change)]
+    stages = [
+        f"{step.after}: {_name(change)}: {METRICS[change.metric].title} {_write_finding(change)}"
+        for step in result.steps
+        for change in step.changes
+        if change.metric in COLD and change.verdict.is_open
+    ]
+    unjudged = [f"{release}: passed over: {reason}" for release, reason in result.passed_over]
     for step in result.steps:
         pair = f"{step.after} compared with {step.before}"
-        unjudged += [f"  {pair}: {line}" for line in (*_list_open(step), *_list_failures(step))]
-    if unjudged:
-        yield from ("not judged:", *unjudged)
+        unjudged += [f"{pair}: {line}" for line in (*_list_open(step), *_list_failures(step))]
+    for title, lines in (
+        ("planned memory and compilations that changed:", counts),
+        ("compile times that are suspected to differ, by the times that both runs stored:", stages),
+        ("not judged:", unjudged),
+    ):
+        parts += [say(*lines, title=title)] if lines else []
+    return Document(parts=tuple(parts))
 
 
 def describe_trial(step: Step, trial: Step, setting: str) -> Iterator[str]:
@@ -207,22 +214,31 @@ def _judge_trial(slower: Change, tried: Change) -> str:
     return "undone in part" if low is not None and high is not None and high < low else "not undone"
 
 
-def _list_change_points(steps: Sequence[Step]) -> Iterator[str]:
-    """Write a table; without a change point, the difference that the steps could have detected."""
-    rows = [
-        (step.after, step.before, _name(change), change.verdict, *_write_effect(change), change.cause)
-        for step in steps
-        for change in step.change_points
-    ]
+def _show_change_points(steps: Sequence[Step]) -> Part:
+    """Return a table; without a change point, the difference that the steps could have detected."""
+    found = {f"{step.after} compared with {step.before}": step.change_points for step in steps if step.change_points}
+    number = sum(map(len, found.values()))
     detectable = [change.smallest for step in steps for change in step.times if change.smallest is not None]
-    if rows:
-        yield f"{len(rows)} change point{'s' if len(rows) > 1 else ''}{_write_conditions(steps)}:"
-        yield from _align((COLUMNS, *rows))
-    elif detectable:
-        least = f"{100 * max(detectable):.1f} %"
-        yield f"no change point is confirmed; the steps could detect a difference of {least}{_write_conditions(steps)}"
-    else:
-        yield "no change point is confirmed, and no step could be judged"
+    if found:
+        title = f"{number} change point{'s' if number > 1 else ''}{_write_conditions(steps)}:"
+        return Part(title, (_make_table(found),))
+    if detectable:
+        least = f"{100 * max(detectable):.1f}{numbers.SPACE}%"
+        words = f"no change point is confirmed; the steps could detect a difference of {least}"
+        return say(f"{words}{_write_conditions(steps)}")
+    return say("no change point is confirmed, and no step could be judged")
+
+
+def _make_table(found: Mapping[str, Sequence[Change]]) -> Table:
+    """A row for each change, below the two releases."""
+    groups = (Group(tuple(map(_make_row, changes)), title) for title, changes in found.items())
+    return Table("", COLUMNS, tuple(groups))
+
+
+def _make_row(change: Change) -> Row:
+    cause = f"likely cause: {change.cause}" if change.cause else ""
+    words = "; ".join(filter(None, (change.verdict, cause)))
+    return Row((Cell(_name(change)), Cell(*_write_effect(change)), Cell(words)))
 
 
 def _list_open(step: Step) -> Iterator[str]:
@@ -304,9 +320,3 @@ def _write_count(change: Change) -> str:
     is_count = metric.unit is Unit.COUNT
     texts = [numbers.count(value) if is_count else numbers.amount_exactly(value, metric.unit) for value in values]
     return f"{metric.title} {' → '.join(texts)}"
-
-
-def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

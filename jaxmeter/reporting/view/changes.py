@@ -68,15 +68,10 @@ LONGEST_OPEN = 60
 _CONFIRMED = {Verdict.SLOWER: "slower (confirmed)", Verdict.FASTER: "faster (confirmed)"}
 
 COLUMNS = (
-    Column("Verdict"),
-    Column("Case"),
-    Column("Variant"),
-    Column("Metric"),
-    Column("Before", numeric=True),
-    Column("Now", numeric=True),
-    Column("Change", "interval", numeric=True),
-    Column("Processes", "smallest detectable", numeric=True),
-    Column("Why", "likely cause"),
+    Column("case"),
+    *(Column(title, numeric=True) for title in ("before", "after")),
+    Column("change", "interval", numeric=True),
+    Column("cause"),
 )
 CAPTION = (
     "Slower and faster are confirmed: the earlier program was interleaved with today's, in the same processes. "
@@ -278,29 +273,29 @@ def write_why(one: Change) -> str:
 
 
 def make_change_table(found: Sequence[Change]) -> Table:
-    """A row for each, in the order given."""
-    return Table(CAPTION, COLUMNS, (Group(tuple(map(_row, found))),))
+    """A row for each below its verdict, in the order given."""
+    groups: dict[str, list[Row]] = {}
+    for one in found:
+        what = "" if one.metric == WHOLE else f"{one.title}: "
+        groups.setdefault(f"{what}{one.verdict.value}", []).append(_make_row(one))
+    rows = (Group(tuple(own), title) for title, own in groups.items())
+    return Table(CAPTION, COLUMNS, tuple(rows), grouped_by="verdict")
 
 
-def _row(one: Change) -> Row:
-    was, now_is = write_both(one)
-    effect, bounds = write_effect(one)
-    told = "" if one.smallest is None else numbers.percent(one.smallest)
-    target = make_fragment("case", one.suite, one.case)
+def _make_row(one: Change) -> Row:
+    name = " ".join(filter(None, (shorten(one.case, LONGEST_NAME), shorten(one.variant, LONGEST_NAME))))
+    has_numbers = one.before is not None and one.after is not None
+    effect, bounds = write_effect(one) if has_numbers else ("", "")
+    smallest = "" if one.smallest is None else f"smallest detectable {numbers.percent(one.smallest)}"
+    processes = counted(one.processes, "process", "processes") if one.processes else ""
+    how = ", ".join(filter(None, (" ".join(filter(None, (processes, one.condition))), smallest)))
+    tone = TONES.get(one.verdict, Tone.PLAIN)
     return Row(
         (
-            Cell(one.verdict.value, tone=TONES.get(one.verdict, Tone.PLAIN)),
-            Cell(shorten(one.case, LONGEST_NAME), target=target),
-            Cell(shorten(one.variant, LONGEST_NAME)),
-            Cell(one.title),
-            Cell(was),
-            Cell(now_is),
-            Cell(effect, "" if bounds == numbers.MISSING else bounds),
-            Cell(numbers.count(one.processes) if one.processes else numbers.MISSING, told),
-            Cell(
-                "; ".join(filter(None, (one.condition, one.reason))),
-                f"likely cause: {one.cause}" if one.cause else "",
-            ),
+            Cell(name, tone=Tone.PLAIN if has_numbers else tone, target=make_fragment("case", one.suite, one.case)),
+            *map(Cell, write_both(one) if has_numbers else ("", "")),
+            Cell(effect, "" if bounds == numbers.MISSING else bounds, tone),
+            Cell("; ".join(filter(None, (how, write_why(one))))),
         )
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jaxmeter.document.model import Tone
+
 from .figure_model import Figure, Hue
-from .tone import Tone
 
 
 @dataclass(frozen=True)

@@ -1,117 +1,34 @@
-"""What a view is made of: plain data that a renderer only machines. No number is left to format, none to decide."""
+"""What the page is made of beyond a document: plain data that a renderer only places. No number is left to format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..text import counted
+from jaxmeter.document.model import Cell, Column, Group, Item, Part, Row, Section, Table, Tone
+
 from .overview_model import Card, Overview
-from .tone import Tone
 
-
-@dataclass(frozen=True)
-class Cell:
-    """A table cell: a text, what stands smaller below it, and a text to unfold.
-
-    Args:
-      target: The id of the row or group that tells more.
-      shade: Of a heat map, such as `slower-2`: direction, and how dark it is.
-      hint: What who hovers reads.
-    """
-
-    text: str = ""
-    detail: str = ""
-    tone: Tone = Tone.PLAIN
-    fold: str = ""
-    fold_title: str = ""
-    target: str = ""
-    shade: str = ""
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column's heading; `numeric` columns are aligned right."""
-
-    title: str
-    detail: str = ""
-    numeric: bool = False
-
-
-@dataclass(frozen=True)
-class Row:
-    """The first cell is the row's heading."""
-
-    cells: tuple[Cell, ...]
-    id: str = ""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Rows that share a heading; an empty title means none."""
-
-    rows: tuple[Row, ...]
-    title: str = ""
-    detail: str = ""
-    id: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table whose caption says what to see in it."""
-
-    caption: str
-    columns: tuple[Column, ...]
-    groups: tuple[Group, ...]
-    fold: str = ""
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """All rows, without their groups."""
-        return tuple(row for group in self.groups for row in group.rows)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Tables and notes under one small heading."""
-
-    title: str = ""
-    tables: tuple[Table, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Section:
-    """A question and what answers it. A section without parts says in `answer` why it is empty.
-
-    Args:
-      packed: Whether its parts are unpacked when somebody opens it: what a reader without a script can do without.
-    """
-
-    id: str
-    short: str
-    question: str
-    answer: str
-    parts: tuple[Part, ...] = ()
-    packed: bool = False
-
-    @property
-    def contents(self) -> str:
-        """`233 rows, 5 notes`: what unfolds below its answer."""
-        rows = sum(len(table.rows) for part in self.parts for table in part.tables)
-        notes = sum(len(part.notes) for part in self.parts)
-        counts = ((rows, "row"), (notes, "note"))
-        return ", ".join(counted(number, noun) for number, noun in counts if number)
-
-
-@dataclass(frozen=True)
-class Item:
-    """A line of a list; `target` is the id of the row that tells more."""
-
-    text: str
-    label: str = ""
-    target: str = ""
-    tone: Tone = Tone.PLAIN
+__all__ = [
+    "AnswerLine",
+    "Card",
+    "CaseView",
+    "Cell",
+    "Column",
+    "Group",
+    "Item",
+    "KeptFile",
+    "Overview",
+    "Page",
+    "Part",
+    "ReleasesView",
+    "Result",
+    "Row",
+    "Section",
+    "SuiteView",
+    "Table",
+    "Tone",
+    "Value",
+]
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,5 @@
-"""What a text means, for renderers that have colour."""
+"""Tones of documents, under the name by which the view imports them."""
 
-from __future__ import annotations
+from jaxmeter.document.model import Tone
 
-from enum import StrEnum
-
-
-class Tone(StrEnum):
-    """What a text means, for renderers that have colour. Words and signs say the same.
-
-    WARN is a doubt about a number, WORSE a number that is sure and worse than what it is compared with, BAD a failure.
-    """
-
-    PLAIN = "plain"
-    MUTED = "muted"
-    GOOD = "good"
-    WARN = "warn"
-    WORSE = "worse"
-    BAD = "bad"
+__all__ = ["Tone"]

@@ -31,7 +31,8 @@ def test_the_busy_time_is_that_of_the_operations_of_a_call():
     assert 0 < found.share <= 1
     assert set(operations["module"]) == {"jit_product"}
     assert operations["flops"].max() == 2 * 200**3
-    assert repr(found).startswith("product on cpu: device 0 was busy for ")
+    assert repr(found).startswith("product on cpu, median of ")
+    assert "\ndevice 0 was busy for " in repr(found)
     assert "of the traced step" in found._repr_html_()
 
 

@@ -1,9 +1,7 @@
-import io
 from dataclasses import replace
 
 import msgspec
 import pytest
-from rich.console import Console
 
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import Interval
@@ -11,8 +9,8 @@ from jaxmeter.harness.record import CompilationDetails, Outcome, Status
 from jaxmeter.harness.record.outcomes import Trap
 from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.reporting.compare.verdicts import TIME, WHOLE, LoneNote, Verdict, merge
-from jaxmeter.reporting.render import compare as render
 from jaxmeter.reporting.view.changes import describe_exact, write_lone_notes
+from jaxmeter.reporting.view.comparison import LONE_NOTES, describe_comparison
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import (
@@ -720,14 +718,11 @@ def test_lone_notes_are_written_a_line_each_with_a_few_variants():
     assert (lines[0], lines[-1], len(lines)) == (first, "2 more notes, in the records of both runs", 9)
 
 
-def test_the_terminal_and_the_pull_request_show_a_note_of_one_run():
+def test_a_note_of_one_run_is_part_of_the_comparison():
     found = compare(noted(BEFORE), noted(AFTER, LONE))
 
-    console = Console(width=200, record=True, file=io.StringIO())
-    render.show(found, console)
-    line = f"later run: {LONE} (selu"
-    assert f"{render.LONE_NOTES}\n  {line}" in console.export_text()
-    assert f"- {line}" in render.write_markdown(found, None)
+    (part,) = [part for part in describe_comparison(found, None).parts if part.title == LONE_NOTES]
+    assert [item.text.startswith(f"later run: {LONE} (selu") for item in part.items] == [True]
 
 
 @pytest.mark.parametrize(

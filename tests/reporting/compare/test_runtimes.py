@@ -5,12 +5,13 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
+from jaxmeter.document import markdown
 from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
 from jaxmeter.reporting.compare.conditions import Runtime, describe_other_runtime, name_confirming_command
 from jaxmeter.reporting.compare.gate import judge
 from jaxmeter.reporting.compare.verdicts import Verdict
-from jaxmeter.reporting.render.compare import write_markdown
 from jaxmeter.reporting.view.changes import list_changed
+from jaxmeter.reporting.view.comparison import describe_comparison
 from jaxmeter.reporting.view.verdict import make_verdict
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, checked, compare, plain, time_of, timed
@@ -78,7 +79,8 @@ def test_every_output_says_it_once():
     judgement = judge(changes, Budgets(defaults=make_defaults(0.03)))
 
     assert judgement.obstacles == (SENTENCE,)
-    assert write_markdown(changes, judgement).count("the baseline was measured in") == 1
+    text = markdown.write(describe_comparison(changes, judgement, in_full=True))
+    assert text.count("the baseline was measured in") == 1
     assert next(item.text.lower() for item in list_changed(changes)) == SENTENCE.lower()
     assert sum("calibration" in item.text or "calibration" in item.text for item in list_changed(changes)) == 0
     assert make_verdict(changes, judgement)["other_runtime"] == SENTENCE

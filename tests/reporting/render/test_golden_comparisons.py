@@ -1,24 +1,22 @@
 """How each comparison reads, in a terminal and in Markdown: by two runs, over many, by programs, in a nightly run."""
 
-import io
 from pathlib import Path
 
 from msgspec import structs
-from rich.console import Console
 
+from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.gate import judge, judge_alone
 from jaxmeter.reporting.compare.program_diff import Difference
 from jaxmeter.reporting.history.known import KnownChangePoint
+from jaxmeter.reporting.nightly.document import describe_nightly
 from jaxmeter.reporting.nightly.outcome import Concluded, GateResult, make_nightly_verdict
 from jaxmeter.reporting.nightly.state import EarlierRun, NightlyRun
-from jaxmeter.reporting.render import compare as renderer
-from jaxmeter.reporting.render import diff as diff_renderer
-from jaxmeter.reporting.render import history as history_renderer
-from jaxmeter.reporting.render import nightly as nightly_renderer
-from jaxmeter.reporting.view.history import find_history
+from jaxmeter.reporting.view.comparison import describe_comparison
+from jaxmeter.reporting.view.history import describe_history, find_history
+from jaxmeter.reporting.view.program_diffs import describe_diffs
 from tests import samples
 from tests.golden_texts import check_golden_scenes, check_golden_text
 from tests.reporting.compare import changed
@@ -28,12 +26,6 @@ from tests.reporting.recorded_programs import JAXPR, OTHER, PLANNED, TEXTS, comp
 
 USUAL = Budgets(defaults=make_defaults(0.03))
 SUSPECTED = plain(AFTER, 2e-4, fingerprint="bb", source="1")
-
-
-def in_terminal(write, shown, *more):
-    file = io.StringIO()
-    write(shown, Console(file=file, width=100), *more)
-    return file.getvalue()
 
 
 def counted(name, mark, **counts):
@@ -115,13 +107,14 @@ def comparisons():
 
 def test_comparisons_in_a_terminal_read_as_their_golden_text():
     check_golden_scenes(
-        "compare-terminal", {rule: in_terminal(renderer.show, *one) for rule, one in comparisons().items()}
+        "compare-terminal", {rule: terminal.write(describe_comparison(*one)) for rule, one in comparisons().items()}
     )
 
 
 def test_comparisons_in_markdown_read_as_their_golden_text():
     check_golden_scenes(
-        "compare-markdown", {rule: renderer.write_markdown(*one) for rule, one in comparisons().items()}
+        "compare-markdown",
+        {rule: markdown.write(describe_comparison(*one, in_full=True)) for rule, one in comparisons().items()},
     )
 
 
@@ -149,7 +142,7 @@ def test_histories_in_a_terminal_read_as_their_golden_text():
     }
 
     texts = {
-        rule: in_terminal(history_renderer.show, find_history(load_all(made), steps, "*", 0.03))
+        rule: terminal.write(describe_history(find_history(load_all(made), steps, "*", 0.03)))
         for rule, (made, steps) in scenes.items()
     }
 
@@ -179,7 +172,7 @@ def test_differences_of_programs_in_a_terminal_read_as_their_golden_text():
     }
 
     texts = {
-        rule: in_terminal(diff_renderer.show, diff_renderer.Sheet("a", "b", (compared(before, after),), around))
+        rule: terminal.write(describe_diffs(("a", "b"), (compared(before, after),), around))
         for rule, (before, after, around) in scenes.items()
     }
 
@@ -232,5 +225,6 @@ def test_the_outcomes_of_nightly_runs_read_as_their_golden_text():
 def test_a_nightly_run_that_fails_reads_as_its_golden_text():
     concluded = conclude(*nightly_scenes()["a suspect that is confirmed"])
 
-    check_golden_text("nightly-terminal", in_terminal(nightly_renderer.show_failures, concluded))
-    check_golden_text("nightly-markdown", nightly_renderer.write_markdown(concluded, Path("p")))
+    page = Path("p")
+    check_golden_text("nightly-terminal", terminal.write(describe_nightly(concluded, page)))
+    check_golden_text("nightly-markdown", markdown.write(describe_nightly(concluded, page, in_full=True)))

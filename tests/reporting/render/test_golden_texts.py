@@ -3,14 +3,14 @@
 Whether something is said is tested where it is decided; here is how it reads.
 """
 
-import io
 import re
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
-from jaxmeter.reporting.render import html, markdown, terminal
+from jaxmeter.document import markdown, terminal
+from jaxmeter.reporting.render import html
+from jaxmeter.reporting.view.summary import summarise
 from tests import samples
 from tests.golden_texts import check_golden_text
 from tests.odd_run import odd_run
@@ -93,15 +93,12 @@ def test_the_view_of_runs_reads_as_its_golden_text(name):
 
 @pytest.mark.parametrize("name", ["usual", "machines", "troubled", "published", "changed", "odd"])
 def test_the_summary_in_a_terminal_reads_as_its_golden_text(name):
-    file = io.StringIO()
-    terminal.show(page_of(name), Console(file=file, width=100))
-
-    check_golden_text(f"terminal-{name}", file.getvalue())
+    check_golden_text(f"terminal-{name}", terminal.write(summarise(page_of(name))))
 
 
 @pytest.mark.parametrize("name", ["troubled", "published", "changed", "odd"])
 def test_the_report_in_markdown_reads_as_its_golden_text(name):
-    check_golden_text(f"markdown-{name}", markdown.render(page_of(name)))
+    check_golden_text(f"markdown-{name}", markdown.write(summarise(page_of(name), in_full=True)))
 
 
 def test_the_text_of_the_html_page_reads_as_its_golden_text():

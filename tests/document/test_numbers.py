@@ -5,10 +5,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.reporting import numbers
-from jaxmeter.reporting.write import write_sides
+from jaxmeter.harness.metrics.write import write_sides
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 ANY = st.one_of(st.none(), st.floats(), st.integers())

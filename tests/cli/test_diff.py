@@ -7,7 +7,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.reporting.render import diff as diff_terminal
+from jaxmeter.document import terminal
+from jaxmeter.reporting.view.program_diffs import describe_diffs
 from tests import samples
 from tests.reporting.recorded_programs import JAXPR, OTHER, TEXTS, compared, program, recorded
 
@@ -18,7 +19,7 @@ def invoke(*arguments):
 
 def shown(*diffs, encoding="utf-8", width=100, around=(), packages=""):
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    diff_terminal.show(diff_terminal.Sheet("a", "b", diffs, around, packages), Console(file=file, width=width))
+    terminal.show(describe_diffs(("a", "b"), diffs, around, packages), Console(file=file, width=width))
     file.seek(0)
     return file.read()
 
