@@ -25,8 +25,7 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import RunFolder, RunRecord, Settings, TimingDetails
 from jaxmeter.reporting.compare.ratios import compare_unpaired
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.view.runs import gather_cases
-from jaxmeter.reporting.view.runs import label_runs
+from jaxmeter.reporting.view.runs import gather_cases, label_runs
 
 NORMALISED = "normalised_s"
 

@@ -11,8 +11,8 @@ import sys
 import time
 
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write_interval
 from jaxmeter.reporting.compare.scaling import fit_exponent
-from jaxmeter.reporting.write import write_interval
 
 SIZES = {"loop_list": (100, 150, 220, 330, 500, 750), "loop_stacked": (10, 20, 40, 60, 80, 100)}
 BEYOND = {"loop_stacked": (100, 130, 170, 220, 280, 360)}

@@ -9,10 +9,9 @@ import typer
 
 from jaxmeter.cli.complaints import complain, give_up, write_file
 from jaxmeter.cli.inputs import FOLDER, LONGEST_NAME, Last, Runs, Since, load_any, name_report
-from jaxmeter.harness.record.wording import visible
+from jaxmeter.harness.record.wording import shorten, visible
 from jaxmeter.reporting.frame import TABLES
 from jaxmeter.reporting.render.export import FORMATS, ExportError
-from jaxmeter.reporting.text import shorten
 
 
 def command(

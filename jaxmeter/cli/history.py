@@ -12,10 +12,9 @@ import typer
 from jaxmeter.cli.complaints import complain, give_up
 from jaxmeter.cli.inputs import LONGEST_NAME, KnownFile, Last, MinEffect, Runs, Since, load_any, load_known, read_limits
 from jaxmeter.document import terminal
-from jaxmeter.harness.record.wording import visible
+from jaxmeter.harness.record.wording import shorten, visible
 from jaxmeter.reporting.compare.verdicts import encode_fields
 from jaxmeter.reporting.load import leave_out_confirming
-from jaxmeter.reporting.text import shorten
 from jaxmeter.reporting.view.change_points import MachineChanges
 from jaxmeter.reporting.view.history import describe_history, explain_nothing, find_history, find_unused, list_faults
 

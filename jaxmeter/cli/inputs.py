@@ -15,14 +15,13 @@ from rich.progress import Progress
 from jaxmeter.cli.complaints import complain, give_up, report_store_errors, warn
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.reading import Run
-from jaxmeter.harness.record.wording import counted, visible
+from jaxmeter.harness.record.wording import counted, shorten, visible
 from jaxmeter.reporting.compare import budgets
 from jaxmeter.reporting.compare.budgets import Budgets, LimitError
 from jaxmeter.reporting.history.known import KnownChangePoint, KnownError, read_known
 from jaxmeter.reporting.load import Loaded, choose_folders, load
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
 from jaxmeter.reporting.store.stores import is_url
-from jaxmeter.reporting.text import shorten
 
 FOLDER = Path("reports")
 """Where files are written that no option names."""

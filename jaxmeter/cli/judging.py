@@ -11,11 +11,11 @@ from jaxmeter.cli.complaints import complain, write_file
 from jaxmeter.cli.inputs import LONGEST_NAME, load_one, read_limits
 from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.record import Manifest
+from jaxmeter.harness.record.wording import shorten
 from jaxmeter.reporting.compare import gate
 from jaxmeter.reporting.compare.budgets import Budgets
 from jaxmeter.reporting.compare.gate import Judgement
 from jaxmeter.reporting.compare.verdicts import Changes
-from jaxmeter.reporting.text import shorten
 from jaxmeter.reporting.view.comparison import describe_comparison
 from jaxmeter.reporting.view.verdict import encode_verdict
 

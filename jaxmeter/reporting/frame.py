@@ -21,8 +21,7 @@ from jaxmeter.harness.record.traps import find_traps
 from jaxmeter.harness.traces.ledger import GROUPS
 
 from .load import Loaded, load
-from .view.runs import gather_cases
-from .view.runs import label_runs, name_device
+from .view.runs import gather_cases, label_runs, name_device
 
 if TYPE_CHECKING:
     from pandas import DataFrame

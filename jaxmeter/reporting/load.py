@@ -26,10 +26,11 @@ from jaxmeter.harness.record import (
 )
 from jaxmeter.harness.record.files import read_bytes
 from jaxmeter.harness.record.runs import Contents, check_contents, explain_stop
+from jaxmeter.harness.record.wording import counted, visible
 
 from .gc_pause import without_collecting
 from .seals import read_sum
-from .text import counted, hide_home, visible
+from .text import hide_home
 from .trim import Outdated
 from .trim_cache import keep_cut, read_cut
 

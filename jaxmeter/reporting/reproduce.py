@@ -15,23 +15,21 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jaxmeter.document.markdown import escape
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write_reading
 from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact, Param
 from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
 from jaxmeter.harness.record.patterns import match_cases, names_of
 from jaxmeter.harness.record.plain_settings import is_plain_setting
-from jaxmeter.harness.record.wording import write_options
+from jaxmeter.harness.record.wording import shorten, write_options
 
 from .compare.changes import find_changes
 from .compare.exact import EXACT
 from .compare.programs import ArtifactError, read_file, suggest_nearest
 from .compare.verdicts import TIME
 from .frame import list_metrics
-from .text import shorten
-from .view.runs import gather_cases
 from .view.changes import order_changes, write_both, write_change
 from .view.reports import write_report
-from .view.runs import label_runs, name_device
-from .write import write_reading
+from .view.runs import gather_cases, label_runs, name_device
 
 BEFORE, AFTER = "before", "after"
 """Folders of a zip about two runs."""

@@ -8,18 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from jaxmeter.harness.record.wording import counted, shorten, visible
-
-__all__ = [
-    "MULTI_LINE_FIELDS",
-    "by_numbers",
-    "counted",
-    "hide_home",
-    "shorten",
-    "shorten_source",
-    "visible",
-    "visible_record",
-]
+from jaxmeter.harness.record.wording import visible
 
 _PLAIN = bytes(range(0x20, 0x7F)).replace(b"\\", b"")
 """Printable ASCII, without the backslash."""

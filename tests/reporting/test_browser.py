@@ -5,8 +5,8 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from jaxmeter.harness.record.wording import visible
 from jaxmeter.reporting.render import html
-from jaxmeter.reporting.text import visible
 from tests import samples
 from tests.reporting.browser import Visit
 from tests.reporting.views import page_of

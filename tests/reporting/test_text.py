@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.text import by_numbers, counted, shorten, visible, visible_record
+from jaxmeter.harness.record.wording import counted, shorten, visible
+from jaxmeter.reporting.text import by_numbers, visible_record
 from tests import samples
 
 

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmeter.document.model import Section
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.reporting.load import Loaded
 from jaxmeter.reporting.view import build
 from jaxmeter.reporting.view.growth import make_sweep_part
-from jaxmeter.reporting.view.page_model import Page, Section
+from jaxmeter.reporting.view.page_model import Page
 from jaxmeter.reporting.view.runs import gather_cases, label_runs
 from jaxmeter.reporting.view.sections import list_sections
 from jaxmeter.reporting.view.sweeps import find_sweeps

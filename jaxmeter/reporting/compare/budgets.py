@@ -17,13 +17,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.plausibility import LARGEST
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.patterns import find_nearest
 
-from .. import numbers
 from .verdicts import TIME
 
 TIME_BUDGET = "time"

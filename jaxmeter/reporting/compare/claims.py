@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, MINIMUM_EFFECT, Interval, differs
 
-from .. import numbers
 from .scaling import NEAR, Scaling
 
 ABOUT_SAME = 1.1

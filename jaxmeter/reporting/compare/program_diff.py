@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.record import Manifest
 from jaxmeter.harness.record.differences import Fact, facts_of, find_differences
+from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.hlo import COLLECTIVES, STABLEHLO_HOLDERS, HloError, Module, walk_operations
 
-from .. import numbers
-from ..text import counted
 from .conditions import describe_changed_code
 from .programs import KINDS, PLANNED, Pair, Program
 

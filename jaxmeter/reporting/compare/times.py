@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
 from jaxmeter.harness.metrics.metric import Readable, Reading
 from jaxmeter.harness.metrics.pool import NO_CALIBRATION
@@ -20,7 +21,6 @@ from jaxmeter.harness.metrics.statistics import (
 )
 from jaxmeter.harness.record import INCOMPLETE, Settings
 
-from .. import numbers
 from .chance import find_chance, find_chance_unpaired
 from .ratios import divide_readings
 from .variant_pair import VariantPair, calls_back, find_fingerprint, find_status, read_raw

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.across import find_worst
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.traced import find_trace
 from jaxmeter.harness.record import NATIVE, NumericsDetails, Status
 from jaxmeter.harness.record.traps import CALLBACKS, list_all_traps
+from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.harness.traces.growth import find_grown
 from jaxmeter.harness.traces.typical import find_busy_s
 
-from .. import numbers
-from ..text import counted, visible
 from .conditions import Conditions, compare_conditions, describe_changed_code, describe_changed_packages
 
 TRACE = "trace"

@@ -14,7 +14,8 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from ..text import visible
+from jaxmeter.harness.record.wording import visible
+
 from .text import ASCENT, DESCENT, measure_text, shorten_apart, shorten_text
 
 Anchor = Literal["start", "middle", "end"]

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Unit
 
-from .. import numbers
 from ..view.figure_model import Axis
 from .text import FONT_SIZE, measure_text
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from .. import numbers
+from jaxmeter.document import numbers
+
 from ..view.figure_model import Fill, Part, StackRow, Stacks
 from .axis import BELOW, draw_limit, draw_x_axis
 from .canvas import Canvas

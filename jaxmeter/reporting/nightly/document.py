@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from jaxmeter.document.model import Document, Part, say
+from jaxmeter.harness.record.wording import counted
 
 from ..store.captures import describe_left_out
 from ..store.stores import VERDICTS
-from ..text import counted, hide_home
+from ..text import hide_home
 from ..view.comparison import list_details
 from ..view.verdict import write_heading
 from .outcome import Concluded

@@ -10,6 +10,7 @@ from typing import Any
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import StopReason
 from jaxmeter.harness.record.runs import explain_stop
+from jaxmeter.harness.record.wording import counted
 
 from ..compare.budgets import Budgets, read_limits
 from ..compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, judge_runs
@@ -18,7 +19,6 @@ from ..load import load
 from ..store.captures import NO_CAPTURES, Captures
 from ..store.fetch import fetch_named
 from ..store.stores import open_store
-from ..text import counted
 from ..view import Page, build
 from ..view.changes import TOLD
 from ..view.doubts import is_vague

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Document, Group, Part, Row, Table, say
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.table import METRICS
 
-from .. import numbers
 from ..compare.budgets import NAMES
 from ..compare.verdicts import COLD, PROGRAM, TIME, Change, Verdict
 

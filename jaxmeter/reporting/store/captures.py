@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.record.layout import locate_capture
-
-from .. import numbers
-from ..text import counted
+from jaxmeter.harness.record.wording import counted
 
 OPTION = "--with-captures"
 

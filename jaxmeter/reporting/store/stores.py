@@ -16,12 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.record.extras import describe_missing
 from jaxmeter.harness.record.files import LARGEST_RECORD
 from jaxmeter.harness.record.layout import LARGEST_CAPTURE, locate_capture
 from jaxmeter.harness.record.patterns import find_nearest
-
-from .. import numbers
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

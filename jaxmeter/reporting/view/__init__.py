@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.record.wording import shorten, visible
 
 from ..history.clocks import find_clock_faults
 from ..history.known import KnownChangePoint
 from ..load import Loaded
-from ..text import shorten, visible, visible_record
+from ..text import visible_record
 from .answers import gather_questions, make_answers, make_overall_answers
 from .change_points import list_steps
 from .changes import list_changed

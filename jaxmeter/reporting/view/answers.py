@@ -10,15 +10,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.roofline import find_cost
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.metrics.traced import find_bound_of, find_trace
+from jaxmeter.harness.metrics.write import write
 from jaxmeter.harness.record import Answer
+from jaxmeter.harness.record.wording import counted, shorten
 from jaxmeter.harness.traces.bound import BoundKind
 
-from ..text import counted, shorten
-from ..write import write
 from .changes import write_numbers
 from .comparisons import Comparisons
 from .doubts import list_unplanned
@@ -29,7 +30,6 @@ from .overview_model import Phrase
 from .page_model import AnswerLine
 from .runs import TRACE, MachineRuns, describe_folder, find_hue, label_case, name_folder
 from .sentences import SHARES, UNRELIABLE, name_metric, write_sentence
-from .tone import Tone
 
 SPEEDUP = "speedup"
 

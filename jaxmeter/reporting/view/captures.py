@@ -10,6 +10,7 @@ from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Document, Item, Part, Tone, make_table, say
 from jaxmeter.harness.metrics.details_text import NO_LINE
 from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TraceSummary
+from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.traces.analysis import MODULE_RUNS
 from jaxmeter.harness.traces.bound import Bound, describe_bound
 from jaxmeter.harness.traces.captures import Capture
@@ -27,7 +28,7 @@ from jaxmeter.harness.traces.typical import (
     find_step_s,
 )
 
-from ..text import counted, hide_home, shorten_source
+from ..text import hide_home, shorten_source
 
 BAR_COLUMNS = 40
 """Of a bar that is the whole step."""

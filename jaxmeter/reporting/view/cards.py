@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.statistics import differs
@@ -18,10 +20,9 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.traced import is_slowed_down
 from jaxmeter.harness.record import Answer
 from jaxmeter.harness.record.cases import COMPILATION
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
 from ..compare.verdicts import Change, Changes, JudgedReport, Verdict
-from ..text import counted, shorten
 from .answers import LONGEST_QUESTION, LONGEST_SUITE, SuiteQuestion, choose_answer, rank_answer, write_answer
 from .changes import describe_exact, write_effect
 from .comparisons import Comparisons
@@ -56,7 +57,6 @@ from .reports import describe_reports
 from .runs import MachineRuns, find_hue
 from .sentences import is_known
 from .sweeps import FEWEST_SIZES, Sweep, group_cases
-from .tone import Tone
 
 MOST_CARDS, FEWEST_ASKED = 8, 4
 """Of the first screen, by rank; the rest unfolds below. With so few declared questions, the others stand there too."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Part, Section, Tone
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
+from jaxmeter.harness.metrics.write import write, write_reading
 from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.cases import COMPILATION
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
 from ..compare.verdicts import Change
-from ..text import counted, shorten
-from ..write import write, write_reading
 from .answers import find_headline, write_speed
 from .cells import drop_empty_columns, find_speedup_tone, find_tone
 from .changes import TOLD, make_change_table, order_changes, write_effect, write_flag
@@ -31,12 +32,11 @@ from .figures.points import compare_variants
 from .figures.stacks import draw_ledgers, draw_memory, draw_operations, draw_stages, find_busiest_line, find_largest
 from .names import LONGEST_NAME, LONGEST_TERM, fragment_of, name_in_sentence
 from .overview_model import Card, Phrase
-from .page_model import CaseView, Part, Result, Section, Value
+from .page_model import CaseView, Result, Value
 from .runs import find_hue, list_files
 from .sections import make_sections
 from .sections.history import make_history_section
 from .sweeps import Sweep
-from .tone import Tone
 from .troubles import make_problems_section
 
 SPEEDUP, FIRST, NORMALISED = "speedup", "first_result_s", "normalised_s"

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from jaxmeter.harness.metrics.metric import Metric, Reading, Summary
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write, write_reading
 from jaxmeter.harness.record import INCOMPLETE, Status
 
-from .. import numbers
-from ..write import write, write_reading
 from .doubts import WIDE, find_doubts, is_vague
-from .page_model import Cell, Column, Group, Part, Row, Section, Table
 from .runs import label_case
-from .tone import Tone
 
 NOTHING = Cell(numbers.MISSING, tone=Tone.MUTED)
 

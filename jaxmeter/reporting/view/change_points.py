@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Item, Tone
 from jaxmeter.harness.metrics.reading import Case
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT, Interval
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write_sides
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
 from ..compare.variant_pair import NOTHING_KNOWN
 from ..compare.verdicts import PROGRAM, TIME
 from ..history.change_points import ChangePoint, find_change_points
 from ..history.known import KnownChangePoint
 from ..history.series import Series, gather_series
-from ..text import counted, shorten
-from ..write import write_sides
 from .changes import TONES
 from .doubts import LONGEST_REASON
 from .names import LONGEST_NAME, make_fragment
-from .page_model import Item
 from .runs import MachineRuns
-from .tone import Tone
 
 FEWEST_RUNS = 3
 """Of a machine; of two, the comparison says what changed."""

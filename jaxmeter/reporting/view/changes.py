@@ -7,17 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Item, Row, Table, Tone
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write_sides
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
 from ..compare.exact import COUNTED
 from ..compare.verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Verdict
-from ..text import counted, shorten
-from ..write import write_sides
 from .names import LONGEST_NAME, make_fragment
-from .page_model import Cell, Column, Group, Item, Row, Table
-from .tone import Tone
 
 LONGEST_REASON = 300
 

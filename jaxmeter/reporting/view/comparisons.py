@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
+from jaxmeter.harness.record.wording import shorten
 
 from ..compare.changes import find_changes
 from ..compare.verdicts import WHOLE, Change, Changes, JudgedReport, Verdict, merge
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
-from ..text import shorten
 from .change_points import MachineChanges, gather_change_points
 from .changes import order_changes
 from .names import LONGEST_NAME

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.metric import Fault, Lack, Reading
 from jaxmeter.harness.metrics.precision import describe_smallest, explain_scatter, list_smallest, suggest_more
@@ -12,9 +13,8 @@ from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.record import INCOMPLETE, MemoryDetails, Outcome, Status
 from jaxmeter.harness.record.traps import describe_trap, find_traps, name_trap
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
-from ..text import counted, shorten
 from .names import name_variant
 from .runs import list_notes_of
 

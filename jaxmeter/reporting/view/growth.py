@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, takewhile
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Table, Tone
 from jaxmeter.harness.metrics.derived import STAGES, compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.metric import Metric, Reading
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
+from jaxmeter.harness.metrics.write import write_interval
 from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.cases import COMPILATION
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
 from ..compare.ratios import divide_readings
 from ..compare.scaling import Scaling
-from ..text import counted, shorten
-from ..write import write_interval
 from .cells import NOTHING, drop_empty_columns, has_interval, make_cell, make_interval_cell, name_level
 from .doubts import LONGEST_REASON, describe_outcome
 from .figures.marks import TIME
 from .names import LONGEST_TERM
-from .page_model import Cell, Column, Group, Part, Row, Table
 from .sweeps import DEVICES, SCALING, Sweep, list_slopes, write_exponent
-from .tone import Tone
 
 HINT = "0 is constant, 1 linear, 2 quadratic"
 HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 where each has its own"

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from jaxmeter.document.model import Cell, Column, Document, Group, Item, Part, Row, Table, Tone
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write_sides
 from jaxmeter.harness.record.patterns import find_nearest, match_cases, names_of
+from jaxmeter.harness.record.wording import counted
 
 from ..compare.verdicts import TIME
 from ..history.change_points import NEAR, ChangePoint, is_told_by_time
@@ -14,8 +16,6 @@ from ..history.clocks import find_clock_faults
 from ..history.known import KnownChangePoint
 from ..history.segmentation import FEWEST
 from ..load import Loaded
-from ..text import counted
-from ..write import write_sides
 from .change_points import MachineChanges, describe_change_points, gather_change_points, label, write_effect
 from .changes import TONES
 from .runs import group_by_machine, label_runs

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Row, Table, Tone
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write_reading
 from jaxmeter.harness.record import INCOMPLETE, Answer, Status
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
-from ..text import counted, shorten
-from ..write import write_reading
 from .answers import SuiteQuestion, find_cost_of, find_headline
 from .cells import find_speedup_tone
 from .changes import write_flag
@@ -24,9 +25,7 @@ from .doubts import find_doubts
 from .figure_model import DEVICE_SIGNS
 from .figures.marks import TIME
 from .names import fragment_of, make_fragment
-from .page_model import Cell, Column, Group, Row, Table
 from .runs import MachineRuns, find_hue, name_device
-from .tone import Tone
 
 MOST_SUITES = 24
 MOST_MACHINES = 6

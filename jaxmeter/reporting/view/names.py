@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from jaxmeter.harness.metrics.reading import Case, Variant
-
-from ..text import shorten
+from jaxmeter.harness.record.wording import shorten
 
 LONGEST_NAME = 80
 LONGEST_TERM = 40

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jaxmeter.document.model import Item
 from jaxmeter.harness.metrics.aa_text import describe_in_short
 from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.record import Status
+from jaxmeter.harness.record.wording import counted, shorten
 
 from ..compare.verdicts import JudgedReport
-from ..text import by_numbers, counted, shorten
+from ..text import by_numbers
 from .answers import SuiteQuestion
 from .cards import make_cards, make_changed_card, make_jit_card, make_reports_card, make_time_card, split_cards
 from .cells import name_level
@@ -22,7 +24,6 @@ from .doubts import count_statuses, describe_trust
 from .figures.points import draw_roofline
 from .names import LONGEST_NAME, LONGEST_TERM
 from .overview_model import Card, Device, Overview
-from .page_model import Item
 from .runs import MachineRuns, describe_cores, find_hue, name_device
 from .troubles import count_troubles, list_trust
 

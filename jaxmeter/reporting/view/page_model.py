@@ -4,31 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jaxmeter.document.model import Cell, Column, Group, Item, Part, Row, Section, Table, Tone
+from jaxmeter.document.model import Item, Part, Section, Table, Tone
 
 from .overview_model import Card, Overview
-
-__all__ = [
-    "AnswerLine",
-    "Card",
-    "CaseView",
-    "Cell",
-    "Column",
-    "Group",
-    "Item",
-    "KeptFile",
-    "Overview",
-    "Page",
-    "Part",
-    "ReleasesView",
-    "Result",
-    "Row",
-    "Section",
-    "SuiteView",
-    "Table",
-    "Tone",
-    "Value",
-]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Column, Document, Item, Part, Tone, limit, make_table
+from jaxmeter.harness.record.wording import shorten
 
 from ..compare.program_diff import CountChanges, Difference, Fusion, MemoryChange, ProgramDiff, find_changed_code
-from ..text import shorten, shorten_source
+from ..text import shorten_source
 
 ROWS_AT_MOST = 20
 """Of one table: more are counted, since a program of thousands of fusions would hide what comes after."""

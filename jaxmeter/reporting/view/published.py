@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
 from jaxmeter.harness.metrics.metric import Metric, Reading, Unit
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, FEWEST_PROCESSES, MINIMUM_EFFECT, Interval
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write, write_interval
 from jaxmeter.harness.record import Figure, Published
+from jaxmeter.harness.record.wording import counted
 
-from .. import numbers
 from ..compare.claims import (
     ABOUT_SAME,
     LIKE,
@@ -27,15 +30,11 @@ from ..compare.claims import (
 )
 from ..compare.ratios import divide_readings
 from ..compare.scaling import NEAR
-from ..text import counted
-from ..write import write, write_interval
 from .cells import name_level
 from .doubts import describe_fault
 from .figures.marks import TIME
-from .page_model import Cell, Column, Group, Part, Row, Section, Table
 from .runs import label_case, name_device
 from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
-from .tone import Tone
 
 ID = "published"
 QUESTION = "Against published figures: what is as published here?"

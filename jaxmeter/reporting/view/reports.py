@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
 from ..compare.verdicts import TIME, Here, JudgedReport
-from ..text import counted, shorten
 from .names import LONGEST_NAME
-from .page_model import Cell, Column, Group, Part, Row, Section, Table
-from .tone import Tone
 
 ID = "reports"
 QUESTION = "Which reported changes of a release show here?"

@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.metrics.reading import Case, Run, Variant, split_platforms
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.record import Artifact, Outcome, RunFolder
+from jaxmeter.harness.record.wording import counted, visible
 
-from .. import numbers
 from ..compare.conditions import name_variables
 from ..load import name_runs
-from ..text import counted, hide_home, visible, visible_record
+from ..text import hide_home, visible_record
 from .figure_model import DEVICE_SIGNS, Hue
 from .names import fragment_of
 from .page_model import KeptFile

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
 from jaxmeter.harness.metrics.metric import Direction, Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
@@ -12,18 +14,16 @@ from jaxmeter.harness.metrics.roofline import DECLARED, find_cost
 from jaxmeter.harness.metrics.same_program import explain_same_program, is_same_program
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
+from jaxmeter.harness.metrics.write import write_reading
 from jaxmeter.harness.record import INCOMPLETE, Answer
 from jaxmeter.harness.record.peaks import MEASURED
+from jaxmeter.harness.record.wording import counted, shorten
 
-from .. import numbers
 from ..compare.ratios import divide_readings
-from ..text import counted, shorten
-from ..write import write_reading
 from .cells import find_speedup_tone
 from .doubts import CONTENDED, describe_fault, find_doubts, is_vague, name_traps
 from .figures.marks import TIME
 from .names import LONGEST_TERM, name_in_sentence
-from .tone import Tone
 
 SHARES = {"flops_share": "flops", "bandwidth_share": "bytes"}
 """Of a peak, and what of a cost each is of."""

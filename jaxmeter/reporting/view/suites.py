@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from jaxmeter.document.model import Cell, Column, Group, Row, Table
 from jaxmeter.harness.metrics.reading import Case
+from jaxmeter.harness.record.wording import shorten
 
-from ..text import shorten
 from .answers import LONGEST_SUITE
 from .cards import make_suite_figures
 from .case_views import make_case_view
 from .comparisons import Comparisons
 from .growth import make_sweep_part
 from .names import fragment_of, make_fragment
-from .page_model import AnswerLine, CaseView, Cell, Column, Group, Result, Row, SuiteView, Table
+from .page_model import AnswerLine, CaseView, Result, SuiteView
 from .runs import History
 from .sweeps import find_sweeps
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jaxmeter.document.model import Document, limit, say
+from jaxmeter.document.model import Document, Item, Part, Table, limit, say
+from jaxmeter.harness.record.wording import shorten
 
-from ..text import shorten
-from .page_model import AnswerLine, Item, Page, Part, SuiteView, Table
+from .page_model import AnswerLine, Page, SuiteView
 
 MOST_ITEMS, MOST_ANSWERS = 4, 6
 MOST_ITEMS_IN_FULL, MOST_ANSWERS_IN_FULL = 10, 24

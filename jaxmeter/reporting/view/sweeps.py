@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Metric, Reading
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write_interval
 from jaxmeter.harness.record import Param
+from jaxmeter.harness.record.wording import shorten
 
-from .. import numbers
 from ..compare.ratios import divide_readings
 from ..compare.scaling import Scaling, find_slope, fit_exponent
-from ..text import shorten
-from ..write import write_interval
 from .names import LONGEST_NAME, LONGEST_TERM
 
 PARAM = "n"

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from jaxmeter.harness.record.wording import counted
+
 from ..compare.budgets import NAMES
 from ..compare.gate import FINE, Judgement
 from ..compare.verdicts import PROGRAM, Change, Changes, Verdict, encode_fields
-from ..text import counted
 from .changes import describe_changes, order_changes
 
 

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
+from jaxmeter.harness.record.wording import visible
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.render.pack import unpack
-from jaxmeter.reporting.text import visible
 from tests import samples
 from tests.reporting.views import page_of
 

@@ -3,10 +3,10 @@ import math
 import msgspec
 import pytest
 
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.record import Answer, Artifact, Outcome, Status, TimingDetails
 from jaxmeter.reporting.view.answers import choose_standing
 from jaxmeter.reporting.view.runs import gather_cases, label_runs
-from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 from tests.reporting.view.page_text import write_text

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Answer, CaseRecord, CompilationDetails, Cost, Outcome, PlannedCase, Status, Trap
 from jaxmeter.harness.record.cases import Reported
@@ -15,7 +16,6 @@ from jaxmeter.reporting.compare.verdicts import Here, JudgedReport
 from jaxmeter.reporting.view.cards import FEWEST_ASKED, MOST_CARDS, make_reports_card, split_cards
 from jaxmeter.reporting.view.figure_model import Hue, Points
 from jaxmeter.reporting.view.overview_model import Card, Phrase
-from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.views import card_of, page_of
 

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.reporting.compare.verdicts import TIME, Verdict
 from jaxmeter.reporting.view.changes import (
@@ -12,7 +13,6 @@ from jaxmeter.reporting.view.changes import (
     order_changes,
     write_change,
 )
-from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, compare, in_lock_step, plain, replayed

@@ -5,12 +5,12 @@ import math
 
 import msgspec
 
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.record import CompilationDetails, Trap
 from jaxmeter.harness.record.traps import describe_trap
 from jaxmeter.harness.results import describe_results, list_results
 from jaxmeter.reporting.render.export import to_json
 from jaxmeter.reporting.view.doubts import AT_ODDS
-from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.views import case_view, loaded, page_of, tables
 

@@ -9,8 +9,8 @@ from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS, SHARES_OF_PEAK
 from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.peaks import MEASURED
+from jaxmeter.harness.record.wording import shorten
 
-from ...text import shorten
 from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Ending, Limit, describe_rows
 from ..names import LONGEST_TERM, name_starts
 from ..sweeps import Sweep

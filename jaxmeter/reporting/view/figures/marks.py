@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.metrics.write import write_reading
+from jaxmeter.harness.record.wording import shorten
 
-from ... import numbers
-from ...text import shorten
-from ...write import write_reading
 from ..doubts import find_doubts
 from ..figure_model import Estimate, Mark
 from ..names import LONGEST_TERM, fragment_of

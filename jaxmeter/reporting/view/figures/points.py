@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_eager
 from jaxmeter.harness.metrics.metric import Reading, Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.roofline import find_peak_flops, find_product_format
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import LONGEST_UNIT, write_reading
+from jaxmeter.harness.record.wording import counted, shorten
 
-from ... import numbers
-from ...text import counted, shorten
-from ...write import LONGEST_UNIT, write_reading
 from ..doubts import name_traps
 from ..figure_model import Axis, Dot, Limit, PointRow, Points, Roof, Roofline, describe_rows
 from ..names import LONGEST_TERM

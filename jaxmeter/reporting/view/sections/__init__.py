@@ -7,10 +7,10 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from jaxmeter.document.model import Section
 from jaxmeter.harness.metrics.reading import Case
 
 from ..cells import CaseSection
-from ..page_model import Section
 
 
 @cache

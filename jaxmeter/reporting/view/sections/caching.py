@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Row, Table, Tone
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Param, Status
+from jaxmeter.harness.record.wording import counted, shorten
 
-from ... import numbers
 from ...compare.ratios import divide_readings
-from ...text import counted, shorten
 from ..cells import (
     NOTHING,
     CaseSection,
@@ -25,9 +26,7 @@ from ..cells import (
     name_level,
 )
 from ..doubts import LONGEST_REASON, describe_outcome
-from ..page_model import Cell, Column, Group, Row, Table
 from ..runs import label_case, list_notes_of
-from ..tone import Tone
 
 NOT_PROVEN = "not proven"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.statistics import Interval, take_logarithm
 
-from ... import numbers
 from ...compare.verdicts import Change
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Table, Tone
 from jaxmeter.harness.metrics.derived import STAGES
 from jaxmeter.harness.metrics.metric import Family
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.metrics.table import METRICS, metrics_in
+from jaxmeter.harness.metrics.write import write
 from jaxmeter.harness.record import CompilationDetails, Status
+from jaxmeter.harness.record.wording import counted
 
-from ... import numbers
-from ...text import counted
-from ...write import write
 from ..cells import (
     NOTHING,
     CaseSection,
@@ -25,8 +26,6 @@ from ..cells import (
     read_column,
 )
 from ..doubts import list_notes_of_section
-from ..page_model import Cell, Column, Table
-from ..tone import Tone
 
 PROBE = "compilation"
 EQUATIONS, ALL_EQUATIONS = "jaxpr_equations", "jaxpr_equations_nested"

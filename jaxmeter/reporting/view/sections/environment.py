@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record.differences import Fact, facts_of, find_differences
+from jaxmeter.harness.record.wording import counted, shorten
 
-from ... import numbers
-from ...text import counted, shorten
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table
 from ..runs import describe_cores, name_device
-from ..tone import Tone
 
 QUESTION = "Where and how was it made?"
 ALWAYS_DIFFERENT = frozenset({"run id", "started", "ended", "load_average", "record"})

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table, Tone
 from jaxmeter.harness.metrics.reading import Case, Variant
+from jaxmeter.harness.record.wording import counted
 
 from ...history.change_points import ChangePoint
-from ...text import counted
 from ..cells import make_column, make_interval_cell, make_time_cells
 from ..change_points import write_change_point, write_levels
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table
-from ..tone import Tone
 
 QUESTION = "How was it in earlier runs?"
 MOST_RUNS = 30

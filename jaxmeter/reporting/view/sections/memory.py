@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Row, Table, Tone
 from jaxmeter.harness.metrics.plausibility import usable_size
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.write import write
 from jaxmeter.harness.record import Buffer, MemoryDetails
+from jaxmeter.harness.record.wording import counted, shorten
 
-from ... import numbers
-from ...text import counted, shorten
-from ...write import write
 from ..answers import SMALLEST_SHARE
 from ..cells import NOTHING, CaseSection, VariantColumn, make_cell, make_column, make_variant_table
 from ..doubts import LONGEST_REASON, list_notes_of_section, list_unplanned
 from ..figures.marks import CALLED, PLANNED, SHARE
 from ..names import name_variant
-from ..page_model import Cell, Column, Group, Row, Table
-from ..tone import Tone
 
 SAVED = "donation_saves_bytes"
 

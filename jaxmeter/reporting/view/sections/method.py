@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table
 from jaxmeter.harness.metrics.aa_text import describe_self_test
 from jaxmeter.harness.metrics.across import is_contended
 from jaxmeter.harness.metrics.moderation import FEWEST_POOLED
@@ -21,10 +23,7 @@ from jaxmeter.harness.metrics.statistics import (
 )
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import SCHEMA_VERSION, Outcome, TimingDetails
-
-from ... import numbers
-from ...text import counted
-from ..page_model import Cell, Column, Group, Part, Row, Section, Table
+from jaxmeter.harness.record.wording import counted
 
 UNLIKE = numbers.speedup(math.exp(LOG_UNLIKE))
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Group, Row, Table, Tone
 from jaxmeter.harness.metrics.reading import Case, Run
+from jaxmeter.harness.record.wording import counted, shorten
 
-from ... import numbers
 from ...compare.verdicts import Change, JudgedReport, Verdict
-from ...text import by_numbers, counted, shorten
+from ...text import by_numbers
 from ..changes import write_effect
 from ..comparisons import MeasuredPair
 from ..figures.curves import draw_history
 from ..figures.marks import name_case
 from ..names import LONGEST_NAME, Key, make_fragment, name_rows, name_starts
 from ..overview_model import Card
-from ..page_model import Cell, Column, Group, ReleasesView, Row, Table
+from ..page_model import ReleasesView
 from ..runs import History
-from ..tone import Tone
 from .chains import explain_contradiction
 
 FEWEST_PAIRS = 2

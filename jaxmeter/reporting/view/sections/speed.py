@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jaxmeter.document import numbers
+from jaxmeter.document.model import Cell, Column, Table, Tone
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.table import SHARES_OF_PEAK, THROUGHPUT
+from jaxmeter.harness.metrics.write import write, write_reading
 from jaxmeter.harness.record import INCOMPLETE, Status
-from jaxmeter.harness.record.wording import write_options
+from jaxmeter.harness.record.wording import shorten, write_options
 
-from ... import numbers
-from ...text import shorten
-from ...write import write, write_reading
 from ..cells import (
     NOTHING,
     CaseSection,
@@ -28,9 +28,7 @@ from ..cells import (
 )
 from ..doubts import LONGEST_REASON, describe_outcome, describe_unreached_target, explain_doubts, find_doubts
 from ..figures.marks import TIME
-from ..page_model import Cell, Column, Table
 from ..runs import group_alike, label_case, list_notes
-from ..tone import Tone
 
 PIPELINED, BY_QUEUEING = "pipelined_s", "pipelined_speedup"
 QUEUED = (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Reported
@@ -16,7 +17,6 @@ from jaxmeter.reporting.view.comparisons import MeasuredPair
 from jaxmeter.reporting.view.page_model import ReleasesView
 from jaxmeter.reporting.view.runs import label_runs
 from jaxmeter.reporting.view.sections.releases import choose_reports, make_releases_view
-from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.views import kept
 

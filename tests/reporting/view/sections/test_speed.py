@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from jaxmeter.reporting.view.tone import Tone
+from jaxmeter.document.model import Tone
 from tests import samples
 from tests.reporting.views import by_variant, headings, page_of, tables
 

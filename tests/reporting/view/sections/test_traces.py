@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
+from jaxmeter.document.model import Tone
 from jaxmeter.harness.metrics.details_text import NO_LINE
 from jaxmeter.harness.record import Answer
 from jaxmeter.harness.record.trace_summary import Finding, Problem
 from jaxmeter.harness.traces.ledger import GROUPS
 from jaxmeter.reporting.view.figure_model import Fill
 from jaxmeter.reporting.view.figures.stacks import SMALLEST_PART
-from jaxmeter.reporting.view.tone import Tone
 from tests import samples
 from tests.reporting.views import by_variant, card_of, page_of, section, tables, texts
 
