@@ -417,8 +417,8 @@ def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -
         if left_out
         else "",
     )
-    told = (say(*describe_precision(run)), say(*processes, *faults, tone=Tone.WARN), say(*ended))
-    terminal.show(Document(parts=(*describe_results(run), *told)))
+    remarks = (say(*describe_precision(run)), say(*processes, *faults, tone=Tone.WARN), say(*ended))
+    terminal.show(Document(parts=(*describe_results(run), *remarks)))
     if lost:
         print(f"finish it with: {finish or _how_to_finish(folder)}")
     if run.cases and "JAXMETER_COMMAND" not in os.environ:  # else the report follows by itself

@@ -67,7 +67,8 @@ def _describe_times(times: Tally | None, found: SelfTest) -> Iterator[str]:
     level = write_share(found.shown_confidence)
     held = _describe_held("the other's time", times, found)
     yield f"One run's {held}."
-    yield f"Correct intervals of {level} do so in {honest[0]:.0f} to {honest[1]:.0f}{SPACE}%, since both times have an error."
+    correct = f"{honest[0]:.0f} to {honest[1]:.0f}{SPACE}%"
+    yield f"Correct intervals of {level} do so in {correct}, since both times have an error."
     yield _describe_smallest(times)
 
 

@@ -230,7 +230,7 @@ def _show_times(summary: TraceSummary) -> Iterator[Part]:
     if not summary.traced_s:
         return
     busiest = sorted(summary.devices, key=lambda device: -sum(device.busy_s))
-    times = [("wall time, traced", summary.traced_s)]
+    times: list[tuple[str, Sequence[float]]] = [("wall time, traced", summary.traced_s)]
     times += [
         (f"{_name_device(device.name)} {name}", own)
         for device in busiest[:MOST_DEVICES]

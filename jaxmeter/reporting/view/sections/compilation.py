@@ -57,20 +57,20 @@ def _list_tables(cases: Sequence[Case]) -> Iterator[Table]:
     if not staged:
         return
     yield _make_stages(cases, staged, with_equations=not any(map(_is_described, variants)))
-    columns = (
+    sizes = (
         read_column("first_result_s", "From Python", "trace to first call"),
         read_column("executable_bytes", detail="size"),
         *OF_EXECUTABLE,
         "exported_bytes",
         *OF_EXPORTED,
     )
-    yield make_variant_table(cases, LOADED, columns, _is_loaded)
-    columns = (
+    yield make_variant_table(cases, LOADED, sizes, _is_loaded)
+    counts = (
         VariantColumn(make_column(EQUATIONS), _count_equations),
         *(VariantColumn(make_column(metric.name), _count(metric.name)) for metric in metrics_in(Family.PROGRAM)),
         VariantColumn(Column("Fingerprint"), _write_fingerprints),
     )
-    yield make_variant_table(cases, PROGRAMS, columns, _is_described, detail=_describe_declared, fold="Programs")
+    yield make_variant_table(cases, PROGRAMS, counts, _is_described, detail=_describe_declared, fold="Programs")
 
 
 def _list_notes(cases: Sequence[Case]) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _make_stages(cases: Sequence[Case], staged: Sequence[Variant], *, with_equat
         Column("n", numeric=True),
         lambda variant: Cell(numbers.count(_count_processes(variant)), tone=Tone.MUTED),
     )
-    columns = (
+    columns: tuple[VariantColumn | str, ...] = (
         *STAGES,
         read_column("first_result_s", "Total", "cold"),
         *([count] if is_repeated else []),
