@@ -20,7 +20,7 @@ _WORD = re.compile(r"\[[^\[\] ]+, [^\[\] ]+\][^ ]*|[^ ]+")
 
 
 def fold(text: str, width: int, taken: int = 0) -> list[str]:
-    """Return a text in lines of at most `width` columns, of which the first has some taken."""
+    """Return a text in lines of at most `width` columns, of which the first has some taken. No path is broken."""
     lines, line, room = [], "", width - taken
     for word in _WORD.findall(text):
         longer = f"{line} {word}" if line else word
@@ -29,7 +29,7 @@ def fold(text: str, width: int, taken: int = 0) -> list[str]:
             continue
         if line or taken > 0:
             lines.append(line)
-        *whole, line = chop_cells(word, width)
+        *whole, line = [word] if "/" in word else chop_cells(word, width)
         lines += whole
         taken, room = 0, width
     return [*lines, line]

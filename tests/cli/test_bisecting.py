@@ -261,7 +261,7 @@ def test_without_a_change_point_it_ends_with_3(bisected):
     code, _, said = bisected(Measured())
 
     assert code == 3
-    assert "no change point is confirmed; the steps could detect a difference of 3.0 %" in said
+    assert "no change point is confirmed; the steps could detect a difference of 3.0\u202f%" in said
 
 
 def test_a_walk_goes_on_where_it_stopped(bisected):

@@ -70,8 +70,8 @@ def test_the_side_that_has_two_speeds_is_named_with_both():
 
     own, of_baseline = explain(two), explain(EVEN, baseline_factors=two)
 
-    assert "g:jit has two speeds, 1 ms in 5 of 8 processes and 3 ms in the others" in own
-    assert "f:jit has two speeds, 1 ms in 5 of 8 processes and 3 ms in the others" in of_baseline
+    assert "g:jit has two speeds, 1.00\u202fms in 5 of 8 processes and 3.00\u202fms in the others" in own
+    assert "f:jit has two speeds, 1.00\u202fms in 5 of 8 processes and 3.00\u202fms in the others" in of_baseline
 
 
 def test_threads_that_share_a_core_in_the_slow_processes_are_the_reason():
@@ -86,7 +86,7 @@ def test_a_few_slow_processes_are_named_and_a_second_thread_if_calls_are_short()
     one = (1.0, 1.01, 0.99, 9.0, 1.02, 0.98, 1.0, 1.01)
     short = tuple(factor * 0.01 for factor in one)
 
-    assert "g:jit takes up to 9 ms in 1 of 8 processes, usually 1.01 ms" in explain(one)
+    assert "g:jit takes up to 9.00\u202fms in 1 of 8 processes, usually 1.01\u202fms" in explain(one)
     assert "second thread" not in explain(one, parallelism=[1.6] * PROCESSES)
     assert explain(short, parallelism=[1.6] * PROCESSES).endswith("its short calls wakes a second thread")
     assert "second thread" not in explain(short, parallelism=[1.0] * PROCESSES)
@@ -162,11 +162,11 @@ def test_one_speed_an_outlier_and_a_spread_are_no_two_speeds(times_s):
     ("smallest", "sentence"),
     [
         ([], ""),
-        ([0.0594], "Smallest detectable difference of its one speedup: 5.9 %"),
+        ([0.0594], "Smallest detectable difference of its one speedup: 5.9\u202f%"),
         ([8.91], "Smallest detectable difference of its one speedup: a factor of 9.9"),
         (
             [0.03, 0.04, 0.123, 0.5, 0.6],
-            "Smallest detectable difference of 5 speedups: median 12 %, 90th percentile 56 %",
+            "Smallest detectable difference of 5 speedups: median 12\u202f%, 90th percentile 56\u202f%",
         ),
     ],
 )

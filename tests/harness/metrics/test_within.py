@@ -541,7 +541,7 @@ def test_what_alternating_costs_is_said_with_both_numbers():
     (note,) = beside_and_alone(0.0064, 0.006)
 
     assert note.startswith(
-        "6.4 ms a call interleaved with the other variants, 6 ms alone: in calls over 1 ms the caches hold"
+        "6.40\u202fms a call interleaved with the other variants, 6.00\u202fms alone: in calls over 1 ms the caches hold"
     )
 
 

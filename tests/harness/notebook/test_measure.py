@@ -39,7 +39,7 @@ def test_a_jax_newer_than_the_newest_tested_is_noted_with_the_numbers(monkeypatc
     noted = jaxmeter.measure(scaled, jnp.ones(10), factor=3.0)
 
     assert f"jax {jax.__version__} is newer than 0.4.31" in noted.record.notes[0]
-    assert noted.record.notes[0] in str(noted)
+    assert noted.record.notes[0] in " ".join(str(noted).split())
 
 
 def test_a_jitted_function_that_was_called_before_has_no_fault_of_ours():
@@ -335,8 +335,8 @@ def test_printing_it_shows_a_row_per_mode(measurement):
 def test_what_fails_in_every_look_is_said_once():
     measurement = jaxmeter.measure(lambda x: x if x.sum() > 0 else -x, jnp.ones(4))
 
-    lines = [line for line in repr(measurement).splitlines() if "TracerBoolConversionError" in line]
-    assert [line.partition(": ")[0] for line in lines] == ["<lambda>:jit, <lambda>:aot"]
+    text = " ".join(repr(measurement).split())
+    assert text.count("Attempted boolean conversion") == text.count("<lambda>:jit, <lambda>:aot: ") == 1
 
 
 def test_what_the_function_raises_is_raised():

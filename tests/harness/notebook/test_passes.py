@@ -82,9 +82,9 @@ def test_the_interval_holds_the_estimate(times):
 @pytest.mark.parametrize(
     ("ratio", "text"),
     [
-        (Ratio(1.0, 1.234, 2.0, 9), "1.23x [1.00, 2.00]"),
-        (Ratio(0.001, 0.00417, 0.02, 9), "0.0042x [0.001, 0.02]"),
-        (Ratio(1.0, 1300.0, 2000.0, 9), "1,300.00x [1.00, 2,000.00]"),
+        (Ratio(1.0, 1.234, 2.0, 9), "1.23× [1.00, 2.00]"),
+        (Ratio(0.001, 0.00417, 0.02, 9), "0.0042× [0.0010, 0.020]"),
+        (Ratio(1.0, 1300.0, 2000.0, 9), "1\u202f300× [1.00, 2\u202f000]"),
     ],
 )
 def test_a_speedup_is_text_with_its_interval(ratio, text):
