@@ -51,7 +51,7 @@ def test_where_nothing_dominates_the_largest_is_named():
 
     assert (bound.kind, bound.share, bound.largest) == (BoundKind.NOTHING, 0.46, BoundKind.OPERATIONS)
     assert describe_bound(bound) == (
-        "No part dominates the traced step: the largest is the device's operations with 46 %."
+        "No part dominates the traced step: the largest is the device's operations with 46\u202f%."
     )
 
 
@@ -95,7 +95,7 @@ def test_without_peaks_operations_are_all_that_is_known():
     bound = find_bound(summary({"compute": 0.9}, flops=1e9, bytes=1e6), Roofs())
 
     assert (bound.kind, bound.of_peak_flops) == (BoundKind.OPERATIONS, None)
-    assert describe_bound(bound) == "The traced step is bound by the device's operations: they take 90 % of it."
+    assert describe_bound(bound) == "The traced step is bound by the device's operations: they take 90\u202f% of it."
 
 
 @pytest.mark.parametrize("kind", BoundKind)
@@ -104,7 +104,7 @@ def test_every_kind_has_a_sentence(kind):
 
     sentence = describe_bound(Bound(kind=kind, share=0.6, largest=kind, of_peak_flops=0.3, of_peak_bandwidth=0.4))
 
-    assert "60 %" in sentence
+    assert "60\u202f%" in sentence
     assert sentence.endswith(".")
 
 
