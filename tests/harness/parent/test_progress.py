@@ -169,7 +169,7 @@ def test_it_shows_the_time_to_go_and_the_estimate_of_the_case_at_work(live):
     watcher.process_ended(PROCESS, 60.0)
     watcher.case_written(samples.fast_case(PLANNED))
     watcher.process_started(PROCESS)
-    assert "round 2 of 8 budget 10 % 6 min to go selu[n=4] selu:jit 10x ± 1 % timing" in shown()
+    assert "round 2 of 8 budget 10 % 6 min to go selu[n=4] selu:jit 10× ± 0.82 % timing" in shown()
 
     watcher.process_ended(PROCESS, 401.0)
     assert "to go" not in shown()

@@ -30,25 +30,25 @@ def test_the_speedup_that_answers_comes_with_its_half_width():
 
     assert first.startswith("f:jit 2")
     assert answer.startswith("g:jit 4")
-    assert "x ± " in first
-    assert answer.endswith(" %")
+    assert "× ± " in first
+    assert answer.endswith("\u202f%")
 
 
 def test_two_processes_give_an_estimate_and_no_half_width():
     two = samples.timing(2e-3, baseline_s=4e-3, processes=2)
 
-    assert of(THREE, f_eager=samples.timing(4e-3, processes=2), f_jit=two).endswith("x")
+    assert of(THREE, f_eager=samples.timing(4e-3, processes=2), f_jit=two).endswith("×")
 
 
 def test_a_speedup_that_the_report_withholds_is_not_shown_while_the_run_goes_on():
     wrong = samples.with_values(samples.timing(2e-3, baseline_s=4e-3), log_ratio=(1e4,) * 5)
 
-    assert of(THREE, f_eager=samples.timing(4e-3), f_jit=wrong).startswith("f:eager 4 ms")
+    assert of(THREE, f_eager=samples.timing(4e-3), f_jit=wrong).startswith("f:eager 4.00\u202fms")
 
 
 def test_a_case_without_a_speedup_has_a_time():
-    assert of(THREE, f_eager=samples.timing(2.5e-3)).startswith("f:eager 2.5 ms ± ")
-    assert of(THREE, f_eager=samples.timing(7e-6)).startswith("f:eager 7 us ± ")
+    assert of(THREE, f_eager=samples.timing(2.5e-3)).startswith("f:eager 2.50\u202fms ± ")
+    assert of(THREE, f_eager=samples.timing(7e-6)).startswith("f:eager 7.00\u202fµs ± ")
 
 
 def test_before_any_time_there_is_nothing():
