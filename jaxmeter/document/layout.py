@@ -161,7 +161,9 @@ def _write_row(
             below, texts[-1] = (texts[-1], *below), Text()
         widths[-1] = texts[-1].cell_len
     if not fields[0].is_number and texts[0].cell_len > widths[0]:
-        yield from (Text(text, texts[0].style) for text in fold(texts[0].plain, width))
+        name = texts[0].plain
+        indent = name[: len(name) - len(name.lstrip(" "))]
+        yield from (Text(indent + line, texts[0].style) for line in fold(name, width - len(indent)))
         texts[0] = Text()
     if any(texts):
         yield _join(fields, texts, widths)
