@@ -26,14 +26,12 @@ from pathlib import Path
 
 from jaxmeter.harness.metrics.statistics import geometric_interval
 from jaxmeter.harness.record import RunRecord, read_json
-from jaxmeter.launch.containers import Container, caller_here, run_arguments
+from jaxmeter.launch.containers import Container, Mount, caller_here, run_arguments
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import GB
 from jaxmeter.launch.images import Image, image_size_bytes
 from jaxmeter.launch.jobs import build_images
-from jaxmeter.launch.mounts import Mount
-from jaxmeter.launch.request import DEFAULT_BASE_IMAGE
-from jaxmeter.launch.runtime import choose_engine
+from jaxmeter.launch.request import DEFAULT_BASE_IMAGE, choose_engine
 
 CHECKOUT = Path(__file__).parents[1]
 STARTS = 10

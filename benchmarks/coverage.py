@@ -30,7 +30,7 @@ from scipy.stats import t
 
 from benchmarks.here import describe_here
 from jaxmeter.harness.metrics.moderation import fit_prior
-from jaxmeter.harness.parent.extra_processes import measure_width, share_out
+from jaxmeter.harness.parent.rounds import measure_width, share_out
 from jaxmeter.harness.plan.settings import MOST_PROCESSES, make_settings
 from jaxmeter.harness.record import Outcome, PlannedCase, Status
 

@@ -22,10 +22,10 @@ from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.parent import fork_client
 from jaxmeter.harness.parent.prepare_run import describe_suites
 from jaxmeter.harness.parent.servers import start_servers
+from jaxmeter.harness.plan.cases import select
 from jaxmeter.harness.plan.messages import Heartbeat, Measure
 from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import PlannedProcess, plan_processes_of
-from jaxmeter.harness.plan.selection import select
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.record import PlannedCase, Settings
 

@@ -26,7 +26,7 @@ from benchmarks.two_runs import describe_widths, index_variants
 from jaxmeter.cli.request import RunRequest
 from jaxmeter.cli.run import new_run
 from jaxmeter.harness.metrics.precision import list_smallest
-from jaxmeter.harness.metrics.reread import read_process
+from jaxmeter.harness.metrics.reading import read_process
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, find_block_time
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.plan.messages import Heartbeat

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxmeter.harness.metrics.rates import BOUNDS_CONFIDENCE, bound_rate
+from jaxmeter.harness.metrics.statistics import BOUNDS_CONFIDENCE, bound_rate
 
 
 def write_rate(count: int, of: int) -> str:

@@ -173,11 +173,11 @@ def test_every_folder_of_the_harness_has_its_arrows():
         ),
         ("jaxmeter/harness/results.py", "import jaxmeter.launch.runs", "imports jaxmeter.launch.runs"),
         (
-            "jaxmeter/harness/record/layout.py",
+            "jaxmeter/harness/record/files.py",
             "from jaxmeter.harness.plan import cases",
             "imports jaxmeter.harness.plan",
         ),
-        ("jaxmeter/harness/record/layout.py", "import jax", "imports jax"),
+        ("jaxmeter/harness/record/files.py", "import jax", "imports jax"),
         ("jaxmeter/harness/plan/cases.py", "from jax import numpy", "imports jax"),
         (
             "jaxmeter/harness/plan/cases.py",

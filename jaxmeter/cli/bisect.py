@@ -14,16 +14,26 @@ import typer
 from jaxmeter.cli.launching import FORWARDS, end, list_words, make_shell
 from jaxmeter.document import terminal
 from jaxmeter.harness.record import make_run_id
-from jaxmeter.launch.bisect import PROCESSES, REFUSED, TRY, BisectRequest, make_environment_of, read_bisect_request
-from jaxmeter.launch.command_line import check_packages, read_backend
+from jaxmeter.launch.bisect import (
+    PROCESSES,
+    REFUSED,
+    TRY,
+    BisectRequest,
+    CallHarness,
+    Make,
+    Neighbours,
+    NotMeasuredError,
+    check_measured,
+    make_environment_of,
+    read_bisect_request,
+)
+from jaxmeter.launch.command_line import check_names, check_packages, read_backend
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.locks import SMALLEST_LOCK
-from jaxmeter.launch.neighbours import CallHarness, Make, Neighbours, NotMeasuredError, check_measured
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.releases import list_releases
 from jaxmeter.launch.request import name_command
 from jaxmeter.launch.runs import EXACT
-from jaxmeter.launch.selections import check_names
 from jaxmeter.launch.shell import FINE, NO_ANSWER, Shell, check_selection, run_elsewhere, run_jaxmeter, say_disk
 from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 from jaxmeter.reporting.compare.changes import compare_runs

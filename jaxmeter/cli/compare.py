@@ -14,7 +14,7 @@ from jaxmeter.cli.judging import warn_of_unused, write_changes
 from jaxmeter.document import terminal
 from jaxmeter.reporting.compare.changes import compare_runs
 from jaxmeter.reporting.compare.gate import encode_suspects, judge_alone
-from jaxmeter.reporting.view.comparison import describe_comparison
+from jaxmeter.reporting.view.changes import describe_comparison
 
 
 class FailOn(StrEnum):

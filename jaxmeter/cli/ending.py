@@ -56,7 +56,7 @@ def end_program(program: Callable[[], object]) -> NoReturn:
         else:
             code = CUT_SHORT
     except ModuleNotFoundError as error:
-        from jaxmeter.harness.record.extras import describe_missing
+        from jaxmeter.harness.record.wording import describe_missing
 
         if missing := describe_missing(error):
             code, words = UNUSABLE, f"error: {missing}"

@@ -15,8 +15,14 @@ from jaxmeter.document import terminal
 from jaxmeter.harness.record.wording import shorten, visible
 from jaxmeter.reporting.compare.verdicts import encode_fields
 from jaxmeter.reporting.load import leave_out_confirming
-from jaxmeter.reporting.view.change_points import MachineChanges
-from jaxmeter.reporting.view.history import describe_history, explain_nothing, find_history, find_unused, list_faults
+from jaxmeter.reporting.view.history import (
+    MachineChanges,
+    describe_history,
+    explain_nothing,
+    find_history,
+    find_unused,
+    list_faults,
+)
 
 
 def command(

@@ -16,8 +16,7 @@ from jaxmeter.reporting.compare import gate
 from jaxmeter.reporting.compare.budgets import Budgets
 from jaxmeter.reporting.compare.gate import Judgement
 from jaxmeter.reporting.compare.verdicts import Changes
-from jaxmeter.reporting.view.comparison import describe_comparison
-from jaxmeter.reporting.view.verdict import encode_verdict
+from jaxmeter.reporting.view.changes import describe_comparison, encode_verdict
 
 
 def judge_runs(

@@ -17,14 +17,14 @@ from rich.console import Console
 from jaxmeter.cli.ending import INCOMPLETE, INTERRUPTED, UNUSABLE
 from jaxmeter.cli.request import RunRequest
 from jaxmeter.harness.machine.disk import is_disk_full
+from jaxmeter.harness.machine.environment import LONGEST_NAME, is_name, name_machine
 from jaxmeter.harness.machine.jax_internals import describe_untested
-from jaxmeter.harness.machine.name import LONGEST_NAME, is_name, name_machine
 from jaxmeter.harness.machine.platforms import list_unused_variables
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerError, ServerLostError
 from jaxmeter.harness.parent.prepare_run import RunError, UsageError
 from jaxmeter.harness.parent.progress import Lines, Live, Watcher, printable
+from jaxmeter.harness.plan.cases import SelectionError
 from jaxmeter.harness.plan.messages import Description
-from jaxmeter.harness.plan.selection import SelectionError
 from jaxmeter.harness.record import Environment
 
 Quick = Annotated[

@@ -16,8 +16,7 @@ from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.record import make_run_id, now, write_bytes
 from jaxmeter.harness.record.wording import visible
 from jaxmeter.reporting.compare.budgets import LimitError
-from jaxmeter.reporting.nightly.document import describe_nightly
-from jaxmeter.reporting.nightly.outcome import build_nightly_page
+from jaxmeter.reporting.nightly.outcome import build_nightly_page, describe_nightly
 from jaxmeter.reporting.nightly.state import NightlyError, NightlyRun, remove_state
 from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects
 from jaxmeter.reporting.nightly.stored import TITLES, Acceptance, accept, encode

@@ -29,7 +29,7 @@ from jaxmeter.reporting.draw.palette import Theme
 from jaxmeter.reporting.load import leave_out_confirming
 from jaxmeter.reporting.render import figures, html
 from jaxmeter.reporting.view import Page, build
-from jaxmeter.reporting.view.summary import summarise
+from jaxmeter.reporting.view.overview import summarise
 
 LARGEST_PAGE = 5 * 2**20
 """Bytes. Larger ones are slow to open, and mail servers refuse them."""

@@ -18,10 +18,9 @@ from typing import Annotated, Any, get_origin, get_type_hints
 import typer
 
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
-from jaxmeter.harness.machine.affinity import can_choose_cores, find_lock_step_cores
 from jaxmeter.harness.machine.environment import make_paths_private, usable_cores
-from jaxmeter.harness.machine.platforms import BACKENDS, DEFAULT_BACKEND, Backend, list_unused_variables
-from jaxmeter.harness.machine.ranks import refuse_ranks
+from jaxmeter.harness.machine.platforms import BACKENDS, DEFAULT_BACKEND, Backend, list_unused_variables, refuse_ranks
+from jaxmeter.harness.machine.process_settings import can_choose_cores, find_lock_step_cores
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.parent.recorded import make_environment_private

@@ -51,9 +51,15 @@ from jaxmeter.document.model import Document, Tone, say
 from jaxmeter.harness.listing import data_warnings, describe_plan
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS, Platform
-from jaxmeter.harness.metrics.reread import read_cases
-from jaxmeter.harness.parent.against import Against, choose_suspects, read_against, read_suspects
-from jaxmeter.harness.parent.checkouts import Checkout, find_checkout
+from jaxmeter.harness.metrics.reading import read_cases
+from jaxmeter.harness.parent.against import (
+    Against,
+    Checkout,
+    choose_suspects,
+    find_checkout,
+    read_against,
+    read_suspects,
+)
 from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerError
 from jaxmeter.harness.parent.prepare_run import (
@@ -81,9 +87,9 @@ from jaxmeter.harness.parent.recorded import (
 )
 from jaxmeter.harness.parent.scratch import find_parent
 from jaxmeter.harness.parent.servers import start_servers
+from jaxmeter.harness.plan.cases import choose_representatives, select
 from jaxmeter.harness.plan.estimate import estimate
 from jaxmeter.harness.plan.processes import plan_processes
-from jaxmeter.harness.plan.selection import choose_representatives, select
 from jaxmeter.harness.record import (
     Environment,
     Manifest,

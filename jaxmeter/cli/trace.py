@@ -21,7 +21,7 @@ from jaxmeter.document import terminal
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.record.environment import Environment
 from jaxmeter.harness.record.wording import visible
-from jaxmeter.harness.traces.bound import find_bound
+from jaxmeter.harness.traces.bound import find_bound, find_roofs
 from jaxmeter.harness.traces.captures import (
     Capture,
     Captures,
@@ -32,7 +32,6 @@ from jaxmeter.harness.traces.captures import (
 )
 from jaxmeter.harness.traces.growth import find_grown, list_unlike
 from jaxmeter.harness.traces.reading import require_step
-from jaxmeter.harness.traces.roofline import find_roofs
 from jaxmeter.harness.traces.serve import DEFAULT_PORT, ServeError, copy_captures, serve
 from jaxmeter.harness.traces.summary import MOST_OPERATIONS, summarise_capture
 from jaxmeter.harness.traces.typical import find_slowest

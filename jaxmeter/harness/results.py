@@ -8,8 +8,8 @@ from typing import Any
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Group, Part, Row, Table, Tone, say
 from jaxmeter.harness.metrics.across import find_timing
-from jaxmeter.harness.metrics.agreement import find_disagreement
 from jaxmeter.harness.metrics.metric import Lack, Reading
+from jaxmeter.harness.metrics.plausibility import find_disagreement, find_objection, is_same_program
 from jaxmeter.harness.metrics.precision import (
     describe_smallest,
     explain_scatter,
@@ -18,13 +18,11 @@ from jaxmeter.harness.metrics.precision import (
     suggest_more,
 )
 from jaxmeter.harness.metrics.reading import Run, Variant, split_platforms
-from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.metrics.statistics import SHOWN_CONFIDENCE, differs
 from jaxmeter.harness.metrics.traced import describe_bound_of
-from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.metrics.write import write
 from jaxmeter.harness.record import RunRecord, Status
-from jaxmeter.harness.record.remarks import gist_of, join_remarks, list_own_faults
+from jaxmeter.harness.record.outcomes import gist_of, join_remarks, list_own_faults
 from jaxmeter.harness.record.traps import describe_trap, find_traps
 from jaxmeter.harness.record.wording import counted
 

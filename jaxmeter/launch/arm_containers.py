@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from jaxmeter.launch.containers import run_arguments
+from jaxmeter.launch.containers import Mount, make_writable_folders, run_arguments
 from jaxmeter.launch.execution import keep_container
 from jaxmeter.launch.jobs import Job, measuring_container, prepare_image
-from jaxmeter.launch.mounts import Mount, make_writable_folders
 
 
 @contextmanager
@@ -29,7 +28,7 @@ def offer_environment(job: Job) -> Iterator[Path]:
         measuring = measuring_container(job)
         container = replace(
             measuring,
-            arguments=("-m", "jaxmeter.harness.parent.arm_gateway", str(socket)),
+            arguments=("-m", "jaxmeter.harness.parent.arms", str(socket)),
             mounts=(*measuring.mounts, Mount(folder, folder, writable=True)),
             has_terminal=False,
             reads_input=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jaxmeter.launch.devices import Devices
+from jaxmeter.launch.containers import Devices
 from jaxmeter.launch.nvidia import CUDA_LOCKS, NVIDIA_GPUS
 from jaxmeter.launch.tpu import TPUS
 
@@ -86,5 +86,5 @@ BACKENDS = {
 DEFAULT_BACKEND = "cpu"
 """What the doctor examines, and a self-test is of, where nothing is named."""
 
-OPTIONS = {option.name: option for needs in BACKENDS.values() for option in needs.options}
+OPTIONS: dict[str, Option] = {option.name: option for needs in BACKENDS.values() for option in needs.options}
 """The options of all backends."""

@@ -1,4 +1,4 @@
-"""Python environments of packages that a user names, made once and kept: an old and a new one for an upgrade."""
+"""Python environments of packages that a user names, made once and kept; and what prevents a measurement."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from jaxmeter.launch.backends import BACKENDS
+from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.execution import say
+from jaxmeter.launch.host import Host
+from jaxmeter.launch.index import explain, find_complaint, order_version
+from jaxmeter.launch.observations import Problem
 from jaxmeter.launch.options import InstallationError, UsageError
-from jaxmeter.launch.pip_messages import explain, find_complaint
-from jaxmeter.launch.request import name_command
-from jaxmeter.launch.versions import order_version
+from jaxmeter.launch.request import Request, name_command
 
 PIP = ("-m", "pip", "--disable-pip-version-check")
 
@@ -274,3 +277,20 @@ def _run(command: Sequence[str]) -> str:
     if ended.returncode != 0:
         raise _FailedError(explain(find_complaint(ended.stdout, ended.stderr)))
     return ended.stdout
+
+
+def check(backend: str, request: Request, host: Host, engine: Engine | None) -> None:
+    """Raises UsageError with one line a problem, where the backend's devices cannot be used here."""
+    if problems := find_problems(backend, request, host, engine):
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        raise UsageError(f"{backend} cannot be measured on this machine; nothing was downloaded or built{lines}")
+
+
+def find_problems(backend: str, request: Request, host: Host, engine: Engine | None) -> list[Problem]:
+    """Return the problems that prevent the use of a backend, most fundamental first; empty if there are none."""
+    return BACKENDS[backend].devices.find_problems(request, host, engine)
+
+
+def find_warnings(backend: str, host: Host, *, is_root: bool) -> list[Problem]:
+    """What will be missing from the results, though times are right."""
+    return BACKENDS[backend].devices.find_warnings(host, is_root)

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from jaxmeter.launch.containers import quote_command
-from jaxmeter.launch.diagnosis import ENGINE_FAILED, explain_build, explain_start
-from jaxmeter.launch.engines import Answer, Engine, ask_client
+from jaxmeter.launch.engines import ENGINE_FAILED, Answer, Engine, ask_client, explain_build, explain_start
 from jaxmeter.launch.host import GB, free_bytes
 from jaxmeter.launch.images import Build, build_arguments, has_image_of_lock, image_id, revision_of, version_of
 from jaxmeter.launch.locks import LOCKS

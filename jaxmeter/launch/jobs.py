@@ -14,8 +14,11 @@ from jaxmeter.launch.containers import (
     Caller,
     Container,
     forwarded_variables,
+    make_writable_folders,
+    mounts_for,
     own_image_mounts,
     quote_command,
+    report_mounts,
     run_arguments,
 )
 from jaxmeter.launch.engines import Engine
@@ -33,7 +36,6 @@ from jaxmeter.launch.images import (
 )
 from jaxmeter.launch.index import host_of, is_loopback, read_index, write_secrets
 from jaxmeter.launch.locks import SMALLEST_LOCK
-from jaxmeter.launch.mounts import make_writable_folders, mounts_for, report_mounts
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request, format_command, name_command
 from jaxmeter.launch.runs import PlannedRun

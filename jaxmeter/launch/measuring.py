@@ -8,15 +8,14 @@ from pathlib import Path
 
 from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.containers import caller_here
+from jaxmeter.launch.environments import check, find_warnings
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.host import look_at_host
 from jaxmeter.launch.images import lock_sha256
 from jaxmeter.launch.jobs import Job, ask_machine, measure_in_container
 from jaxmeter.launch.options import UsageError, read_options
-from jaxmeter.launch.preflight import check, find_warnings
-from jaxmeter.launch.request import HERE, Request, format_command
+from jaxmeter.launch.request import HERE, Request, choose_engine, format_command
 from jaxmeter.launch.runs import DEFAULT_OUT, PlannedRun, take_store
-from jaxmeter.launch.runtime import choose_engine
 from jaxmeter.launch.shell import FINE, JAXMETER, NO_ANSWER, Shell, prepare_stores, run_elsewhere, run_jaxmeter
 
 

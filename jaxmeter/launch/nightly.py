@@ -14,11 +14,11 @@ from jaxmeter.harness.record import make_run_id
 from jaxmeter.launch.baseline import offer_baseline
 from jaxmeter.launch.command_line import REASONS, check_measuring, read_backend, read_request
 from jaxmeter.launch.execution import say
+from jaxmeter.launch.gate import follow_baseline, is_other_runtime
 from jaxmeter.launch.measuring import name_machine, run_harness
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request
 from jaxmeter.launch.runs import DEFAULT_OUT, WITH_CAPTURES, PlannedRun, has_begun, is_store, plan_run
-from jaxmeter.launch.same_runtime import follow_baseline, is_other_runtime
 from jaxmeter.launch.shell import FINE, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_elsewhere
 
 FINISH = "the same nightly run, started again within 12 hours"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxmeter.launch.devices import WITHOUT_DEVICE, Devices
+from jaxmeter.launch.containers import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Ask, Engine
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.locks import LOCKS

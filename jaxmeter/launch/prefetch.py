@@ -17,8 +17,7 @@ from jaxmeter.launch.jobs import prepare_build
 from jaxmeter.launch.locks import LOCKS, SMALLEST_LOCK, locate_lock
 from jaxmeter.launch.options import Parser, UsageError
 from jaxmeter.launch.pip import find_pip
-from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, name_command
-from jaxmeter.launch.runtime import choose_engine
+from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, choose_engine, name_command
 
 DEFAULT_PYTHON = "3.13"
 """That of the default base image."""

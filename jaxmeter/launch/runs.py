@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from jaxmeter.harness.record import RecordError, RunFolder
-from jaxmeter.harness.record.files import read_bytes
-from jaxmeter.harness.record.layout import SELF_TESTS
+from jaxmeter.harness.record.files import SELF_TESTS, read_bytes
 from jaxmeter.launch.options import UsageError, read_options
 
 DEFAULT_OUT = "results"

@@ -1,27 +1,28 @@
-"""A schedule: the templates of a scheduler, filled with the options of a nightly run."""
+"""Schedules of nightly runs: a template of each scheduler, its blanks, and the times in which it starts."""
 
 from __future__ import annotations
 
 import difflib
 import getpass
+import json
 import os
 import re
 import shlex
 import sys
+import textwrap
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from string import Template
 
 from jaxmeter.launch.backends import BACKENDS, OPTIONS
 from jaxmeter.launch.command_line import SHARED, check_measuring, read_request
-from jaxmeter.launch.cron import read_cron
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.nightly import BEGINNING, BEGINNING_FLAGS, ENDING, REFUSED, read_nightly_request
 from jaxmeter.launch.options import Parser, UsageError, read_options
-from jaxmeter.launch.quoting import check_printable, quote_folder, quote_list, quote_unit, quote_yaml
 from jaxmeter.launch.request import HERE, NOX_VARIABLE, RUNTIME_VARIABLE, is_in_nox, name_command
-from jaxmeter.launch.schedulers import EXPRESSION, SCHEDULERS, Scheduler
 from jaxmeter.launch.shell import PACKAGE, find_checkout
 
 STORES = ("s3://", "gs://", "file:///")
@@ -312,3 +313,190 @@ def _match(pattern: str, what: str) -> Callable[[str], str]:
         return text
 
     return read
+
+
+TEMPLATES = Path(__file__).with_name("schedules")
+POD = "pod.yaml"
+"""Part of the templates that name it."""
+
+EXPRESSION = "${{"
+"""What GitHub evaluates in any text of a workflow, quoted or not."""
+
+
+class Blanks(Template):
+    """Text with `${name}` to be filled; a shell's `$name` and a workflow's `${{ … }}` are left as they are."""
+
+    idpattern = r"(?!)"
+    braceidpattern = r"[a-z_]+"
+    flags = re.ASCII
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A scheduler that starts nightly runs.
+
+    Args:
+      files: Its templates in the folder `schedules`; the second and later ones take the name of the first.
+      backends: Backends that it can measure on; the first is the default.
+      has_places: Whether options of the nightly run specify its output folders; else the template specifies them.
+      needs_checkout: Whether its template calls the sessions of a checkout of jaxmeter.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    backends: tuple[str, ...]
+    has_places: bool = False
+    needs_checkout: bool = False
+
+    @cached_property
+    def templates(self) -> dict[str, Blanks]:
+        """Templates by the name of their file."""
+        return {name: Blanks(_read_template(name)) for name in self.files}
+
+    @cached_property
+    def blanks(self) -> set[str]:
+        """Names of the blanks in the templates."""
+        return {name for template in self.templates.values() for name in template.get_identifiers()}
+
+    @property
+    def in_images(self) -> bool:
+        """Whether steps run in images of a registry; else a checkout runs them."""
+        return "store_image" in self.blanks
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether it evaluates EXPRESSION in any text."""
+        return any(EXPRESSION in template.template for template in self.templates.values())
+
+
+def _read_template(name: str) -> str:
+    text = (TEMPLATES / name).read_text(encoding="utf8")
+    if place := re.search(r"^( *)\$\{pod\}$", text, re.MULTILINE):
+        text = text.replace(place[0], textwrap.indent(_read_template(POD).rstrip(), place[1]))
+    return text
+
+
+SCHEDULERS = {
+    scheduler.name: scheduler
+    for scheduler in (
+        Scheduler(
+            "kubernetes", ("cronjob.yaml",), tuple(name for name, needs in BACKENDS.items() if needs.cluster_device)
+        ),
+        Scheduler("jobset", ("jobset.yaml",), ("tpu",)),
+        Scheduler("slurm", ("sbatch.sh",), ("cpu", "gpu"), has_places=True),
+        Scheduler("pyxis", ("sbatch-pyxis.sh",), ("gpu", "cpu")),
+        Scheduler("github", ("github-actions.yaml",), tuple(BACKENDS), needs_checkout=True),
+        Scheduler("systemd", ("systemd.service", "systemd.timer"), tuple(BACKENDS), has_places=True),
+    )
+}
+
+
+FIELDS = {"minute": (0, 59), "hour": (0, 23), "day of the month": (1, 31), "month": (1, 12), "day of the week": (0, 7)}
+"""What each field may hold; on days of the week 0 and 7 are both Sunday."""
+
+WEEKDAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
+
+EXAMPLE = '"0 3 * * *" is every day at three, UTC'
+
+_PART = re.compile(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/(\d{1,2}))?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Cron:
+    """Times at which something starts.
+
+    Args:
+      values: What each of FIELDS allows, in order; None where it allows all.
+    """
+
+    text: str
+    values: tuple[tuple[int, ...] | None, ...]
+
+    def to_calendar(self) -> str:
+        """The same times as systemd writes them: `*-*-* 03:00:00 UTC`.
+
+        Raises:
+          UsageError: Both days are limited. To cron one of them is enough, to systemd it is not.
+        """
+        minutes, hours, days, months, weekdays = self.values
+        if days is not None and weekdays is not None:
+            raise UsageError(
+                f"--at {self.text!r} names days of the month and of the week; for systemd name one of them"
+            )
+        week = "" if weekdays is None else ",".join(WEEKDAYS[day] for day in weekdays) + " "
+        return f"{week}*-{_join(months)}-{_join(days)} {_join(hours)}:{_join(minutes)}:00 UTC"
+
+
+def read_cron(text: str) -> Cron:
+    """Reads five fields of numbers, `*`, ranges `1-5`, steps `*/2` and lists `1,3`.
+
+    Raises:
+      UsageError: It is something else.
+    """
+    words = text.split()
+    if len(words) != len(FIELDS):
+        raise UsageError(f"--at {text!r}: give five fields, {', '.join(FIELDS)}: {EXAMPLE}")
+    values = tuple(_read_field(text, name, word) for name, word in zip(FIELDS, words, strict=True))
+    return Cron(" ".join(words), values)
+
+
+def _read_field(text: str, name: str, word: str) -> tuple[int, ...] | None:
+    low, high = FIELDS[name]
+    if word == "*":
+        return None
+    allowed: set[int] = set()
+    for part in word.split(","):
+        found = _PART.fullmatch(part)
+        first, last, step = found.groups() if found else (None, None, "0")
+        start = low if first is None else int(first)
+        end = int(last) if last else high if first is None or step else start
+        if int(step or 1) == 0 or not low <= start <= end <= high:
+            raise UsageError(f"--at {text!r}: {part!r} is no {name}, which is a number from {low} to {high}: {EXAMPLE}")
+        allowed.update(range(start, end + 1, int(step or 1)))
+    if name == "day of the week":
+        allowed = {day % len(WEEKDAYS) for day in allowed}
+    return tuple(sorted(allowed))
+
+
+def _join(values: tuple[int, ...] | None) -> str:
+    return "*" if values is None else ",".join(f"{value:02}" for value in values)
+
+
+def check_printable(name: str, value: str) -> None:
+    """Check that a value is one line of text, which every format can hold.
+
+    Raises:
+      UsageError: It is empty, or has line breaks or other characters that nobody sees.
+    """
+    if not value.strip():
+        raise UsageError(f"{name} is empty")
+    if not value.isprintable():
+        raise UsageError(f"{name} {value!r} has characters that cannot be printed; leave them out")
+
+
+def quote_yaml(value: object) -> str:
+    """Return text or a mapping as YAML on one line: what is JSON is YAML too."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def quote_list(words: Sequence[str]) -> str:
+    """Return words of a pod's command, as items of a list in YAML: there `$(NAME)` is a variable, `$$` a dollar."""
+    return ", ".join(quote_yaml(word.replace("$", "$$")) for word in words)
+
+
+def quote_unit(words: Sequence[str]) -> str:
+    """Return a command of a systemd unit: there `%` begins a specifier, and `$` a variable except in the program."""
+    program, *arguments = (word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%") for word in words)
+    return " ".join(f'"{word}"' for word in (program, *(one.replace("$", "$$") for one in arguments)))
+
+
+def quote_folder(folder: Path) -> str:
+    """Return the working folder of a systemd unit: `%` begins a specifier, and there are neither quotes nor escapes.
+
+    Raises:
+      UsageError: systemd would change the path.
+    """
+    text = str(folder)
+    if text != text.strip() or text.endswith("\\"):
+        raise UsageError(f"{text!r}: systemd cannot start in this folder; call the command in another one")
+    return text.replace("%", "%%")

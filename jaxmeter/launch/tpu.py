@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from jaxmeter.launch.devices import WITHOUT_DEVICE, Devices
+from jaxmeter.launch.containers import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.observations import Problem

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from jaxmeter.harness.record import make_run_id
 from jaxmeter.launch.arm_containers import offer_environment
-from jaxmeter.launch.command_line import REASONS, check_measuring, check_packages, read_backend, read_request
+from jaxmeter.launch.command_line import (
+    REASONS,
+    check_measuring,
+    check_names,
+    check_packages,
+    read_backend,
+    read_request,
+)
 from jaxmeter.launch.environments import Wanted, ask_version, read_wanted
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.locks import SMALLEST_LOCK
@@ -18,7 +25,6 @@ from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.releases import check_environment
 from jaxmeter.launch.request import Request
 from jaxmeter.launch.runs import DEFAULT_OUT, PROGRAMS, PlannedRun, plan_run
-from jaxmeter.launch.selections import check_names
 from jaxmeter.launch.shell import (
     FINE,
     NO_ANSWER,

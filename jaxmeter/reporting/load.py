@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
-from jaxmeter.harness.metrics.reading import Run
-from jaxmeter.harness.metrics.reread import read_cases, renew
+from jaxmeter.harness.metrics.reading import Run, read_cases, renew
 from jaxmeter.harness.record import (
     CaseRecord,
     Manifest,
@@ -28,11 +28,8 @@ from jaxmeter.harness.record.files import read_bytes
 from jaxmeter.harness.record.runs import Contents, check_contents, explain_stop
 from jaxmeter.harness.record.wording import counted, visible
 
-from .gc_pause import without_collecting
-from .seals import read_sum
 from .text import hide_home
-from .trim import Outdated
-from .trim_cache import keep_cut, read_cut
+from .trim import Outdated, keep_cut, read_cut, read_sum
 
 MOST_CHECKED = 20
 """Runs of which every process file is read, to see that nobody has changed it; of more it would take a minute."""
@@ -290,3 +287,16 @@ def name_runs(runs: Iterable[Run]) -> tuple[str, ...]:
         seen[name] = seen.get(name, 0) + 1
         names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return tuple(names)
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """For what holds few cycles: looking for some among millions of values takes as long as reading them."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.freeze()  # else the next collection would look through all of it at once
+            gc.enable()

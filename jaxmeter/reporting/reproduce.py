@@ -17,14 +17,14 @@ from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.write import write_reading
 from jaxmeter.harness.record import INCOMPLETE, NATIVE, Artifact, Param
-from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS, name_file
-from jaxmeter.harness.record.patterns import match_cases, names_of
-from jaxmeter.harness.record.plain_settings import is_plain_setting
+from jaxmeter.harness.record.cases import match_cases, names_of
+from jaxmeter.harness.record.files import EXPORTED, PROGRAM_TEXTS, name_file
+from jaxmeter.harness.record.settings import is_plain_setting
 from jaxmeter.harness.record.wording import shorten, write_options
 
 from .compare.changes import find_changes
-from .compare.exact import EXACT
 from .compare.programs import ArtifactError, read_file, suggest_nearest
+from .compare.times import EXACT
 from .compare.verdicts import TIME
 from .frame import list_metrics
 from .view.changes import order_changes, write_both, write_change

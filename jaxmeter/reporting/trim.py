@@ -1,14 +1,27 @@
-"""What a page keeps of a case that a newer run of the same machine has measured again: the numbers of its series."""
+"""What a page keeps of a case that a newer run has measured again, and its copy beside a fetched run."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
+from pathlib import Path
 
 import msgspec
 
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.record import CaseRecord, Manifest, Outcome, PlannedCase, RunRecord, Status, VariantRecord
+from jaxmeter.harness.record import (
+    SCHEMA_VERSION,
+    CaseRecord,
+    Manifest,
+    Outcome,
+    PlannedCase,
+    RunFolder,
+    RunRecord,
+    Status,
+    VariantRecord,
+    write_bytes,
+)
 from jaxmeter.harness.record.outcomes import Number
 
 WHOLE = 2
@@ -80,3 +93,85 @@ def _choose_exact(outcome: Outcome) -> dict[str, tuple[Number | None, ...]]:
     """What all processes agree on, once."""
     found = ((name, {one for one in outcome.values.get(name, ()) if one is not None}) for name in EXACT)
     return {name: tuple(known) for name, known in found if len(known) == 1}
+
+
+FILE = ".times.msgpack"
+FORMAT = b"2.%d\n" % SCHEMA_VERSION
+"""What the file begins with, before the sum of the run that it is of."""
+
+
+def read_cut(folder: RunFolder) -> RunRecord | None:
+    """The run with its series' numbers alone; None where that is not in the cache."""
+    known, data = read_sum(folder), _read(folder.path / FILE)
+    if known is None or data is None or not data.startswith(FORMAT + known):
+        return None
+    try:
+        return msgspec.msgpack.decode(memoryview(data)[len(FORMAT) + len(known) :], type=RunRecord)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def keep_cut(folder: RunFolder, run: RunRecord) -> None:
+    """Keeps the series' numbers of a run in the cache; without room for them, it is read whole again."""
+    known = read_sum(folder)
+    if known is None:
+        return
+    try:
+        write_bytes(folder.path / FILE, FORMAT + known + msgspec.msgpack.encode(run), lasting=False)
+    except OSError:
+        return
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+SEAL = ".run.json.sha256"
+"""Beside each run in the cache, written last: the sum of its record in hexadecimal; its size in bytes and the time of
+its last change in ns, by which it is known again without reading it."""
+
+
+def seal(folder: RunFolder, data: bytes) -> None:
+    """Says that the record of a run is there, whole.
+
+    Args:
+      data: What the record holds.
+
+    Raises:
+      OSError: It cannot be written.
+    """
+    write_bytes(folder.path / SEAL, b" ".join([_sum(data), *_describe(folder.mark)]), lasting=False)
+
+
+def is_sealed(folder: RunFolder) -> bool:
+    """Whether the cache holds the record of a run."""
+    return read_sum(folder) is not None
+
+
+def is_sound(folder: RunFolder) -> bool:
+    """Whether the record is the one that was sealed; read again only where the file has changed, as one copied has."""
+    try:
+        known, *described = (folder.path / SEAL).read_bytes().split()
+        return described == _describe(folder.mark) or known == _sum(folder.mark.read_bytes())
+    except (OSError, ValueError):
+        return False
+
+
+def read_sum(folder: RunFolder) -> bytes | None:
+    """The sum of a record in the cache; None of any other."""
+    try:
+        return (folder.path / SEAL).read_bytes().partition(b" ")[0]
+    except OSError:
+        return None
+
+
+def _sum(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest().encode()
+
+
+def _describe(path: Path) -> list[bytes]:
+    found = path.stat()
+    return [b"%d" % found.st_size, b"%d" % found.st_mtime_ns]

@@ -14,7 +14,7 @@ from jaxmeter.cli.request import RunRequest, find_backend, read_duration
 from jaxmeter.cli.run import _how_to_finish, _say_what_is_kept, conclude, print_plan
 from jaxmeter.cli.self_test import conclude_self_test
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.metrics.aa_text import describe_self_test
+from jaxmeter.harness.metrics.aa_test import describe_self_test
 from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
 from jaxmeter.harness.parent.prepare_run import (
     RunError,
@@ -25,8 +25,7 @@ from jaxmeter.harness.parent.prepare_run import (
     lock_folder,
     make_folder,
 )
-from jaxmeter.harness.plan.aa_controls import add_aa_control
-from jaxmeter.harness.plan.selection import SelectionError
+from jaxmeter.harness.plan.cases import SelectionError, add_aa_control
 from jaxmeter.harness.record import Outcome, RunFolder, Status, read_manifest, write_json
 from jaxmeter.harness.record.self_test import find_self_test
 from tests import samples

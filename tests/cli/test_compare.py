@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.harness.record.own_packages import OwnPackage
+from jaxmeter.harness.record.environment import OwnPackage
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
 from jaxmeter.reporting.compare.budgets import LimitError, read_effect
 from tests import samples

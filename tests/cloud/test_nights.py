@@ -14,7 +14,7 @@ import pytest
 
 from examples import a_week_of_nightlies as week
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.runtime import choose_engine
+from jaxmeter.launch.request import choose_engine
 from jaxmeter.reporting.nightly.state import read_state
 from jaxmeter.reporting.store.push import list_local
 from jaxmeter.reporting.store.stores import StoreError, open_store

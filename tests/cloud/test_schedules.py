@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from jaxmeter.document.markdown import MARKER
-from jaxmeter.launch.cron import read_cron
-from jaxmeter.launch.schedule import Here, fill_schedule, read_schedule_request
+from jaxmeter.launch.schedule import Here, fill_schedule, read_cron, read_schedule_request
 from jaxmeter.reporting.nightly.stored import find_verdict
 from jaxmeter.reporting.store.stores import open_store
 from tests.cloud.slurm import ENDED, start_slurm, wait_until

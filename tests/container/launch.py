@@ -12,8 +12,8 @@ from jaxmeter.launch.containers import Caller, caller_here
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import look_at_host
 from jaxmeter.launch.jobs import Job, measure_in_container
+from jaxmeter.launch.request import choose_engine
 from jaxmeter.launch.runs import plan_run
-from jaxmeter.launch.runtime import choose_engine
 
 CHECKOUT = Path(__file__).parents[2]
 

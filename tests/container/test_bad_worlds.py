@@ -21,7 +21,7 @@ from jaxmeter.launch.index import CA_VARIABLES
 from jaxmeter.launch.jobs import build_images
 from jaxmeter.launch.locks import LOCKS
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.runtime import choose_engine
+from jaxmeter.launch.request import choose_engine
 from tests.container.conftest import BASE, run_inside, write_lock
 from tests.container.launch import CHECKOUT
 from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
@@ -245,7 +245,7 @@ def test_an_engine_that_the_caller_may_not_use(engine: Engine, as_nobody: Callab
 
 CANNOT_WRITE = """
 from pathlib import Path
-from jaxmeter.launch.mounts import Mount, make_writable_folders
+from jaxmeter.launch.containers import Mount, make_writable_folders
 from jaxmeter.launch.options import UsageError
 try:
     make_writable_folders([Mount(Path("results").absolute(), Path("results").absolute(), writable=True)])

@@ -6,7 +6,7 @@ import pytest
 
 from jaxmeter.document import html, markdown
 from jaxmeter.document.model import Cell, Column, Document, Item, Part, make_table, say
-from jaxmeter.reporting.view.summary import summarise
+from jaxmeter.reporting.view.overview import summarise
 from tests import samples
 from tests.reporting.views import page_of
 

@@ -15,10 +15,10 @@ from jaxmeter.harness.parent.fork_client import ForkServer
 from jaxmeter.harness.parent.prepare_run import describe_suites, make_manifest
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.parent.servers import Servers, start_servers
+from jaxmeter.harness.plan.cases import choose_representatives
 from jaxmeter.harness.plan.estimate import estimate
 from jaxmeter.harness.plan.probes import PROBE_NAMES, PROBES
 from jaxmeter.harness.plan.processes import PlannedProcess, plan_processes
-from jaxmeter.harness.plan.selection import choose_representatives
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.record import Outcome, RunFolder, Status
 from tests import samples

@@ -4,7 +4,7 @@ from msgspec import structs
 from jaxmeter.document import terminal
 from jaxmeter.document.model import Document
 from jaxmeter.harness.record import Correctness, NumericsDetails, Outcome, Status
-from jaxmeter.harness.record.remarks import OWN_FAULT
+from jaxmeter.harness.record.outcomes import OWN_FAULT
 from jaxmeter.harness.results import (
     MOST_LINES,
     MOST_SCATTERED,

@@ -8,8 +8,15 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.machine.platforms import _NOT_USED
 from jaxmeter.harness.record.differences import STEERING as HARNESS_STEERING
-from jaxmeter.launch import baseline_environment
-from jaxmeter.launch.baseline_environment import Baseline, find_changes, find_obstacle, read_baseline, read_installed
+from jaxmeter.launch.baseline import (
+    PINNED,
+    STEERING,
+    Baseline,
+    find_changes,
+    find_obstacle,
+    read_baseline,
+    read_installed,
+)
 from jaxmeter.launch.options import UsageError
 from tests import samples
 
@@ -57,7 +64,7 @@ VERSIONS = st.one_of(
 )
 
 
-@given(name=st.sampled_from(baseline_environment.PINNED), version=VERSIONS, other=st.text(max_size=8))
+@given(name=st.sampled_from(PINNED), version=VERSIONS, other=st.text(max_size=8))
 def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_factory, name, version, other):
     folder = tmp_path_factory.mktemp("run")
     here = {"python": "3.11", "packages": {name: version, other: "/tmp/x"}, "variables": {}}
@@ -69,7 +76,7 @@ def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_fa
         arguments = ()
 
     assert all(re.fullmatch(r"[a-z-]+==[0-9a-z.!+]+", one) for one in arguments)
-    assert {one.partition("==")[0] for one in arguments} <= set(baseline_environment.PINNED)
+    assert {one.partition("==")[0] for one in arguments} <= set(PINNED)
 
 
 @pytest.mark.parametrize(
@@ -164,4 +171,4 @@ def test_what_pip_lists_is_read():
 
 
 def test_the_harness_names_the_same_packages():
-    assert set(baseline_environment.STEERING) <= set(HARNESS_STEERING)
+    assert set(STEERING) <= set(HARNESS_STEERING)

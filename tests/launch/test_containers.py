@@ -16,6 +16,7 @@ from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.containers import (
     Caller,
     Container,
+    Mount,
     caller_here,
     forwarded_variables,
     mount_value,
@@ -26,7 +27,6 @@ from jaxmeter.launch.containers import (
 )
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import Host
-from jaxmeter.launch.mounts import Mount
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
 
 AUTO = {"JAXMETER_RUNTIME": "auto"}

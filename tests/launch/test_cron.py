@@ -1,7 +1,7 @@
 import pytest
 
-from jaxmeter.launch.cron import read_cron
 from jaxmeter.launch.options import UsageError
+from jaxmeter.launch.schedule import read_cron
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.diagnosis import ENGINE_FAILED, UNKNOWN_CAUSE, explain_build, explain_start
+from jaxmeter.launch.engines import ENGINE_FAILED, UNKNOWN_CAUSE, explain_build, explain_start
 
 BASE = "python:3.13-slim-nonexistent"
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.launch.command_line import check_measuring
+from jaxmeter.launch.containers import Mount, mounts_for
 from jaxmeter.launch.gate import ARMS, REFUSED, read_gate_request
-from jaxmeter.launch.mounts import Mount, mounts_for
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.runs import EXACT, plan_beside
 

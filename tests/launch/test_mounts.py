@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.mounts import Mount, make_writable_folders, mounts_for, report_mounts
+from jaxmeter.launch.containers import Mount, make_writable_folders, mounts_for, report_mounts
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.runs import plan_run
 

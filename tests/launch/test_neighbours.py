@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.neighbours import Neighbours, NotMeasuredError
+from jaxmeter.launch.bisect import Neighbours, NotMeasuredError
 from jaxmeter.launch.options import UsageError
 
 RIGHT = {"numerics": {"status": "ok", "reason": None}}

@@ -5,10 +5,10 @@ import pytest
 from jaxmeter.launch import tpu
 from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.environments import check, find_problems, find_warnings
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.observations import Problem
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.preflight import check, find_problems, find_warnings
 from tests.golden_texts import check_golden_scenes
 
 AUTO = {"JAXMETER_RUNTIME": "auto"}

@@ -6,8 +6,7 @@ import pytest
 from jaxmeter.cli.inputs import FOLDER, name_report
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RecordError, RunFolder
-from jaxmeter.harness.record.files import LARGEST_RECORD
-from jaxmeter.harness.record.layout import SELF_TESTS
+from jaxmeter.harness.record.files import LARGEST_RECORD, SELF_TESTS
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.runs import (
     WITH_CAPTURES,

@@ -4,7 +4,7 @@ import pytest
 
 from jaxmeter.launch.engines import Answer
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.runtime import choose_engine
+from jaxmeter.launch.request import choose_engine
 
 ELSEWHERE = [
     *("ssh://me@cluster", "ssh://cluster", "tcp://10.0.0.5:2375", "tcp://build.example.com:2376"),

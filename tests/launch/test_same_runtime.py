@@ -6,11 +6,10 @@ from contextlib import nullcontext
 
 import pytest
 
-from jaxmeter.launch import gate, same_runtime
+from jaxmeter.launch import gate
 from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.gate import pass_gate
+from jaxmeter.launch.gate import follow_baseline, pass_gate
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.same_runtime import follow_baseline
 from tests import samples
 from tests.launch.engine_stand_in import Docker
 
@@ -59,7 +58,7 @@ def engine(tmp_path, monkeypatch):
                 raise UsageError("no container engine")
             return (None if runtime == "local" else client), "how"
 
-        monkeypatch.setattr(same_runtime, "choose_engine", choose_engine)
+        monkeypatch.setattr(gate, "choose_engine", choose_engine)
         return docker
 
     return choose

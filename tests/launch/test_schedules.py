@@ -19,6 +19,7 @@ from jaxmeter.launch.backends import OPTIONS
 from jaxmeter.launch.nightly import ENDING, REFUSED
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.schedule import (
+    SCHEDULERS,
     Here,
     fill_schedule,
     find_warnings,
@@ -26,7 +27,6 @@ from jaxmeter.launch.schedule import (
     read_schedule_request,
     write_asked_schedule,
 )
-from jaxmeter.launch.schedulers import SCHEDULERS
 from jaxmeter.reporting.nightly.state import FOLDER, MEASURE
 from jaxmeter.reporting.nightly.stored import TITLES
 

@@ -8,10 +8,10 @@ import pytest
 
 from jaxmeter.cli.bisect import bisect_releases
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
-from jaxmeter.harness.plan.selection import SelectionError, select
+from jaxmeter.harness.plan.cases import SelectionError, select
 from jaxmeter.launch import upgrade
+from jaxmeter.launch.command_line import check_names, list_own_names
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.selections import check_names, list_own_names
 from jaxmeter.launch.shell import USAGE_ERROR, ProgramError
 from jaxmeter.launch.upgrade import compare_environments
 from tests import samples

@@ -4,7 +4,7 @@ import hashlib
 
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Artifact, Outcome, RunFolder, Status, write_bytes
-from jaxmeter.harness.record.layout import EXPORTED, PROGRAM_TEXTS
+from jaxmeter.harness.record.files import EXPORTED, PROGRAM_TEXTS
 from jaxmeter.reporting.compare.program_diff import compare_programs
 from jaxmeter.reporting.compare.programs import Pair, Program
 from tests import samples

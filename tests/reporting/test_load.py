@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from jaxmeter.document import markdown
 from jaxmeter.harness.record import SCHEMA_VERSION, RunFolder, Stop, StopReason, write_json
-from jaxmeter.harness.record.layout import SELF_TESTS
+from jaxmeter.harness.record.files import SELF_TESTS
 from jaxmeter.harness.record.self_test import keep_self_test
 from jaxmeter.reporting.load import explain_stop, leave_out_confirming, load, name_runs
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
-from jaxmeter.reporting.view.summary import summarise
+from jaxmeter.reporting.view.overview import summarise
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 from tests.reporting.mutated import mutate

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from jaxmeter.cli.app import app
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.harness.record.layout import EXPORTED
+from jaxmeter.harness.record.files import EXPORTED
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.reproduce import NothingToReproduceError, find_subject, make_zip
 from tests import samples

@@ -4,10 +4,9 @@ import pytest
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.render import html
-from jaxmeter.reporting.seals import SEAL
 from jaxmeter.reporting.store.fetch import fetch
 from jaxmeter.reporting.store.push import push
-from jaxmeter.reporting.trim_cache import FILE, read_cut
+from jaxmeter.reporting.trim import FILE, SEAL, read_cut
 from jaxmeter.reporting.view import build
 from tests import samples
 

@@ -8,11 +8,10 @@ from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.reporting.load import Loaded
 from jaxmeter.reporting.view import build
-from jaxmeter.reporting.view.growth import make_sweep_part
+from jaxmeter.reporting.view.growth import find_sweeps, make_sweep_part
 from jaxmeter.reporting.view.page_model import Page
 from jaxmeter.reporting.view.runs import gather_cases, label_runs
 from jaxmeter.reporting.view.sections import list_sections
-from jaxmeter.reporting.view.sweeps import find_sweeps
 
 SECTIONS = {section.id: section for section in list_sections()}
 """Sections of a case view, here of all cases at once."""

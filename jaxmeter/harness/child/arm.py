@@ -22,22 +22,22 @@ from pathlib import Path
 import jax
 import msgspec
 
-from jaxmeter.harness.child.case import find_workload, set_up_jax
 from jaxmeter.harness.child.checkout import list_strangers
 from jaxmeter.harness.child.describe import find_missing_device
 from jaxmeter.harness.child.forks import Forks
 from jaxmeter.harness.child.inputs import find_inputs
+from jaxmeter.harness.child.worker import find_workload, set_up_jax
 from jaxmeter.harness.declare.catalogue import SuiteError, find_suites
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.own_packages import list_own_packages
-from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import describe_error, list_packages
 from jaxmeter.harness.machine.interference import Interference, ReadInterference
-from jaxmeter.harness.plan.turns import Begin, Done, Look, Ready, Reply, Seen, SeenCase, Step, Turn
+from jaxmeter.harness.machine.process_settings import keep_on_cores
+from jaxmeter.harness.plan.messages import Begin, Done, Look, Ready, Reply, Seen, SeenCase, Step, Turn
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.sampler import Sampler
 from jaxmeter.harness.programs.arguments import hash_arguments, unpack_numbers
-from jaxmeter.harness.programs.caches import use_cache
+from jaxmeter.harness.programs.jax_events import use_cache
 
 
 def serve(descriptor: str, path: str, *suites: str) -> None:

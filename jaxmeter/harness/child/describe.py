@@ -9,16 +9,14 @@ import msgspec
 from msgspec.structs import replace
 
 from jaxmeter.harness.declare.catalogue import Suite, SuiteError, find_suites
+from jaxmeter.harness.declare.fingerprint import find_failing_line
 from jaxmeter.harness.declare.implementation import Implementation
 from jaxmeter.harness.declare.levels import DeclarationError
-from jaxmeter.harness.declare.origin import find_failing_line
 from jaxmeter.harness.declare.own_packages import list_own_packages
 from jaxmeter.harness.declare.workload import Workload
-from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import describe_environment, make_private, recorded_options
-from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, Platform
-from jaxmeter.harness.machine.process_settings import refuse_settings
-from jaxmeter.harness.machine.ranks import refuse_ranks
+from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, Platform, refuse_ranks
+from jaxmeter.harness.machine.process_settings import keep_on_cores, refuse_settings
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
 from jaxmeter.harness.record import Param, PlannedCase

@@ -6,36 +6,45 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import jax
 import msgspec
+from msgspec.structs import replace
 
-from jaxmeter.harness.child.case import find_workload, set_up_jax
 from jaxmeter.harness.child.describe import describe, find_missing_device
 from jaxmeter.harness.child.family import run_before
-from jaxmeter.harness.child.inputs import find_inputs
-from jaxmeter.harness.child.shapes import look_at_shapes
-from jaxmeter.harness.declare.catalogue import SuiteError
+from jaxmeter.harness.child.inputs import find_inputs, look_at_shapes
+from jaxmeter.harness.declare.catalogue import SuiteError, find_suites_once
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.workload import Workload
-from jaxmeter.harness.machine.affinity import keep_on_cores
 from jaxmeter.harness.machine.environment import device_memory_bytes, make_private
 from jaxmeter.harness.machine.platforms import Platform
-from jaxmeter.harness.plan.aa_controls import is_unchanged
-from jaxmeter.harness.plan.messages import Answer, Describe, Measure, MeasurePeaks, Message, PeaksFound, Problem, Result
+from jaxmeter.harness.machine.process_settings import keep_on_cores
+from jaxmeter.harness.plan.cases import is_unchanged, plan_case
+from jaxmeter.harness.plan.messages import (
+    Answer,
+    Begin,
+    Describe,
+    Measure,
+    MeasurePeaks,
+    Message,
+    PeaksFound,
+    Problem,
+    Result,
+)
 from jaxmeter.harness.plan.probes import DEFAULT_THRESHOLD, PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
-from jaxmeter.harness.plan.turns import Begin
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.context import Beat
 from jaxmeter.harness.probes.peaks import measure_peaks
 from jaxmeter.harness.probes.remote import Address, Arm
 from jaxmeter.harness.programs.arguments import make_shapes
-from jaxmeter.harness.programs.caches import use_cache
-from jaxmeter.harness.record import Artifact, CaseFolder, write_bytes
+from jaxmeter.harness.programs.jax_events import use_cache
+from jaxmeter.harness.programs.older_jax import make_devices_of_cpu
+from jaxmeter.harness.record import Artifact, CaseFolder, PlannedCase, write_bytes
 
 
 def answer(message: Message, heartbeat: int) -> None:
@@ -193,3 +202,34 @@ def _collect_artifacts(message: Measure) -> Iterator[Artifact]:
                     size_bytes=len(data),
                     sha256=hashlib.sha256(data).hexdigest(),
                 )
+
+
+def set_up_jax(case: PlannedCase, platform: Platform) -> None:
+    """Sets what jax reads when its backend begins.
+
+    Raises:
+      DeclarationError: This jax knows no such setting, or not that value.
+    """
+    for name, value in case.config.items():
+        try:
+            jax.config.update(name, value)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise DeclarationError(f"workload '{case.workload}': config sets '{name}' to {value!r}: {error}") from error
+    if platform.any_device_count and case.devices > 1:
+        make_devices_of_cpu(case.devices)
+
+
+def find_workload(case: PlannedCase, suites: Sequence[str], platform: Platform) -> tuple[Workload, PlannedCase]:
+    """The case's workload, and the case as its suite declares it now.
+
+    Raises:
+      SuiteError: It is gone.
+    """
+    for suite in find_suites_once(tuple(suites)):
+        for workload in suite.workloads:
+            if workload.name == case.workload:
+                now = plan_case(suite.name, workload, case.params, platform)
+                # An import that sets what this process was given by the case changes nothing here.
+                is_given = now.config.items() <= case.config.items()
+                return workload, replace(now, config=case.config) if is_given else now
+    raise SuiteError(f"the workload '{case.workload}' is gone from {', '.join(suites)}")

@@ -19,13 +19,13 @@ from jaxmeter.harness.declare.configuration import (
     split_configuration,
     undo_configuration,
 )
+from jaxmeter.harness.declare.fingerprint import find_failing_line
 from jaxmeter.harness.declare.implementation import read_first_line
 from jaxmeter.harness.declare.levels import DeclarationError
-from jaxmeter.harness.declare.origin import find_failing_line
 from jaxmeter.harness.declare.registry import list_declared
 from jaxmeter.harness.declare.workload import Workload
-from jaxmeter.harness.machine.older_releases import describe_missing_name
-from jaxmeter.harness.record.extras import describe_missing
+from jaxmeter.harness.machine.jax_internals import describe_missing_name
+from jaxmeter.harness.record.wording import describe_missing
 
 DEFAULT_SUITES = "jaxmeter.suites"
 FROM_PATHS = "user_suites"

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from jaxmeter.harness.declare.origin import is_of_user
+from jaxmeter.harness.declare.fingerprint import is_of_user
 from jaxmeter.harness.record.cases import Param
 
 _VARIABLE = "__jaxmeter_configuration__"

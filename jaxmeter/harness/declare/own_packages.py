@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from jaxmeter.harness.declare.catalogue import FROM_PATHS, Suite
 from jaxmeter.harness.declare.fingerprint import DIGITS
-from jaxmeter.harness.record.own_packages import OwnPackage
+from jaxmeter.harness.record.environment import OwnPackage
 
 MOST_FILES = 1000
 """Python files of one package that get a hash, those that are imported first. jax 0.12 has 627."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from jaxmeter.harness.declare.fingerprint import Origin
 from jaxmeter.harness.declare.levels import DeclarationError
-from jaxmeter.harness.declare.origin import Origin
 
 _VARIABLE = "__jaxmeter_workloads__"
 

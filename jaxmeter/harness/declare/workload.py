@@ -23,7 +23,7 @@ from jaxmeter.harness.declare.declaration import (
     NoReference,
     make_decorator,
 )
-from jaxmeter.harness.declare.fingerprint import fingerprint
+from jaxmeter.harness.declare.fingerprint import Origin, find_origin, fingerprint
 from jaxmeter.harness.declare.implementation import (
     MODES,
     STREAM_MODES,
@@ -35,7 +35,6 @@ from jaxmeter.harness.declare.implementation import (
     read_first_line,
 )
 from jaxmeter.harness.declare.levels import LEVELS, Levels, call_with, levels
-from jaxmeter.harness.declare.origin import Origin, find_origin
 from jaxmeter.harness.declare.registry import register
 from jaxmeter.harness.machine.data import DataSource
 from jaxmeter.harness.record.cases import NATIVE, Param, Published, Reported

@@ -1,4 +1,4 @@
-"""Where a run is made: what a reader needs to know before comparing two numbers. Runs in a child, after jax."""
+"""Where a run is made: the record of a machine and its packages, and its name. Runs in a child, after jax."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from jaxmeter.harness.machine.nvml import find_driver
 from jaxmeter.harness.machine.platforms import THREAD_VARIABLES
 from jaxmeter.harness.machine.secrets import HIDDEN, hide_in_text, hide_in_value, is_secret
 from jaxmeter.harness.record import Environment, Param
+from jaxmeter.harness.record.wording import counted
 
 PACKAGES = (
     "jax",
@@ -335,3 +336,21 @@ def _whole(text: str | None) -> int | None:
         return None if text is None else int(text)
     except ValueError:
         return None
+
+
+LONGEST_NAME = 100
+"""Characters of a given name, which is part of a sentence of the page."""
+
+
+def name_machine(environment: Environment) -> str:
+    """Return a name like `Intel(R) Xeon(R) Processor, 2 cores, 1 x cpu`, without host name and versions.
+
+    The parts are those that determine how much times scatter.
+    """
+    processor, cores = " ".join(environment.processor.split()), counted(environment.allowed_cores, "core")
+    return f"{processor}, {cores}, {environment.device_count} x {environment.device_kind}"
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be the name of a machine: printable, not blank and not too long."""
+    return text.isprintable() and 0 < len(text.strip()) <= LONGEST_NAME

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jaxmeter.harness.record.remarks import OWN_FAULT
+from jaxmeter.harness.record.outcomes import OWN_FAULT
 
 LONGEST_WORDS = 200
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import statistics as summaries
+import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from jaxmeter.harness.metrics import statistics
+from scipy.special import stdtrit
+
 from jaxmeter.harness.metrics.contention import stand_alone
 from jaxmeter.harness.metrics.metric import Fault, Lack, Metric, Readable, Reading, Summary, Unit
 from jaxmeter.harness.metrics.plausibility import (
@@ -20,7 +22,15 @@ from jaxmeter.harness.metrics.plausibility import (
     bound,
     keep_between,
 )
-from jaxmeter.harness.metrics.statistics import Interval
+from jaxmeter.harness.metrics.statistics import (
+    CONFIDENCE,
+    FEWEST_PROCESSES,
+    Interval,
+    find_shared_half,
+    find_variance,
+    geometric_interval,
+    mean_interval,
+)
 from jaxmeter.harness.record.outcomes import INCOMPLETE, Outcome, Status, TimingDetails
 
 DECISIVE_PROBES = frozenset({"", "numerics", "timing"})
@@ -129,12 +139,12 @@ def _summarise(metric: Metric, known: Sequence[float], source: Readable, looks: 
     """Return the values, at least one, summarised as one number."""
     if metric.summary in (Summary.TIMING, Summary.PROCESSES):
         has_logarithms = metric.unit is not Unit.LOG_RATIO and min(known) > 0
-        mean = statistics.geometric_interval if has_logarithms else statistics.mean_interval
+        mean = geometric_interval if has_logarithms else mean_interval
         find = partial(mean, borrowed=source.pool.lend(metric.name, source), shared=shared)
         return bound(find, known, source.settings, looks=looks)
     rules: Mapping[Summary, Callable[[Sequence[float]], float]] = {
-        Summary.MEDIAN: summaries.median,
-        Summary.STEPS: summaries.median,
+        Summary.MEDIAN: statistics.median,
+        Summary.STEPS: statistics.median,
         Summary.FIRST: lambda values: values[0],
         Summary.LARGEST: max,
     }
@@ -151,3 +161,36 @@ def count_looks(source: Readable) -> int:
     """Return how often the variant's intervals were looked at; once where nothing was timed."""
     timing = find_timing(source)
     return 1 if timing is None else min(max(1, timing.looks), MOST_LOOKS)
+
+
+def subtract_means(
+    above: Sequence[float], below: Sequence[float], *, confidence: float = CONFIDENCE, shared: float = 0.0
+) -> Interval:
+    """Difference of two independent means, with Welch's t interval.
+
+    Args:
+      above, below: One per process, shapes (j,) and (k,).
+      shared: Variance of the difference, of what all processes of a side have in common, and the two sides have not.
+    Returns:
+      Interval in their unit; its count is the smaller of j and k.
+    Raises:
+      ValueError: A side without values.
+    Source: Welch, The generalization of 'Student's' problem when several different population variances are involved,
+      Biometrika 34, 1947, pages 28-35.
+    """
+    if not above or not below:
+        raise ValueError("a difference of means needs at least one value of each arm")
+    centre, count = statistics.fmean(above) - statistics.fmean(below), min(len(above), len(below))
+    if count < FEWEST_PROCESSES or not 0 <= confidence < 1:  # a record may hold any number
+        return Interval(None, centre, None, count)
+    shares = [0.0 if len(set(values)) == 1 else find_variance(values) / len(values) for values in (above, below)]
+    largest = max(shares)
+    in_common = find_shared_half(shared, confidence)
+    if largest == 0:
+        return Interval(centre - in_common, centre, centre + in_common, count)
+    # Welch's degrees of freedom by the shares relative to the larger, which no squaring can overflow.
+    relative = [share / largest for share in shares]
+    parts = (one**2 / (len(values) - 1) for one, values in zip(relative, (above, below), strict=True))
+    freedom = sum(relative) ** 2 / sum(parts)
+    half = math.hypot(float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(sum(shares)), in_common)
+    return Interval(centre - half, centre, centre + half, count)

@@ -1,8 +1,9 @@
-"""Detection of disturbed blocks and of contended processes, whose absolute times cannot be trusted."""
+"""Disturbed blocks, slow cores and contended processes, whose absolute times cannot be trusted. No jax."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 from jaxmeter.harness.metrics.statistics import (
     COUNTED_WITHIN_S,
@@ -10,9 +11,11 @@ from jaxmeter.harness.metrics.statistics import (
     FEWEST_CLEAN_S,
     FEWEST_CLEAN_SHARE,
     FEWEST_PROCESSES,
+    FULL_SPEED_SHARE,
     LARGEST_LOSS,
     LARGEST_OTHERS,
     MOST_SLOW_STATES,
+    SLOWED,
     SLOWEST_CLOCK,
     clean_blocks,
     lost_share,
@@ -104,3 +107,23 @@ def _find_clean(samples: VariantSamples) -> list[Block]:
 
 def _wait_share(block: Block, cores: float) -> float | None:
     return None if block.wait_s is None else lost_share(block.wait_s, block.wall_s, block.cpu_s, cores)
+
+
+def find_slow_share(processes: Iterable[ProcessRecord]) -> float | None:
+    """Return the share of blocks of a case's processes next to which the core was slow; None without a calibration."""
+    beside = sorted(
+        calibration_s
+        for process in processes
+        for variant in process.variants
+        for block in variant.blocks
+        if (calibration_s := _read_calibration_s(block)) is not None
+    )
+    if not beside:
+        return None
+    full_speed_s = beside[int(FULL_SPEED_SHARE * (len(beside) - 1))]
+    return sum(one > SLOWED * full_speed_s for one in beside) / len(beside)
+
+
+def _read_calibration_s(block: Block) -> float | None:
+    """Return the calibration loop's time next to a block; None if it is missing or implausible."""
+    return block.calibration_s if block.calibration_s is not None and 0 < block.calibration_s < math.inf else None

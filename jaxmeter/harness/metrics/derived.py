@@ -9,7 +9,7 @@ from functools import partial
 from itertools import zip_longest
 
 from jaxmeter.harness.metrics import statistics
-from jaxmeter.harness.metrics.across import count_looks, find_timing
+from jaxmeter.harness.metrics.across import count_looks, find_timing, subtract_means
 from jaxmeter.harness.metrics.metric import Derived, Fault, Lack, Readable, Reading
 from jaxmeter.harness.metrics.plausibility import (
     LARGEST,
@@ -18,12 +18,11 @@ from jaxmeter.harness.metrics.plausibility import (
     at_both_levels,
     bound,
     divide_by_calibration,
+    find_objection,
     keep_between,
     usable_size,
 )
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.harness.metrics.unpaired import subtract_means
-from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record.cases import NATIVE, Cost
 from jaxmeter.harness.record.outcomes import Number, TimingDetails
 

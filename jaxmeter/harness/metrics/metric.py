@@ -15,7 +15,7 @@ from jaxmeter.harness.record.outcomes import Outcome
 from jaxmeter.harness.record.settings import Settings
 
 if TYPE_CHECKING:  # it brings scipy.optimize, which each fork server would import: 0.1 s
-    from jaxmeter.harness.metrics.pool import Pool
+    from jaxmeter.harness.metrics.moderation import Pool
 
 
 class Unit(StrEnum):

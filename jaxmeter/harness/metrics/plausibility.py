@@ -1,17 +1,28 @@
-"""What can have been measured and what is a damaged file; means of values that lie too far apart for a float."""
+"""Numbers that cannot be right: damaged, contradicting each other, of one program, or of another result."""
 
 from __future__ import annotations
 
 import statistics as summaries
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import zip_longest
 
+from jaxmeter.harness.metrics.metric import Readable
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.harness.record.outcomes import Number
+from jaxmeter.harness.record.outcomes import (
+    OWN_FAULT,
+    CompilationDetails,
+    Correctness,
+    Number,
+    NumericsDetails,
+    Outcome,
+    Status,
+    list_own_faults,
+)
 from jaxmeter.harness.record.processes import ProcessRecord
 from jaxmeter.harness.record.settings import Settings
+from jaxmeter.harness.record.traps import find_no_input_objection
 
 SHORTEST_S, LONGEST_S = 1e-12, 1e9
 LARGEST_LOG_RATIO = 50.0
@@ -101,3 +112,120 @@ def _is_moment(text: str) -> bool:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
+
+
+TIMES = ("execution_s", "normalised_s")
+"""Metrics that are shown as the time of a variant."""
+
+OF_PROCESSES = "it compares both variants in the same processes"
+OF_PASSES = "it compares both variants in the same passes"
+"""Why a speedup is more reliable than two times: across processes, and within one."""
+
+
+def find_disagreement(source: Readable, metric: str) -> str:
+    """Return why a variant's time is at odds with a speedup, for a person; empty where the two agree.
+
+    They disagree where the baseline variant's time over the variant's lies outside the 95 % confidence interval of the
+    speedup. Then both times have the reason, the baseline variant's for the first variant that it disagrees with.
+
+    Args:
+      metric: One of `TIMES`.
+    """
+    case = source.planned_case
+    if source.planned.name != case.baseline:
+        return _compare(source.find(case.baseline), source, metric)
+    others = (source.find(variant.name) for variant in case.variants if variant.name != case.baseline)
+    return next(filter(None, (_compare(source, other, metric) for other in others)), "")
+
+
+def _compare(baseline: Readable | None, variant: Readable | None, metric: str) -> str:
+    if baseline is None or variant is None or (speedup := variant.read("speedup").interval) is None:
+        return ""
+    names, times_s = zip(*((one.planned.name, one.read(metric).estimate) for one in (baseline, variant)), strict=True)
+    return describe_disagreement(names, times_s, (speedup.low, speedup.high), OF_PROCESSES)
+
+
+def describe_disagreement(
+    names: Sequence[str], times_s: Sequence[float | None], speedup: Sequence[float | None], why: str
+) -> str:
+    """Return the reason for two times whose quotient lies outside the interval of the speedup, for a person.
+
+    It is empty where the times agree with the speedup, and where a time or a bound is missing.
+
+    Args:
+      names, times_s: Of the baseline variant and of the variant.
+      speedup: The bounds of its interval.
+      why: Why the speedup is more reliable.
+    """
+    (baseline_s, variant_s), (low, high) = times_s, speedup
+    if low is None or high is None or not baseline_s or not variant_s:
+        return ""
+    quotient = baseline_s / variant_s
+    if low <= quotient <= high:
+        return ""
+    return (
+        f"the times of {names[0]} and {names[1]} give {quotient:.3g}×, outside the speedup's interval "
+        f"[{low:.3g}, {high:.3g}]; trust the speedup: {why}"
+    )
+
+
+NO_EFFECT = "the compiler options that differ have no effect on it"
+
+
+def is_same_program(one: Readable, other: Readable) -> bool:
+    """Return whether two implementations of a case were compiled to the same program.
+
+    That jit and aot of one implementation are the same program is by design, so it is no answer here. Equal HLO of
+    unequal compiler options is not enough: options can change the machine code alone. Nor do programs count that call
+    Python, which their HLO does not hold.
+    """
+    if one.planned.name.rpartition(":")[0] == other.planned.name.rpartition(":")[0]:
+        return False
+    first, second = _find_details(one), _find_details(other)
+    if first is None or second is None or any(trap.kind == "callbacks" for trap in (*first.traps, *second.traps)):
+        return False
+    if _has_equal_options(one, other):
+        return len(first.fingerprints) == 1 and first.fingerprints == second.fingerprints
+    return first.code is not None and first.code == second.code
+
+
+def explain_same_program(one: Readable, other: Readable) -> str:
+    """Return why two variants are the same program although they were declared as two; empty if nobody asks."""
+    return "" if _has_equal_options(one, other) else NO_EFFECT
+
+
+def _has_equal_options(one: Readable, other: Readable) -> bool:
+    return one.planned.compiler_options == other.planned.compiler_options
+
+
+def _find_details(source: Readable) -> CompilationDetails | None:
+    details = (outcome.details for outcome in source.outcomes.values())
+    return next((each for each in details if isinstance(each, CompilationDetails)), None)
+
+
+def find_objection(outcomes: Mapping[str, Outcome]) -> str:
+    """Return why a variant has no speedup, whatever its times are; empty if there is no objection.
+
+    Args:
+      outcomes: The variant's own, by probe.
+    """
+    if objection := _object_to_result(outcomes.get("numerics")):
+        return objection
+    needs_nothing = find_no_input_objection(outcomes)
+    return f"no speedup: {needs_nothing}" if needs_nothing else ""
+
+
+def _object_to_result(numerics: Outcome | None) -> str:
+    if numerics is None:
+        return ""
+    details = numerics.details if isinstance(numerics.details, NumericsDetails) else NumericsDetails()
+    if numerics.status is Status.WRONG:
+        is_chance = details.verdict is Correctness.NOT_DETERMINISTIC
+        return "no speedup: its result is not deterministic" if is_chance else "no speedup: its result is wrong"
+    if details.verdict is Correctness.DIFFERS:
+        return "no speedup: its result differs from that of the baseline variant"
+    if details.conditioning is not None and details.conditioning.is_too_slow:
+        return "no speedup: an output is beyond its tolerance, and the draws that would judge it take too long"
+    if details.verdict is Correctness.CANNOT_BE_CHECKED and list_own_faults([numerics]):
+        return f"no speedup: {OWN_FAULT} leaves it unknown whether its result is right"
+    return ""

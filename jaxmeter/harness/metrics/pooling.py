@@ -8,9 +8,18 @@ from collections.abc import Iterable, Sequence
 
 from jaxmeter.harness.metrics.across import find_timing, read_values
 from jaxmeter.harness.metrics.metric import Readable
-from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, fit_prior
+from jaxmeter.harness.metrics.moderation import (
+    FEWEST_POOLED,
+    NO_CALIBRATION,
+    RATIO,
+    Kind,
+    Pool,
+    ReferenceSpeed,
+    Spread,
+    fit_prior,
+    kind_of,
+)
 from jaxmeter.harness.metrics.plausibility import keep_between
-from jaxmeter.harness.metrics.pool import NO_CALIBRATION, RATIO, Kind, Pool, ReferenceSpeed, Spread, kind_of
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, find_variance
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.runs import RunRecord

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Readable, Reading
-from jaxmeter.harness.metrics.pool import kind_of_ratio, list_sides
+from jaxmeter.harness.metrics.moderation import kind_of_ratio, list_sides
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.statistics import (
     FEWEST_PROCESSES,

@@ -1,7 +1,4 @@
-"""From samples to numbers with intervals. Pure functions, no jax.
-
-The replicate is the process (a process), never the sample: see docs/method.md.
-"""
+"""From samples to numbers with intervals, and the bounds of a rate. Pure functions, no jax."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
 VERSION = 7
 """Stored with every summary; a change of what is stored of a process raises it. Intervals are made on reading."""
@@ -368,3 +365,28 @@ def invert(amount: float, time: Interval | None) -> Interval | None:
         return None
     low, high = (None if bound is None or bound <= 0 else amount / bound for bound in (time.high, time.low))
     return Interval(low, amount / time.estimate, high, time.count, invert(amount, time.verdict))
+
+
+BOUNDS_CONFIDENCE = 0.95
+"""Of the bounds of a rate."""
+
+
+def bound_rate(count: int, of: int) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a proportion.
+
+    Source: C. J. Clopper, E. S. Pearson, The use of confidence or fiducial limits, 1934.
+    """
+    tail = (1 - BOUNDS_CONFIDENCE) / 2
+    low = 0.0 if count == 0 else float(betaincinv(count, of - count + 1, tail))
+    high = 1.0 if count == of else float(betaincinv(count + 1, of - count, 1 - tail))
+    return low, high
+
+
+def hold_another(confidence: float, degrees: float) -> float:
+    """Return how often a correct t interval contains the mean of an equal run, which has an error of its own.
+
+    Args:
+      degrees: Degrees of freedom of either run's variance.
+    """
+    reach = float(stdtrit(degrees, (1 + confidence) / 2)) / math.sqrt(2)
+    return 2 * float(stdtr(degrees, reach)) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from jaxmeter.harness.metrics import derived, roofline, traced
+from jaxmeter.harness.metrics import derived, traced
 from jaxmeter.harness.metrics.metric import Direction, Family, Metric, Summary, Unit
 from jaxmeter.harness.metrics.statistics import SLOW_SPELL_S
 
@@ -651,7 +651,7 @@ _DERIVED = (
         title="share of the peak FLOP/s",
         unit=Unit.SHARE,
         direction=Direction.HIGHER,
-        derive=roofline.derive_flops_share,
+        derive=traced.derive_flops_share,
         summary=Summary.TIMING,
         definition=(
             "FLOPs of a call over its time, over the peak of the case's devices (environment.peak_flops) for the "
@@ -664,7 +664,7 @@ _DERIVED = (
         title="share of the peak bandwidth",
         unit=Unit.SHARE,
         direction=Direction.HIGHER,
-        derive=roofline.derive_bandwidth_share,
+        derive=traced.derive_bandwidth_share,
         summary=Summary.TIMING,
         definition=(
             "Bytes of a call over its time, over the peak memory bandwidth of the case's devices "
@@ -677,7 +677,7 @@ _DERIVED = (
         title="operational intensity",
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
-        derive=roofline.derive_intensity,
+        derive=traced.derive_intensity,
         definition="FLOPs over bytes of a call, each declared or else counted from the program: FLOP/B.",
     ),
     _rate(

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmeter.document import numbers
-from jaxmeter.harness.metrics.contention import contended, quiet, stand_alone
-from jaxmeter.harness.metrics.core_speed import find_slow_share
+from jaxmeter.harness.metrics.contention import contended, find_slow_share, quiet, stand_alone
 from jaxmeter.harness.metrics.plausibility import LONGEST_S, SHORTEST_S
 from jaxmeter.harness.metrics.statistics import (
     ALTERNATION_EFFECT,

@@ -8,11 +8,10 @@ from typing import Any
 import msgspec
 
 from jaxmeter.harness.machine.environment import describe_error
-from jaxmeter.harness.notebook.budget import FEWEST_BLOCKS, OPERATION_S, Budget
-from jaxmeter.harness.notebook.callables import SHOWN
+from jaxmeter.harness.notebook.calls import SHOWN
 from jaxmeter.harness.notebook.measurement import LEFT_OUT
 from jaxmeter.harness.notebook.one_program import count_operations
-from jaxmeter.harness.notebook.options import Options
+from jaxmeter.harness.notebook.options import FEWEST_BLOCKS, OPERATION_S, Budget, Options
 from jaxmeter.harness.notebook.tracing import OtherChangesError
 from jaxmeter.harness.notebook.variants import SLOW_S, TRACES, NotebookContext
 from jaxmeter.harness.probes.compilation import compile_and_call

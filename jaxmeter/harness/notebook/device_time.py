@@ -13,9 +13,8 @@ import jax
 
 from jaxmeter.document import html, terminal
 from jaxmeter.document.model import Document
-from jaxmeter.harness.machine.ranks import refuse_ranks
-from jaxmeter.harness.notebook.callables import describe_callable
-from jaxmeter.harness.notebook.calls import Call
+from jaxmeter.harness.machine.platforms import refuse_ranks
+from jaxmeter.harness.notebook.calls import Call, describe_callable
 from jaxmeter.harness.notebook.state import State
 from jaxmeter.harness.programs.capturing import Captured, ProfilerBusyError, capture_steps
 from jaxmeter.harness.record.trace_summary import Finding

@@ -1,24 +1,24 @@
-"""What `jaxmeter.measure` returns: the results of one call, as a document for a terminal or a notebook."""
+"""What `jaxmeter.measure` returns: the results of one call, their ratios, as a document or drawn by matplotlib."""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jaxmeter.document import html, numbers, terminal
 from jaxmeter.document.model import Cell, Column, Document, Item, Part, Tone, make_table
-from jaxmeter.harness.metrics.agreement import OF_PASSES, describe_disagreement
+from jaxmeter.document.numbers import choose_unit
 from jaxmeter.harness.metrics.contention import is_slowed
-from jaxmeter.harness.metrics.details_text import describe_details
+from jaxmeter.harness.metrics.plausibility import OF_PASSES, describe_disagreement, find_objection
 from jaxmeter.harness.metrics.reading import Variant, read_case
+from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
-from jaxmeter.harness.metrics.withheld import find_objection
-from jaxmeter.harness.metrics.write import write
-from jaxmeter.harness.notebook.callables import SHOWN
-from jaxmeter.harness.notebook.passes import CONFIDENCE, FEWEST_PASSES, Ratio, compare_passes, list_ratios
-from jaxmeter.harness.notebook.plot import draw_times
+from jaxmeter.harness.metrics.write import describe_details, write
+from jaxmeter.harness.notebook.calls import SHOWN
 from jaxmeter.harness.record import (
     AS_GIVEN,
     CaseRecord,
@@ -30,13 +30,15 @@ from jaxmeter.harness.record import (
     Settings,
     Status,
     TimingDetails,
+    VariantSamples,
 )
-from jaxmeter.harness.record.patterns import explain_unknown
-from jaxmeter.harness.record.remarks import NOT_COUNTED, join_remarks
-from jaxmeter.harness.record.wording import counted
+from jaxmeter.harness.record.cases import explain_unknown
+from jaxmeter.harness.record.outcomes import NOT_COUNTED, join_remarks
+from jaxmeter.harness.record.wording import counted, describe_missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 IN_PROCESS = (
     "measured inside this process: no interval between processes; compile times are not those of a fresh process"
@@ -262,3 +264,114 @@ def _describe_timing(details: TimingDetails, process: ProcessRecord | None) -> I
         yield f"contended: {what} while this was timed: absolute times are unreliable; speedups are paired"
     if details.unsteady:
         yield "no steady state within the warm-up: the first blocks may be slower than later ones"
+
+
+INCHES = 6.0, 0.5
+"""Width of a figure, and height of a row."""
+
+LOG_FROM = 10.0
+"""Quotient of the longest and the shortest time from which the axis is logarithmic."""
+
+
+def draw_times(timed: Sequence[tuple[str, VariantSamples, str]], axes: Axes | None) -> Axes:
+    """Return axes with a row for each variant: a mark at its time, and a faint dot for each of its blocks.
+
+    Args:
+      timed: Name, samples and note of each variant.
+      axes: Where to draw; None for a new figure.
+    Raises:
+      ImportError: matplotlib is not installed; the message says what to install.
+    """
+    try:
+        from matplotlib import pyplot
+    except ModuleNotFoundError as error:
+        raise ImportError(describe_missing(error) or str(error)) from error
+    if axes is None:
+        _, axes = pyplot.subplots(figsize=(INCHES[0], 1 + INCHES[1] * len(timed)), layout="constrained")
+    blocks = [[find_block_time(block.samples_s) for block in samples.blocks] for _, samples, _ in timed]
+    times = [statistics.median(own) for own in blocks]
+    size, unit = choose_unit(min(times))
+    for row, (own, time, (_, _, note)) in enumerate(zip(blocks, times, timed, strict=True)):
+        axes.plot([value / size for value in own], [row] * len(own), "|", color="0.7")
+        axes.plot(time / size, row, "o", color="C0")
+        axes.annotate(f"{time / size:.3g} {unit}{note}", (time / size, row), (0, 6), textcoords="offset points")
+    axes.set_yticks(range(len(timed)), [name for name, _, _ in timed])
+    axes.set_ylim(len(timed) - 0.5, -0.7)
+    axes.set_xlabel(f"time of a call [{unit}]")
+    if max(times) > LOG_FROM * min(times):
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=0)
+    return axes
+
+
+CONFIDENCE = 0.95
+
+FEWEST_PASSES = 6
+"""Fewest passes whose ratios have an interval: of 5, even the smallest and the largest hold the median with 94 %."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A speedup within one process, dimensionless; above 1 is faster.
+
+    Args:
+      low, high: Bounds of the 95 % confidence interval of the median.
+      passes: How many pairs it is made of.
+    """
+
+    low: float
+    estimate: float
+    high: float
+    passes: int
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval, relative to the estimate."""
+        return (self.high - self.low) / 2 / self.estimate
+
+    def __str__(self) -> str:
+        return " ".join(numbers.speedup_with_bounds(self))
+
+
+def list_ratios(process: ProcessRecord, baseline: str, variant: str) -> list[float]:
+    """Return how many times faster a variant is than the baseline in each pass that they share, in rising order."""
+    blocks = {
+        item.variant: {block.pass_number: find_block_time(block.samples_s) for block in item.blocks}
+        for item in process.variants
+    }
+    if baseline not in blocks or variant not in blocks:
+        return []
+    pairs = [
+        (blocks[baseline][number], time_s) for number, time_s in blocks[variant].items() if number in blocks[baseline]
+    ]
+    return sorted(before / after for before, after in pairs if before > 0 and after > 0)
+
+
+def compare_passes(process: ProcessRecord, baseline: str, variant: str) -> Ratio | None:
+    """Return how many times faster a variant is than the baseline; None where they share fewer than FEWEST_PASSES.
+
+    The estimate is the median over passes of the paired ratio, its interval that of the sign test: it supposes no
+    distribution. It covers what varies within this process only.
+
+    Source: Conover, Practical Nonparametric Statistics, 3rd edition, 1999, section 3.2.
+    """
+    ratios = list_ratios(process, baseline, variant)
+    rank = find_rank(len(ratios))
+    if rank is None:
+        return None
+    return Ratio(ratios[rank], statistics.median(ratios), ratios[-1 - rank], len(ratios))
+
+
+def find_rank(count: int) -> int | None:
+    """Return the largest rank, from 0, whose value and its mirror hold the median with 95 % confidence.
+
+    None where even the smallest and the largest of so many values do not.
+    """
+    outside, found = 0.0, None
+    for rank in range(count // 2):
+        outside += 2 * math.comb(count, rank) / 2**count
+        if 1 - outside < CONFIDENCE:
+            break
+        found = rank
+    return found

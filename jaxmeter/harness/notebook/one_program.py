@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jaxmeter.harness.machine import jax_internals as internals
-from jaxmeter.harness.notebook.passes import compare_passes
+from jaxmeter.harness.notebook.measurement import compare_passes
 from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.record import ProcessRecord
 

@@ -18,24 +18,27 @@ from typing import Any
 import jax
 import numpy
 
-from jaxmeter.harness.notebook.contents import (
+from jaxmeter.harness.notebook.variables import (
+    LIBRARIES,
+    Variables,
     empty_slot,
     fill,
     fill_slot,
     get_own,
     has,
     is_equal,
+    is_own_class,
     is_same_dict,
     is_same_list,
     is_same_random,
     list_differences,
+    list_own_classes,
     list_slots,
     make_generator_access,
     map_contents,
     refill,
 )
-from jaxmeter.harness.notebook.variables import LIBRARIES, Variables, is_own_class, list_own_classes
-from jaxmeter.harness.programs.static_leaves import find_argument_names
+from jaxmeter.harness.programs.arguments import find_argument_names
 
 LARGEST_REACHED_BYTES = 64 * 2**20
 """Of state that is reached only through the function's own variables: it is copied though nobody passed it."""

@@ -10,9 +10,7 @@ from typing import Any
 import jax
 
 from jaxmeter.harness.notebook.state import State
-from jaxmeter.harness.programs.modes import Clock, Stage, Stages, as_new_function, compile_in_stages
-from jaxmeter.harness.programs.refusal import RefusedError
-from jaxmeter.harness.programs.static_leaves import (
+from jaxmeter.harness.programs.arguments import (
     Arguments,
     Path,
     find_argument_names,
@@ -23,6 +21,8 @@ from jaxmeter.harness.programs.static_leaves import (
     refuse_hidden_arrays,
     split,
 )
+from jaxmeter.harness.programs.modes import Clock, Stage, Stages, as_new_function, compile_in_stages
+from jaxmeter.harness.programs.refusal import RefusedError
 
 MOST_NAMES = 3
 """Names of a list in a sentence."""

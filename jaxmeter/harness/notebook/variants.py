@@ -10,8 +10,7 @@ from typing import Any
 import jax
 
 from jaxmeter.harness.machine import jax_internals as internals
-from jaxmeter.harness.notebook.callables import Given
-from jaxmeter.harness.notebook.calls import Call, Carry
+from jaxmeter.harness.notebook.calls import Call, Carry, Given
 from jaxmeter.harness.notebook.one_program import is_one_jitted_call
 from jaxmeter.harness.notebook.state import State
 from jaxmeter.harness.notebook.tracing import (
@@ -24,13 +23,12 @@ from jaxmeter.harness.notebook.tracing import (
 )
 from jaxmeter.harness.probes.conditioning import LIMIT_S, Judge
 from jaxmeter.harness.probes.context import Context
+from jaxmeter.harness.programs.arguments import find_argument_names, is_traced, split
 from jaxmeter.harness.programs.callbacks import watch_callbacks, watch_writing
-from jaxmeter.harness.programs.checkify_errors import is_error, list_predicates
 from jaxmeter.harness.programs.jax_events import JaxEvents, find_silent_events, watch_jax
-from jaxmeter.harness.programs.modes import Prepared, Stages, compile_in_stages
+from jaxmeter.harness.programs.modes import Prepared, Stages, compile_in_stages, is_error, list_predicates
 from jaxmeter.harness.programs.older_jax import copy_array
 from jaxmeter.harness.programs.refusal import RefusedError
-from jaxmeter.harness.programs.static_leaves import find_argument_names, is_traced, split
 from jaxmeter.harness.programs.waiting import make_wait
 from jaxmeter.harness.record import AS_GIVEN
 

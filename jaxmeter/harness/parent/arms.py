@@ -1,13 +1,16 @@
-"""The environments whose processes take turns, an earlier run's and today's: their servers. No jax."""
+"""The environments whose processes take turns, an earlier run's and today's: their servers and variables. No jax."""
 
 from __future__ import annotations
 
 import os
 import platform
+import select
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +20,16 @@ from typing import Self
 import msgspec
 
 from jaxmeter.harness.machine.environment import list_packages, make_private, recorded_variables
-from jaxmeter.harness.machine.platforms import Platform
-from jaxmeter.harness.parent.arm_variables import choose_steering, restore_variables
-from jaxmeter.harness.parent.checkouts import OPTION, Checkout
+from jaxmeter.harness.machine.platforms import PREALLOCATE, Platform, list_unused_variables
+from jaxmeter.harness.parent.against import OPTION, Checkout
 from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
 from jaxmeter.harness.parent.limits import START_LIMIT_S
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.parent.server_process import Server, start_arm
-from jaxmeter.harness.plan.turns import CODE_FOLDER, ERRORS, Look, Ready, Reply, Seen, StartArm
+from jaxmeter.harness.plan.messages import CODE_FOLDER, ERRORS, LOADED, Look, Ready, Reply, Seen, StartArm
 from jaxmeter.harness.record import OtherEnvironment, PlannedCase
 from jaxmeter.harness.record.differences import steers_programs
+from jaxmeter.harness.record.settings import is_plain_setting, leave_out_dumps
 
 STDERR_KEPT = 2000
 
@@ -255,3 +258,111 @@ def _name(environment: OtherEnvironment) -> str:
     if environment.checkout is not None and environment.python == sys.executable:
         return f"{OPTION} {environment.checkout}"
     return f"--lock-step {environment.python}"
+
+
+_REAP_S = 0.1
+"""How often servers that have ended are looked for: the system keeps those that nobody has waited for."""
+
+
+def main() -> None:
+    """Serve at the path that the command line names, where the socket appears once connections are taken."""
+    path = Path(sys.argv[1])
+    begun = path.with_suffix(".begun")
+    servers: list[subprocess.Popen[bytes]] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(begun))
+        listener.listen()
+        begun.rename(path)
+        while True:
+            ready, _, _ = select.select([listener.fileno(), 0], [], [], _REAP_S)
+            servers = [server for server in servers if server.poll() is None]
+            if 0 in ready and not os.read(0, 1):
+                return
+            if listener.fileno() in ready:
+                with listener.accept()[0] as connection:
+                    try:
+                        servers.append(_start(connection))
+                    except (OSError, msgspec.DecodeError):  # whoever asked learns of it by the end of the connection
+                        traceback.print_exc()
+
+
+def _start(connection: socket.socket) -> subprocess.Popen[bytes]:
+    with connection.makefile("rb") as stream:
+        asked = msgspec.json.decode(stream.readline(), type=StartArm)
+    variables = exchange_variables(os.environ, asked.variables)
+    folder = Path(asked.folder)
+    return start_arm(connection, sys.executable, folder, variables, asked.suites, asked.checkout)
+
+
+def exchange_variables(own: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of this environment, with those that steer JAX as they are given."""
+    steering = recorded_variables(own).keys() - {LOADED}
+    return {**{name: value for name, value in own.items() if name not in steering}, **given}
+
+
+if __name__ == "__main__":
+    main()
+
+
+TODAYS = ("JAX_PLATFORMS", LOADED, PREALLOCATE)
+"""Variables that, in addition to jaxmeter's own, are never taken from a record. They decide where a run is made, whose
+code it loads, and how its processes share a device's memory."""
+
+
+def restore_variables(variables: Mapping[str, str], recorded: Mapping[str, str]) -> dict[str, str]:
+    """Today's variables, with those that steer JAX as an earlier run recorded them.
+
+    A record is only a file: no other variable of it is set, and none that names a file.
+
+    Raises:
+      UsageError: One that steers JAX names a file, and is another today.
+    """
+    today, then = (_choose_steering(recorded_variables(arm)) for arm in (variables, recorded))
+    kept = {
+        name: value
+        for name, value in variables.items()
+        if name not in today
+        or _is_todays(name)
+        or today[name] == then.get(name)  # as it was before it was made private
+    }
+    taken = {name: value for name, value in then.items() if name not in kept and not _is_todays(name)}
+    refused = next((name for name, value in taken.items() if not is_plain_setting(name, value)), None)
+    if refused is not None:
+        raise UsageError(
+            f"--lock-step: the earlier run had {refused}={taken[refused]!r}, which may name a file, and no file "
+            f"is followed that a record names; set {refused} to that here, if it is yours"
+        )
+    return {**kept, **taken}
+
+
+def _choose_steering(recorded: Mapping[str, str]) -> dict[str, str]:
+    """Without what is never used of them: caches, which are the run's own, and what is written down while compiling."""
+    unused = list_unused_variables(recorded)
+    steering = {name: leave_out_dumps(name, value) for name, value in recorded.items() if name not in unused}
+    return {name: value for name, value in steering.items() if value is not None}
+
+
+def _is_todays(name: str) -> bool:
+    return name in TODAYS or name.startswith("JAXMETER_")
+
+
+def find_refusal(name: str, value: str) -> str | None:
+    """Why a variable cannot be set for one of two environments in lock-step; None where it can.
+
+    The earlier run's processes are given what its record holds of it.
+    """
+    if _is_todays(name) or list_unused_variables({name: value}):
+        return "jaxmeter itself decides on it"
+    recorded = recorded_variables({name: value})
+    if name not in recorded:
+        return (
+            "no run records it, so that nothing could say what differs; JAX_…, XLA_… and LIBTPU_INIT_ARGS are recorded"
+        )
+    if not is_plain_setting(name, recorded[name]):
+        return "its value may name a file, and no file is followed that a record names"
+    return None
+
+
+def choose_steering(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that another container's process takes from this one; all others are of its own environment."""
+    return {name: value for name, value in variables.items() if name != LOADED and recorded_variables({name: value})}

@@ -12,7 +12,7 @@ from pathlib import Path
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerLostError
 from jaxmeter.harness.parent.written import find_last_words
-from jaxmeter.harness.plan.aa_controls import is_unchanged
+from jaxmeter.harness.plan.cases import is_unchanged
 from jaxmeter.harness.plan.estimate import first_round_s
 from jaxmeter.harness.plan.messages import Describe, Description, MeasurePeaks, PeaksFound, Problem
 from jaxmeter.harness.plan.processes import PlannedProcess
@@ -34,7 +34,7 @@ from jaxmeter.harness.record import (
     write_json,
 )
 from jaxmeter.harness.record.differences import find_differences, flatten
-from jaxmeter.harness.record.own_packages import OwnPackage, find_changed_packages
+from jaxmeter.harness.record.environment import OwnPackage, find_changed_packages
 from jaxmeter.harness.record.peaks import Peaks
 from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.wording import counted

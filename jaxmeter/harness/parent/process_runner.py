@@ -1,7 +1,8 @@
-"""Runs one process of a case: a process, another where it dies or is contended, and its file on disk."""
+"""Runs one process of a case, another where it dies or is contended; what is recorded of one without a result."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,20 +11,19 @@ import msgspec
 
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.contention import is_noisy
-from jaxmeter.harness.parent.allowance import Allowance, Holders
 from jaxmeter.harness.parent.case import CaseProgress, lose
-from jaxmeter.harness.parent.exit_status import describe_end, describe_overrun
 from jaxmeter.harness.parent.fork_client import Ended
-from jaxmeter.harness.parent.limits import Overran
+from jaxmeter.harness.parent.limits import Overran, silence_limit_s
 from jaxmeter.harness.parent.progress import Watcher
+from jaxmeter.harness.parent.rounds import Allowance, Holders
 from jaxmeter.harness.parent.scratch import Scratch
 from jaxmeter.harness.parent.servers import Servers
-from jaxmeter.harness.plan.messages import Measure, Result
+from jaxmeter.harness.plan.messages import Measure, Problem, Result
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
 from jaxmeter.harness.plan.settings import EXTRA_BLOCKS
-from jaxmeter.harness.record import PlannedCase, ProcessRecord, RunFolder, Settings, now, write_json
-from jaxmeter.harness.record.layout import name_replaced
+from jaxmeter.harness.record import Outcome, PlannedCase, ProcessRecord, RunFolder, Settings, Status, now, write_json
+from jaxmeter.harness.record.files import name_replaced
 
 _OTHER_ORDER = 1_000
 """Added to the seed of a process that replaces another: the same order again would be the same draw again."""
@@ -164,3 +164,64 @@ class Starter:
 
     def _stage_limit_s(self, case: PlannedCase) -> float:
         return case.time_limit_s or self.settings.stage_limit_s
+
+
+def describe_end(ended: Ended, limit_s: float) -> Outcome:
+    """The outcome of each variant that the process was at.
+
+    Args:
+      limit_s: The longest silence that it was allowed in a stage of a variant.
+    """
+    stderr = ended.stderr or None
+    if isinstance(ended.answer, Problem):
+        return Outcome(status=Status.FAILED, reason=ended.answer.message, stderr=stderr)
+    stage = f"in stage '{ended.last.stage}'"
+    if ended.timed_out:
+        silence_s = silence_limit_s(ended.last, limit_s)
+        sets = "a workload's time_limit_s sets this limit"
+        if silence_s > limit_s:
+            sets = (
+                f"before the first variant the limit is {silence_s:g} s, or a workload's time_limit_s if it is longer"
+            )
+        reason = f"no progress for {silence_s:g} s {stage}, so it was ended; {sets}"
+        return Outcome(status=Status.TIMED_OUT, reason=reason, stderr=stderr)
+    if ended.signal is not None:
+        reason = f"ended by {_name_signal(ended.signal)} {stage}{_suspect_memory(ended)}"
+        return Outcome(status=Status.KILLED, reason=reason, stderr=stderr)
+    words = f": {ended.stderr.splitlines()[-1]}" if ended.stderr else ""
+    return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}{words}", stderr=stderr)
+
+
+def describe_overrun(ended: Ended, process: str, allowance: Allowance) -> str:
+    """Why the budget ended a process: names the process, and the variant and stage that it was at.
+
+    Args:
+      process: Its kind.
+    """
+    at = f"variant '{ended.last.variant}', " if ended.last.variant is not None else ""
+    since = f" for {ended.stage_s:.0f} s" if ended.stage_s >= 1 else ""
+    was = f"process '{process}' had been at {at}stage '{ended.last.stage}'{since}"
+    budget = f"the budget of {allowance.budget_s:g} s"
+    if ended.overran is Overran.STAGE:
+        return (
+            f"{was}, its share of {budget}, so it was ended: other cases wait for that time; a run with a larger "
+            "--budget, or of this case alone (--select), gives it more"
+        )
+    return (
+        f"{was} when {budget} had been used up for {allowance.grace_s:g} s, so it was ended; "
+        "continue with --resume, or give a larger --budget"
+    )
+
+
+def _name_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _suspect_memory(ended: Ended) -> str:
+    if ended.signal != signal.SIGKILL:
+        return ""
+    held = f"; it held {ended.peak_bytes / 2**30:.2f} GiB" if ended.peak_bytes else ""
+    return f", which the harness did not send; often that is the kernel, out of memory{held}"

@@ -17,7 +17,7 @@ from jaxmeter.harness.parent.running import describe_estimate, describe_seconds
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status
-from jaxmeter.harness.record.remarks import join_remarks, key_of
+from jaxmeter.harness.record.outcomes import join_remarks, key_of
 from jaxmeter.harness.record.wording import counted
 
 REFRESHES_PER_S = 2

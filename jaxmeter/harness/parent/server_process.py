@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaxmeter.harness.plan.turns import CODE_FOLDER, ERRORS
+from jaxmeter.harness.plan.messages import CODE_FOLDER, ERRORS
 
 _BEGIN = Path(__file__).parents[1] / "child/begin.py"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from jaxmeter.harness.machine.environment import usable_cores
 from jaxmeter.harness.machine.platforms import Platform, make_process_environment
+from jaxmeter.harness.parent.against import Checkout, check_code
 from jaxmeter.harness.parent.arms import ArmServer, describe_own_environment
-from jaxmeter.harness.parent.checkouts import Checkout, check_code
 from jaxmeter.harness.parent.fork_client import ForkServer
 from jaxmeter.harness.parent.scratch import make_scratch
 from jaxmeter.harness.parent.written import Warnings

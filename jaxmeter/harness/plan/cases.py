@@ -1,6 +1,12 @@
-"""Planned cases: a workload with one value of each param, at a platform, as data."""
+"""Planned cases: a workload with one value of each param, at a platform, as data; which of them a run measures."""
 
 from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec.structs import replace
 
 from jaxmeter.harness.declare.declaration import NoReference
 from jaxmeter.harness.declare.implementation import ONE_COMPILED
@@ -8,8 +14,9 @@ from jaxmeter.harness.declare.levels import call_with
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.environment import recorded_options
 from jaxmeter.harness.machine.platforms import Platform
-from jaxmeter.harness.record import Param, PlannedCase, PlannedVariant
-from jaxmeter.harness.record.layout import name_file
+from jaxmeter.harness.record import NATIVE, Param, PlannedCase, PlannedVariant
+from jaxmeter.harness.record.cases import find_nearest, match_cases, names_of
+from jaxmeter.harness.record.files import name_file
 
 
 def plan_case(
@@ -77,3 +84,94 @@ def name_case(workload: str, params: dict[str, Param], platform: Platform) -> st
     inside = ",".join(f"{name}={params[name]}" for name in sorted(params))
     target = "" if platform.measures else f"@{platform.name}"
     return f"{workload}[{inside}]{target}" if inside else f"{workload}{target}"
+
+
+class SelectionError(Exception):
+    """Nothing matches what was selected; the message names the nearest match."""
+
+
+def select(cases: Sequence[PlannedCase], patterns: Sequence[str]) -> tuple[PlannedCase, ...]:
+    """Cases whose suite, workload or whole name matches any pattern; all without patterns.
+
+    Raises:
+      SelectionError: A pattern that matches nothing.
+    """
+    wanted: set[str] = set()
+    for pattern in patterns:
+        matching = match_cases(cases, pattern)
+        if not matching:
+            raise SelectionError(_no_match(pattern, cases))
+        wanted |= {case.id for case in matching}
+    return tuple(case for case in cases if not patterns or case.id in wanted)
+
+
+def _no_match(pattern: str, cases: Iterable[PlannedCase]) -> str:
+    nearest = find_nearest(pattern, (name for case in cases for name in names_of(case)))
+    hint = "" if nearest is None else f"; nearest: '{nearest}'"
+    return f"no case of this level matches --select '{pattern}'{hint}; list all: jaxmeter list --full"
+
+
+def choose_representatives(cases: Sequence[PlannedCase]) -> tuple[PlannedCase, ...]:
+    """The same cases; where the one that represents its workload was not chosen, the first of the chosen does.
+
+    The answer of a suite stays with one case: where its `at` has that, else with the one that represents its workload.
+    """
+    of_workload: dict[str, str] = {}
+    for case in sorted(cases, key=lambda case: not case.represents_workload):
+        of_workload.setdefault(case.workload, case.id)
+    with_answer: dict[tuple[str, str], str] = {}
+    for case in sorted(cases, key=lambda case: (not _is_answer(case), of_workload[case.workload] != case.id)):
+        if case.answer is not None:
+            with_answer.setdefault((case.suite, case.platform), case.id)
+    return tuple(
+        msgspec.structs.replace(
+            case,
+            answer=case.answer if with_answer.get((case.suite, case.platform)) == case.id else None,
+            represents_workload=of_workload[case.workload] == case.id,
+        )
+        for case in cases
+    )
+
+
+def _is_answer(case: PlannedCase) -> bool:
+    """Whether it is the case that its suite's answer asks for."""
+    return case.answer is not None and all(case.params[name] == value for name, value in case.answer.at.items())
+
+
+def shuffle(cases: Sequence[PlannedCase], seed: int) -> tuple[PlannedCase, ...]:
+    """A random order, so that a machine's slow minute does not always fall on the same sizes."""
+    order = list(cases)
+    random.Random(seed).shuffle(order)
+    return tuple(order)
+
+
+AA_CONTROL = "{} again"
+"""The name of a variant's A/A control."""
+
+
+def add_aa_control(case: PlannedCase) -> PlannedCase | None:
+    """The case with its first jitted variant, else its first of JAX's, as baseline, and that one's A/A control.
+
+    Returns:
+      None where no such variant can be timed. Peers have no A/A controls: each has a process of its own.
+    """
+    timed = [item for item in case.variants if item.mode != NATIVE and item.skip is None and item.raises is None]
+    first = next((item for item in timed if item.mode == "jit"), timed[0] if timed else None)
+    if first is None:
+        return None
+    aa_control = replace(first, name=AA_CONTROL.format(first.name), same_as=first.name)
+    return replace(case, baseline=first.name, variants=(first, aa_control), published=(), reported=(), queued=None)
+
+
+def is_unchanged(planned: PlannedCase, declared: PlannedCase) -> bool:
+    """Whether a case, maybe with an A/A control or replays, is still what its suite declares: one run is one program.
+
+    Args:
+      declared: As the suite is now, without A/A controls.
+    """
+    own = tuple(item for item in planned.variants if item.replays is None)
+    has_aa_control = any(item.same_as is not None for item in own)
+    now = add_aa_control(declared) if has_aa_control else declared
+    if now is None or now.definition != planned.definition:
+        return False
+    return all(item in now.variants for item in own)  # of suspects, not all are measured

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxmeter.harness.plan.probes import PROBES
-from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
+from jaxmeter.harness.plan.processes import AROUND_BLOCK_S, SHAPES, PlannedProcess, share_passes
 from jaxmeter.harness.plan.settings import find_longest_s
-from jaxmeter.harness.plan.timing_process import AROUND_BLOCK_S, share_passes
 from jaxmeter.harness.record import Settings
 
 PROCESS_S = 0.15

@@ -16,7 +16,7 @@ from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.metrics.table import METRICS, SHARES_OF_PEAK
 from jaxmeter.harness.record import LOCK_STEP, NATIVE, PlannedCase, PlannedVariant, Settings
 from jaxmeter.harness.record.cases import COMPILATION
-from jaxmeter.harness.record.layout import EXPORTED
+from jaxmeter.harness.record.files import EXPORTED
 
 CHECK = "check"
 """The process of numerics and memory: a variant is compiled once for both."""

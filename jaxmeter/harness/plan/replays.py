@@ -18,7 +18,7 @@ from jaxmeter.harness.record import (
     Status,
 )
 from jaxmeter.harness.record.cases import VariantRecord, is_same_problem
-from jaxmeter.harness.record.layout import EXPORTED
+from jaxmeter.harness.record.files import EXPORTED
 
 BEFORE = "{} before"
 """The name of a variant's replay."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, FEWEST_PROCESSES, SHOWN_CONFIDENCE
 from jaxmeter.harness.plan.probes import PROBES, in_cold_rounds
-from jaxmeter.harness.plan.timing_process import LOCK_STEP_ROUNDS, TURN_S, TURNS
+from jaxmeter.harness.plan.processes import LOCK_STEP_ROUNDS, TURN_S, TURNS
 from jaxmeter.harness.record import OtherEnvironment, Settings
 
 FEWEST_ROUNDS = FEWEST_PROCESSES

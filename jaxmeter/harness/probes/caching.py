@@ -13,8 +13,13 @@ from jaxmeter.harness.plan.probes import DEFAULT_THRESHOLD
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import describe_failure
 from jaxmeter.harness.programs.arguments import choose_static, make_inputs
-from jaxmeter.harness.programs.caches import forget_compiled
-from jaxmeter.harness.programs.jax_events import JaxEvents, describe_silent_event, find_silent_events, watch_jax
+from jaxmeter.harness.programs.jax_events import (
+    JaxEvents,
+    describe_silent_event,
+    find_silent_events,
+    forget_compiled,
+    watch_jax,
+)
 from jaxmeter.harness.programs.modes import Clock, as_new_function
 from jaxmeter.harness.programs.older_jax import jit
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Number, Outcome, Param, Status

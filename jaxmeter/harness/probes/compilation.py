@@ -8,16 +8,21 @@ import msgspec
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error, make_private
-from jaxmeter.harness.machine.older_releases import BUDGETS_ARE_FOR, find_jax_release
+from jaxmeter.harness.machine.jax_internals import BUDGETS_ARE_FOR, find_jax_release
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
-from jaxmeter.harness.programs import cost, program, serialised, traps
-from jaxmeter.harness.programs.caches import forget_compiled
+from jaxmeter.harness.programs import cost, program, traps
 from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
-from jaxmeter.harness.programs.jax_events import describe_silent_event, explain_misses, find_silent_events, watch_jax
+from jaxmeter.harness.programs.jax_events import (
+    describe_silent_event,
+    explain_misses,
+    find_silent_events,
+    forget_compiled,
+    watch_jax,
+)
 from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Number, Outcome, Status, write_bytes
-from jaxmeter.harness.record.layout import PROGRAM_TEXTS
+from jaxmeter.harness.record.files import PROGRAM_TEXTS
 from jaxmeter.harness.record.outcomes import join
 
 COUNTED_BY_EVENTS = ("compiles", "recompiles")
@@ -160,8 +165,8 @@ def _load_again(prepared: Prepared, context: Context) -> Outcome:
     notes: list[str] = []
     context.stage("serialise")
     for what, measure in (
-        ("the executable", serialised.load_executable),
-        ("the exported program", serialised.load_exported),
+        ("the executable", program.load_executable),
+        ("the exported program", program.load_exported),
     ):
         try:
             measured = measure(prepared, context.clock)

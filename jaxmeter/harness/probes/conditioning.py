@@ -17,8 +17,7 @@ import jax
 
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import is_processor
-from jaxmeter.harness.machine.jax_internals import OLDEST
-from jaxmeter.harness.machine.older_releases import find_jax_release
+from jaxmeter.harness.machine.jax_internals import OLDEST, find_jax_release
 from jaxmeter.harness.machine.own_fault import UnknownError, analysing, is_own_fault
 from jaxmeter.harness.probes.errors import as_array, find_scale, pair, relative_error
 from jaxmeter.harness.probes.evaluation import evaluate, list_constants

@@ -39,9 +39,8 @@ from jaxmeter.harness.record import (
     Settings,
     UnreadableError,
 )
-from jaxmeter.harness.record.files import read_kept
-from jaxmeter.harness.record.layout import LARGEST_PROGRAM
-from jaxmeter.harness.record.plain_settings import is_plain_setting
+from jaxmeter.harness.record.files import LARGEST_PROGRAM, read_kept
+from jaxmeter.harness.record.settings import is_plain_setting
 
 LARGEST_REMADE = 64 * 2**20
 """Bytes of inputs that are made a second time, which takes some tenths of a second."""

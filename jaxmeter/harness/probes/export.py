@@ -9,7 +9,7 @@ from jaxmeter.harness.probes.look_at_each import look_at_each
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.replay import write_program
 from jaxmeter.harness.record import Outcome, Status, write_bytes
-from jaxmeter.harness.record.layout import LARGEST_PROGRAM
+from jaxmeter.harness.record.files import LARGEST_PROGRAM
 
 LONGEST_LOWER_S = 10.0
 """Longest time of tracing and lowering a program that is kept, which repeats both. A large unrolled loop would take as

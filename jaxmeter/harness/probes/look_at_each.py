@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable
 
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.environment import LONGEST_SEARCHED, describe_error, find_words, make_private
-from jaxmeter.harness.machine.older_releases import describe_missing_name
+from jaxmeter.harness.machine.jax_internals import describe_missing_name
 from jaxmeter.harness.machine.own_fault import blame_jaxmeter, describe_own_fault, is_own_fault
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.programs.modes import Prepared, describe_refused_option
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.programs.program import NoTextError
 from jaxmeter.harness.programs.refusal import RefusedError
-from jaxmeter.harness.programs.refused_options import describe_refused_option
 from jaxmeter.harness.record import Outcome, Status
 
 LONGEST_REASON = 1000

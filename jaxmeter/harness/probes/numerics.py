@@ -18,7 +18,7 @@ from jaxmeter.harness.probes.context import Context, Findings, Unavailable
 from jaxmeter.harness.probes.judgement import CheckResult, find_chance, judge_variant
 from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
 from jaxmeter.harness.probes.update_draws import UpdatesJudged, judge_updates
-from jaxmeter.harness.programs.in_place import InPlaceError, check_traced, keep_arguments
+from jaxmeter.harness.programs.buffers import InPlaceError, check_traced, keep_arguments
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.program import find_fingerprint
 from jaxmeter.harness.record import Correctness, NumericsDetails, Outcome, Status

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from jaxmeter.harness.machine.interference import ReadInterference
-from jaxmeter.harness.plan.turns import ERRORS, Begin, Done, Reply, Step, Turn
+from jaxmeter.harness.plan.messages import ERRORS, Begin, Done, Reply, Step, Turn
 from jaxmeter.harness.probes.calibration import TakeCalibration, find_slower, take_none
 from jaxmeter.harness.record import VariantSamples
 

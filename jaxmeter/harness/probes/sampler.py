@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from jaxmeter.harness.machine.interference import ReadInterference
 from jaxmeter.harness.metrics.statistics import agree, find_block_time
-from jaxmeter.harness.plan.timing_process import (
+from jaxmeter.harness.plan.processes import (
     FEWEST_RETURNS,
     MOST_CALLS,
     MOST_RETURNS,
@@ -24,8 +24,7 @@ from jaxmeter.harness.plan.timing_process import (
     WARM_UP_S,
 )
 from jaxmeter.harness.probes.calibration import TakeCalibration, find_slower, take_none
-from jaxmeter.harness.programs.caches import stop_using_cache
-from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.programs.jax_events import stop_using_cache, watch_jax
 from jaxmeter.harness.programs.modes import Clock, Prepared
 from jaxmeter.harness.record import Block, VariantSamples
 

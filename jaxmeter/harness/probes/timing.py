@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager, ExitStack, closing
 
 import jax
 
-from jaxmeter.harness.machine.affinity import has_several_cores, on_drawn_cores
 from jaxmeter.harness.machine.environment import make_private, paid_cores
 from jaxmeter.harness.machine.interference import Interference, Reading, ReadInterference
+from jaxmeter.harness.machine.process_settings import has_several_cores, on_drawn_cores
 from jaxmeter.harness.machine.states import DeviceStates
-from jaxmeter.harness.plan.timing_process import (
+from jaxmeter.harness.plan.processes import (
     ISOLATED,
     ISOLATED_BLOCKS,
     ISOLATED_S,

@@ -10,15 +10,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from jaxmeter.harness.machine.older_releases import find_jax_release
+from jaxmeter.harness.machine.jax_internals import find_jax_release
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.look_at_each import look_at_each
 from jaxmeter.harness.programs.capturing import ProfilerBusyError, capture_steps
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.record import Outcome, Param, Status, TraceDetails
 from jaxmeter.harness.record.trace_summary import TraceSummary
-from jaxmeter.harness.traces.hidden import is_hidden, name_operations
-from jaxmeter.harness.traces.privacy import make_capture_private
+from jaxmeter.harness.traces.captures import make_capture_private
+from jaxmeter.harness.traces.host_operations import is_hidden, name_operations
 from jaxmeter.harness.traces.summary import shorten_summary, summarise_capture
 from jaxmeter.harness.traces.xplane import CaptureError
 

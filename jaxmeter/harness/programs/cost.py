@@ -17,7 +17,7 @@ from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.own_fault import ReleaseLacksError
 from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
-from jaxmeter.harness.record.remarks import NOT_COUNTED
+from jaxmeter.harness.record.outcomes import NOT_COUNTED
 from jaxmeter.harness.traces import hlo
 from jaxmeter.harness.traces.hlo import Computation, Instruction, Module
 

@@ -1,10 +1,12 @@
-"""What the equations of a traced function compute: floating-point operations, what is inside them, source lines."""
+"""The equations of a traced function: floating-point operations, what depends on what, and work that is dead."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -197,3 +199,144 @@ def brief_source(source: str) -> str:
     """
     found = _PLACE.fullmatch(make_private(source))
     return f"{'/'.join(found['path'].split('/')[-2:])}:{found['line']}" if found else ""
+
+
+_DIFFERENTIATED = re.compile(r"\b(jvp|transpose)\(")
+
+
+@dataclass(frozen=True)
+class DeadWork:
+    """Work that JAX removes before it lowers.
+
+    Args:
+      share: Of the FLOPs.
+      by_line: FLOPs by source line.
+    """
+
+    share: float
+    by_line: Counter[str]
+
+
+def measure_dead_work(jaxpr: Any, lines: Lines) -> tuple[DeadWork, DeadWork]:
+    """Return the dead work that the user's lines do for nothing, and that inside calls whose other work is live.
+
+    The second is in a library, and a user cannot change it. What differentiation leaves over of a forward pass, since
+    only the derivative is used, is not dead.
+    """
+    live, _ = internals.DEAD_CODE.load()(jaxpr, [True] * len(jaxpr.outvars))
+    before, after = _count_flops(jaxpr, lines), _count_flops(live, lines)
+    used = {find_user_line(line) for (line, _), flops in after.items() if flops}
+    own: Counter[str] = Counter()
+    inside: Counter[str] = Counter()
+    for (line, left_over), flops in before.items():
+        removed = flops - after[line, left_over]
+        user = find_user_line(line)
+        if not left_over and removed > 0:
+            (inside if user != line and user in used else own)[line] += removed
+    whole = before.total() or 1
+    return DeadWork(own.total() / whole, own), DeadWork(inside.total() / whole, inside)
+
+
+def has_work(jaxpr: Any) -> bool:
+    """Return whether anything is computed at all."""
+    return bool(_count_flops(jaxpr, Lines()))
+
+
+def _count_flops(jaxpr: Any, lines: Lines) -> Counter[tuple[str, bool]]:
+    """FLOPs by source line, and by whether differentiation leaves such work over."""
+    counted: Counter[tuple[str, bool]] = Counter()
+
+    def count(inner: Any, times: float, outside: str, outer: tuple[Any, ...]) -> None:
+        for equation in inner.eqns:
+            stack = f"{outside}/{equation.source_info.name_stack}"
+            if inside := list_inside(equation):
+                for deeper, rounds in inside:
+                    count(deeper, times * rounds, stack, (*outer, equation))
+                continue
+            products = count_product_flops(equation)
+            if flops := math.ceil(times * (products or count_elementwise_flops(equation))):
+                counted[lines.find(equation, outer), _is_left_over(stack, is_product=products > 0)] += flops
+
+    count(jaxpr, 1.0, "", ())
+    return counted
+
+
+def _is_left_over(stack: str, *, is_product: bool) -> bool:
+    """Whether an equation without use is what differentiation leaves over, by the transformations that made it.
+
+    Of every forward pass elementwise work is: `jax.grad` drops the value. Products are where the function is itself a
+    derivative, as in a Hessian times a vector; else a dead one was written by somebody.
+    """
+    outermost, *others = _DIFFERENTIATED.findall(stack) or [""]
+    return outermost == "jvp" and (not is_product or "jvp" in others)
+
+
+FROM_OUTSIDE = ("callback", "outside_call", "axis_index", "infeed", "recv")
+"""Parts of the names of primitives whose results come from elsewhere than their operands."""
+
+
+def find_dependent(jaxpr: Any, known: Sequence[bool]) -> list[bool]:
+    """Return for each output whether it depends on an input.
+
+    Where that cannot be seen, as inside a primitive of an unknown form, an output depends on all that goes in.
+
+    Args:
+      known: For each input whether it counts as one.
+    """
+    dependent = {var for var, counts in zip(jaxpr.invars, known, strict=True) if counts}
+    for equation in jaxpr.eqns:
+        inputs = [not _is_literal(var) and var in dependent for var in equation.invars]
+        outputs = _follow(equation, inputs)
+        dependent |= {var for var, depends in zip(equation.outvars, outputs, strict=True) if depends}
+    return [not _is_literal(var) and var in dependent for var in jaxpr.outvars]
+
+
+def _follow(equation: Any, inputs: list[bool]) -> list[bool]:
+    """Whether each output of an equation depends on an input of the program."""
+    name, params, many = equation.primitive.name, equation.params, len(equation.outvars)
+    if any(part in name for part in FROM_OUTSIDE):
+        return [True] * many
+    if name == "scan":
+        fixed, state = internals.count_scan(params, inputs)
+        return _follow_loop(
+            open_jaxpr(internals.SCAN_BODY.find(params)),
+            inputs[:fixed],
+            inputs[fixed : fixed + state],
+            inputs[fixed + state :],
+        )
+    if name == "while":
+        return _follow_while(params, inputs)
+    if name == "cond":
+        if inputs[0]:  # which branch is taken
+            return [True] * many
+        branches = [find_dependent(open_jaxpr(branch), inputs[1:]) for branch in internals.BRANCHES.find(params)]
+        return [any(outputs) for outputs in zip(*branches, strict=True)]
+    inner = list(map(open_jaxpr, list_jaxprs(equation)))
+    fits = len(inner) == 1 and (len(inner[0].invars), len(inner[0].outvars)) == (len(inputs), many)
+    if fits and name in internals.CALLS | {"shard_map", "xla_pmap"}:
+        return find_dependent(inner[0], inputs)
+    # What an effect does, such as reading a mutable array, is not seen here.
+    return [any(inputs) or bool(equation.effects)] * many
+
+
+def _follow_loop(body: Any, fixed: list[bool], state: list[bool], sliced: list[bool]) -> list[bool]:
+    """Follow a scan until its state depends on no more than before; then what it stacks is known too."""
+    while True:
+        outputs = find_dependent(body, [*fixed, *state, *sliced])
+        grown = [before or after for before, after in zip(state, outputs, strict=False)]
+        if grown == state:
+            return [*state, *outputs[len(state) :]]
+        state = grown
+
+
+def _follow_while(params: Any, inputs: list[bool]) -> list[bool]:
+    """Follow a while loop; where its end depends on an input, all that it gives does."""
+    of_end, of_body = internals.WHILE_CONDITION_COUNT.find(params), internals.WHILE_BODY_COUNT.find(params)
+    end, fixed, state = inputs[:of_end], inputs[of_end : of_end + of_body], inputs[of_end + of_body :]
+    state = _follow_loop(open_jaxpr(internals.WHILE_BODY.find(params)), fixed, state, [])
+    ends = find_dependent(open_jaxpr(internals.WHILE_CONDITION.find(params)), [*end, *state])
+    return [True] * len(state) if any(ends) else state
+
+
+def _is_literal(var: Any) -> bool:
+    return hasattr(var, "val")

@@ -1,19 +1,21 @@
-"""How an implementation is executed: a function in a mode becomes a `Prepared` call."""
+"""How an implementation is executed: a function in a mode becomes a `Prepared` call, or a reason."""
 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
 
 import jax
+from jax.experimental import checkify
 
 from jaxmeter.harness.declare.implementation import MIXED
+from jaxmeter.harness.programs.arguments import find_argument_names, refuse_hidden_arrays, split
 from jaxmeter.harness.programs.jax_events import JaxEvents, watch_jax
-from jaxmeter.harness.programs.older_jax import copy_array, jit
-from jaxmeter.harness.programs.static_leaves import find_argument_names, refuse_hidden_arrays, split
+from jaxmeter.harness.programs.older_jax import RuntimeFailure, copy_array, jit
 from jaxmeter.harness.programs.waiting import make_wait
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
 from jaxmeter.harness.record import NATIVE, Param
@@ -298,3 +300,33 @@ def as_new_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _already_ready(result: Any) -> Any:
     return result
+
+
+_REFUSED = re.compile(r"No such compile option: '(?P<unknown>[^']*)'|While setting option (?P<name>\S+), (?P<why>.*)")
+
+
+def describe_refused_option(error: Exception) -> str | None:
+    """Return which compiler option the backend refuses, and what to do; None of any other error."""
+    found = _REFUSED.search(str(error)) if isinstance(error, RuntimeFailure) else None
+    if found is None:
+        return None
+    if (unknown := found["unknown"]) is not None:
+        problem = f"no compiler option '{unknown}' on backend '{jax.default_backend()}' with jax {jax.__version__}"
+        return f"{problem}; correct its name, or declare limit= where it is unknown"
+    return f"compiler option '{found['name']}': {found['why']} Correct its value in compiler_options="
+
+
+def is_error(item: Any) -> bool:
+    """Return whether an object is an error value of checkify."""
+    return isinstance(item, checkify.Error)
+
+
+def list_error_leaves(tree: Any) -> list[bool]:
+    """Return for each leaf of a tree whether it belongs to an error value."""
+    nodes = jax.tree.leaves(tree, is_leaf=is_error)
+    return [is_error(node) for node in nodes for _ in jax.tree.leaves(node)]
+
+
+def list_predicates(error: Any) -> list[Any]:
+    """Return which checks of an error value failed. Codes are left out: they differ from trace to trace."""
+    return [leaf for leaf in jax.tree.leaves(error) if leaf.dtype == bool]

@@ -10,7 +10,7 @@ import jax
 import numpy
 
 from jaxmeter.harness.machine import jax_internals as internals
-from jaxmeter.harness.machine.older_releases import find_jax_release
+from jaxmeter.harness.machine.jax_internals import find_jax_release
 
 REFERENCES: tuple[type, ...] = (jax.Ref,) if hasattr(jax, "Ref") else ()
 """Types of mutable arrays, which older releases lack."""

@@ -14,8 +14,8 @@ import jax
 from jax import export
 
 from jaxmeter.harness.machine.environment import describe_error
+from jaxmeter.harness.programs.arguments import split
 from jaxmeter.harness.programs.refusal import RefusedError
-from jaxmeter.harness.programs.static_leaves import split
 
 ALLOWED_TARGETS = frozenset(
     {

@@ -17,18 +17,19 @@ from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.machine.own_fault import OwnFaultError, describe_own_fault
 from jaxmeter.harness.programs.callbacks import Called, is_callback
-from jaxmeter.harness.programs.checkify_errors import list_error_leaves
-from jaxmeter.harness.programs.dead_work import DeadWork, has_work, measure_dead_work
-from jaxmeter.harness.programs.dependence import find_dependent
 from jaxmeter.harness.programs.equations import (
+    DeadWork,
     Lines,
+    find_dependent,
+    has_work,
     is_inside_library,
     list_inside,
     list_jaxprs,
+    measure_dead_work,
     name_source,
     walk_inside,
 )
-from jaxmeter.harness.programs.modes import Prepared, as_new_function
+from jaxmeter.harness.programs.modes import Prepared, as_new_function, list_error_leaves
 from jaxmeter.harness.programs.program import NoTextError, read_hlo
 from jaxmeter.harness.programs.warned import Warned, keep_warnings
 from jaxmeter.harness.record import Trap

@@ -20,7 +20,9 @@ from jaxmeter.harness.record.cases import (
 )
 from jaxmeter.harness.record.environment import Environment
 from jaxmeter.harness.record.files import (
+    CaseFolder,
     RecordError,
+    RunFolder,
     UnreadableError,
     make_run_id,
     now,
@@ -28,7 +30,6 @@ from jaxmeter.harness.record.files import (
     write_bytes,
     write_json,
 )
-from jaxmeter.harness.record.layout import CaseFolder, RunFolder
 from jaxmeter.harness.record.outcomes import (
     INCOMPLETE,
     Buffer,

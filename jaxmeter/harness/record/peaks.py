@@ -7,8 +7,7 @@ from statistics import median
 
 import msgspec
 
-from jaxmeter.harness.record.files import RecordError, read_json, write_json
-from jaxmeter.harness.record.layout import PEAKS, name_file
+from jaxmeter.harness.record.files import PEAKS, RecordError, name_file, read_json, write_json
 
 MEASURED = "measured on this machine"
 """Begins the source of such peaks."""

@@ -1,7 +1,4 @@
-"""One process: what it looked at and how that ended; of a timing process, its samples and how quiet each block was.
-
-These files are the record of a run. All else that a run says of a case is made of them.
-"""
+"""One process: what it looked at and how that ended, its samples, and which stage took the time."""
 
 from __future__ import annotations
 
@@ -166,3 +163,32 @@ class ProcessRecord(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...] = ()
     notes: tuple[str, ...] = ()
     elapsed_s: float = 0.0
+
+
+class Holder(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage of one variant in one kind of process, and what all such processes took for it.
+
+    Args:
+      case: Its name.
+      process: check, compilation, timing …
+      variant: None in a stage before any variant, such as the inputs.
+      stage: trace, compile …
+      seconds: Wall time.
+    """
+
+    case: str
+    process: str
+    variant: str | None
+    stage: str
+    seconds: float
+
+    def __str__(self) -> str:
+        """Process, stage, variant and case."""
+        of = f"variant '{self.variant}' of {self.case}" if self.variant is not None else self.case
+        return f"{of} (process '{self.process}', stage '{self.stage}')"
+
+
+def describe_used_up(budget_s: float, held: Holder | None) -> str:
+    """Say that a budget is used up, and what took the most of it."""
+    of = f"; the most of it, {held.seconds:.0f} s, went to {held}" if held is not None else ""
+    return f"the budget of {budget_s:g} s is used up{of}"

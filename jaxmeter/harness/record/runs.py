@@ -12,20 +12,18 @@ from typing import Any
 import msgspec
 
 from jaxmeter.harness.record.cases import CaseRecord, PlannedCase
-from jaxmeter.harness.record.environment import Environment
+from jaxmeter.harness.record.environment import Environment, OwnPackage
 from jaxmeter.harness.record.files import (
     RecordError,
+    RunFolder,
     UnreadableError,
     decode,
     encode_json,
     read_bytes,
     write_bytes,
 )
-from jaxmeter.harness.record.holders import Holder, describe_used_up
-from jaxmeter.harness.record.layout import RunFolder
 from jaxmeter.harness.record.outcomes import INCOMPLETE, Status
-from jaxmeter.harness.record.own_packages import OwnPackage
-from jaxmeter.harness.record.processes import ProcessRecord
+from jaxmeter.harness.record.processes import Holder, ProcessRecord, describe_used_up
 from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.settings import Settings
 

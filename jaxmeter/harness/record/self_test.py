@@ -6,8 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from jaxmeter.harness.record.files import RecordError, read_json, write_json
-from jaxmeter.harness.record.layout import SELF_TESTS, name_file
+from jaxmeter.harness.record.files import SELF_TESTS, RecordError, name_file, read_json, write_json
 
 LADDER = (0.01, 0.02, 0.03, 0.05, 0.07, 0.10, 0.15, 0.20, 0.30, 0.50)
 """Differences that are tried, as shares; finer steps than these would be noise of some ten ratios."""

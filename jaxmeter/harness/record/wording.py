@@ -1,4 +1,4 @@
-"""Words that measuring and reporting share: counts with their nouns, and recorded text made safe to look at."""
+"""Words that measuring and reporting share: counts with their nouns, recorded text made safe, missing extras."""
 
 from __future__ import annotations
 
@@ -44,3 +44,28 @@ def _escape(character: str) -> str:
 def shorten(text: str, length: int) -> str:
     """At most `length` characters; an ellipsis stands for what was cut."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+EXTRAS = {
+    **dict.fromkeys(("pandas", "jinja2", "markupsafe", "fsspec", "resvg_py"), "report"),
+    **dict.fromkeys(("flax", "optax"), "suites"),
+    "xprof": "viewer",
+    "matplotlib": "plot",
+    "pyarrow": "parquet",
+    "s3fs": "s3",
+    "gcsfs": "gcs",
+}
+"""By the name that is imported."""
+
+
+def describe_missing(error: BaseException | None) -> str:
+    """Return what to install, if an import failed for lack of an optional package; else empty.
+
+    Args:
+      error: The error of the import, or the error that a library raised from it.
+    """
+    for each in (error, None if error is None else error.__cause__):
+        name = (each.name or "").partition(".")[0] if isinstance(each, ModuleNotFoundError) else ""
+        if name in EXTRAS:
+            return f"{name} is not installed: pip install 'jaxmeter[{EXTRAS[name]}]'"
+    return ""

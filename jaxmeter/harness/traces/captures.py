@@ -1,19 +1,20 @@
-"""Finds profiler captures (`*.xplane.pb`): a file, the log folder of any profiler session, or a run of jaxmeter."""
+"""Profiler captures (`*.xplane.pb`): where they are, and what they say of the machine, overwritten."""
 
 from __future__ import annotations
 
+import gzip
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaxmeter.harness.record.cases import PlannedCase
+from jaxmeter.harness.record.cases import PlannedCase, explain_unknown, list_nearest, match_cases, names_of
 from jaxmeter.harness.record.environment import Environment
-from jaxmeter.harness.record.files import LARGEST_RECORD, RecordError, read_kept
-from jaxmeter.harness.record.layout import RunFolder
-from jaxmeter.harness.record.patterns import explain_unknown, list_nearest, match_cases, names_of
+from jaxmeter.harness.record.files import LARGEST_RECORD, RecordError, RunFolder, read_kept
 from jaxmeter.harness.record.runs import Manifest, read_manifest
+from jaxmeter.harness.traces.hlo_proto import read_fields
 
 SUFFIX = ".xplane.pb"
 
@@ -226,3 +227,63 @@ def _list_of_case(run: RunFolder, manifest: Manifest, planned: PlannedCase, want
 
 def _list_below(folder: Path) -> Sequence[Path]:
     return sorted(path for path in folder.rglob(f"*{SUFFIX}") if path.is_file())
+
+
+HOST_NAMES = 4
+"""The field of an XSpace that names the hosts.
+Source: https://github.com/openxla/xla/blob/main/third_party/tsl/tsl/profiler/protobuf/xplane.proto"""
+
+_FIELD_OF_TEXT = 2
+"""The wire type of a text."""
+
+_KEPT_FOLDER = re.compile(r"(/python3\.\d+)?(/(site|dist)-packages)?$")
+"""What stays of a library's path: it distinguishes a line of a library from one of the user."""
+
+MASK = b"~"
+SHORTEST_FOLDER = 3
+"""Bytes of a folder's path, from which on it is overwritten: `/` alone is nobody's."""
+
+
+def make_capture_private(path: Path, folders: Iterable[str]) -> None:
+    """Overwrite the host's name and some folders in a capture: `*.xplane.pb`, or `*.trace.json.gz`.
+
+    Args:
+      folders: Absolute paths, such as the user's home: what follows them stays.
+    """
+    data = path.read_bytes()
+    if path.name.endswith(".xplane.pb"):
+        path.write_bytes(hide_folders(hide_host_names(data), folders))
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress(hide_folders(gzip.decompress(data), folders), mtime=0))
+
+
+def hide_host_names(capture: bytes) -> bytes:
+    """Return an encoded XSpace whose host names have other letters.
+
+    Raises:
+      ValueError: Not a protocol buffer.
+    """
+    names = {value for field, value in read_fields(capture) if field == HOST_NAMES and isinstance(value, bytes)}
+    for name in names:
+        before = bytes([HOST_NAMES << 3 | _FIELD_OF_TEXT, *_encode_size(len(name))])
+        capture = capture.replace(before + name, before + MASK * len(name))
+    return capture
+
+
+def hide_folders(data: bytes, folders: Iterable[str]) -> bytes:
+    """Return bytes in which each of the folders is overwritten where a path goes on behind it."""
+    hidden = {_KEPT_FOLDER.sub("", one.rstrip("/")) for one in folders}
+    for folder in sorted(hidden, key=len, reverse=True):  # one may lie in another
+        written = os.fsencode(folder)
+        if len(written) >= SHORTEST_FOLDER and folder.startswith("/"):
+            data = data.replace(written + b"/", MASK * len(written) + b"/")
+    return data
+
+
+def _encode_size(size: int) -> bytes:
+    """A whole number as a protocol buffer has it, seven bits a byte."""
+    encoded = bytearray()
+    while size > 127:
+        encoded.append(size & 127 | 128)
+        size >>= 7
+    return bytes([*encoded, size])

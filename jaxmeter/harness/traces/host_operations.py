@@ -1,10 +1,4 @@
-"""Operations of the host's own processor: collected in columns, grouped into runs, with corrected ends.
-
-A capture of a CPU records the end of an asynchronous operation too early: the end of its start. Its event `end: …`
-is too late, after the operation's continuation. So the end is the earliest of three moments. The first is the event
-`end: …`, and the second is the end of the run. The third is the start of the next operation of the run on the event's
-thread, unless that is an operation of the loop itself.
-"""
+"""Operations of the host's own processor, in columns and runs; and those that command buffers hide."""
 
 from __future__ import annotations
 
@@ -13,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy
 from numpy.typing import NDArray
 
+from jaxmeter.harness.record.trace_summary import Finding, Problem, TraceSummary
 from jaxmeter.harness.traces.columns import Collection, Column, append
 from jaxmeter.harness.traces.intervals import Times
 from jaxmeter.harness.traces.programs import Programs
@@ -239,3 +235,29 @@ def _join_runs(run_id: Times, ordinal: NDArray[numpy.int32] | Times) -> Times:
 
 def _whole(value: Value) -> int:
     return value if isinstance(value, int) else 0
+
+
+NAMED = Finding(
+    problem=Problem.COMMAND_BUFFERS,
+    text="command buffers hide operations: these are of a second capture, of the program compiled without them",
+    is_fatal=False,
+)
+
+
+def is_hidden(summary: TraceSummary) -> bool:
+    """Whether kernels of a healthy capture do not say of which operation they are."""
+    return summary.is_healthy and any(one.problem is Problem.COMMAND_BUFFERS for one in summary.findings)
+
+
+def name_operations(summary: TraceSummary, second: TraceSummary) -> TraceSummary:
+    """Return a summary with the operations of a second capture; steps, busy times and ledger remain those of the first.
+
+    The first is returned as it is where the second one names no more.
+    """
+    if not second.is_healthy or not second.operations or is_hidden(second):
+        return summary
+    taken = ("operations", "others", "others_share", "by_category", "by_source", "product_formats", "flops", "bytes")
+    findings = tuple(one for one in summary.findings if one.problem is not Problem.COMMAND_BUFFERS)
+    return msgspec.structs.replace(
+        summary, **{name: getattr(second, name) for name in taken}, findings=(*findings, NAMED)
+    )

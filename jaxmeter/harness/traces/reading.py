@@ -13,7 +13,7 @@ from jaxmeter.document import html, numbers, terminal
 from jaxmeter.document.model import Document, Part, say
 from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TracedOperation, TraceSummary
 from jaxmeter.harness.record.wording import counted
-from jaxmeter.harness.traces.bound import Bound, describe_bound, find_bound
+from jaxmeter.harness.traces.bound import Bound, Roofs, describe_bound, find_bound, find_rates, find_roofs
 from jaxmeter.harness.traces.captures import (
     Capture,
     Captures,
@@ -22,7 +22,6 @@ from jaxmeter.harness.traces.captures import (
     find_captures,
     read_environment,
 )
-from jaxmeter.harness.traces.roofline import Roofs, find_rates, find_roofs
 from jaxmeter.harness.traces.summary import analyse_space, summarise_analysis
 from jaxmeter.harness.traces.timeline import Step
 from jaxmeter.harness.traces.typical import describe_steps, find_busy_s, find_busy_share

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxmeter.harness.record.extras import describe_missing
+from jaxmeter.harness.record.wording import describe_missing
 from jaxmeter.harness.traces.captures import Capture
 
 ADDRESS = "127.0.0.1"

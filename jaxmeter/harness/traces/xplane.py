@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from jaxmeter.harness.record.layout import LARGEST_CAPTURE
-from jaxmeter.harness.traces.wire import sign
+from jaxmeter.harness.record.files import LARGEST_CAPTURE
+from jaxmeter.harness.traces.hlo_proto import sign
 
 Value = int | float | str | bytes
 """A statistic's value. One that refers to the name of another is that name."""

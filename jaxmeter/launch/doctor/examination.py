@@ -14,21 +14,19 @@ from pathlib import Path
 
 from jaxmeter.launch.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
 from jaxmeter.launch.command_line import OWN, read_request
-from jaxmeter.launch.devices import Devices
+from jaxmeter.launch.containers import Devices
 from jaxmeter.launch.doctor.interferences import Machine, find_interferences, find_other_use
 from jaxmeter.launch.doctor.reach import Fetch, fetch, find_proxy, hide_secrets, locate_registry, read_status, start
 from jaxmeter.launch.doctor.table import describe_failure, render, run_check
 from jaxmeter.launch.engines import Ask, Engine, ask_client, find_engine
-from jaxmeter.launch.environments import MARK, locate_locked
+from jaxmeter.launch.environments import MARK, find_problems, find_warnings, locate_locked
 from jaxmeter.launch.host import GB, allowed_cores, free_bytes, look_at_host
 from jaxmeter.launch.images import DOCKERFILE, WHEELS, Image, image_id
 from jaxmeter.launch.index import Index, read_index
 from jaxmeter.launch.locks import LOCKS, locate_lock
 from jaxmeter.launch.observations import Observation, State
 from jaxmeter.launch.options import UsageError, read_options
-from jaxmeter.launch.preflight import find_problems, find_warnings
-from jaxmeter.launch.request import HERE, LOCAL, Request, is_in_nox, name_command
-from jaxmeter.launch.runtime import choose_engine
+from jaxmeter.launch.request import HERE, LOCAL, Request, choose_engine, is_in_nox, name_command
 
 SHARED_OPTIONS = ("--runtime", "--base-image")
 """Options of every backend that decide whether a measurement can be made here; so do all of `OWN`."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from jaxmeter.launch.devices import Devices
+from jaxmeter.launch.containers import Devices
 from jaxmeter.launch.doctor.table import run_check
 from jaxmeter.launch.engines import Ask
 from jaxmeter.launch.host import GB, cpu_quota, read_text

@@ -22,7 +22,7 @@ from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.plausibility import LARGEST
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.record.patterns import find_nearest
+from jaxmeter.harness.record.cases import find_nearest
 
 from .verdicts import TIME
 

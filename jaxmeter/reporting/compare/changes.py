@@ -17,12 +17,11 @@ from jaxmeter.harness.record import INCOMPLETE, Outcome, Status
 from jaxmeter.harness.record.cases import is_same_problem
 from jaxmeter.harness.record.runs import Contents
 
-from ..gc_pause import without_collecting
+from ..load import without_collecting
 from ..text import visible_record
 from .conditions import compare_conditions, name_confirming_command, name_variables
-from .exact import compare_exact, count_exact
 from .reports import judge_reports
-from .times import compare_cold, compare_times
+from .times import compare_cold, compare_exact, compare_times, count_exact
 from .variant_pair import RunPair, VariantPair, find_status
 from .verdicts import TIME, WHOLE, Change, Changes, LoneNote, Verdict, make_change
 

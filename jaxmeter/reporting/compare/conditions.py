@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from jaxmeter.harness.record import Environment, Manifest, PlannedVariant
 from jaxmeter.harness.record.differences import Fact, facts_of, find_differences, steers_programs
-from jaxmeter.harness.record.own_packages import ChangedPackage, find_changed_packages
+from jaxmeter.harness.record.environment import ChangedPackage, find_changed_packages
 from jaxmeter.harness.record.wording import counted, shorten, write_options
 
 from .programs import Program

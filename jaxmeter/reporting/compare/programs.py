@@ -17,9 +17,8 @@ from jaxmeter.harness.record import (
     RunFolder,
     UnreadableError,
 )
-from jaxmeter.harness.record.files import LARGEST_RECORD, read_kept
-from jaxmeter.harness.record.layout import PROGRAM_TEXTS
-from jaxmeter.harness.record.patterns import find_nearest, match_cases, names_of
+from jaxmeter.harness.record.cases import find_nearest, match_cases, names_of
+from jaxmeter.harness.record.files import LARGEST_RECORD, PROGRAM_TEXTS, read_kept
 
 KINDS = tuple(PROGRAM_TEXTS)
 """Artifacts that are a program's text, from what JAX traced to what XLA compiled."""

@@ -6,10 +6,10 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from jaxmeter.harness.metrics.across import subtract_means
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.plausibility import at_both_levels
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval, exponentiate
-from jaxmeter.harness.metrics.unpaired import subtract_means
 from jaxmeter.harness.record import Settings
 
 

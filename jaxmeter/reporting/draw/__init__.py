@@ -6,9 +6,9 @@ from markupsafe import Markup
 
 from ..view.figure_model import Curves, Figure, Forest, Points, Roofline
 from .curves import draw_curves
-from .forest import draw_forest
 from .points import draw_points
 from .roofline import draw_roofline
+from .rows import draw_forest
 from .stacks import draw_stacks
 
 

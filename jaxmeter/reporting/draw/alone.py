@@ -9,10 +9,9 @@ from markupsafe import Markup, escape
 
 from ..view.figure_model import Curves, Figure, Hue, Mark, Roofline, Stacks
 from . import draw
-from .canvas import Canvas
+from .canvas import FONT_SIZE, Canvas
 from .marks import RADIUS, draw_shape
 from .palette import PANEL, Theme, make_theme_sheet
-from .text import FONT_SIZE
 
 MARGIN = 12
 """Pixels around a drawing."""

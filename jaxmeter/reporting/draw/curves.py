@@ -9,12 +9,10 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from ..view.figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Hue
-from .axis import BELOW, TICK_GAP, draw_level_name, draw_x_axis, draw_y_axis
-from .canvas import Canvas
+from .canvas import Canvas, measure_text
 from .marks import draw_mark, list_numbers
-from .scale import Scale, fit_scale, fit_sizes
-from .spread import spread
-from .text import measure_text
+from .rows import spread
+from .scale import BELOW, TICK_GAP, Scale, draw_level_name, draw_x_axis, draw_y_axis, fit_scale, fit_sizes
 
 NARROWEST = 240
 """Pixels that a panel needs next to another one."""

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from markupsafe import Markup
 
 from ..view.figure_model import Roofline
-from .axis import BELOW, TICK_GAP, draw_level_name, draw_x_axis, draw_y_axis
-from .canvas import Anchor, Canvas
+from .canvas import Anchor, Canvas, measure_text
 from .marks import draw_mark, list_numbers
-from .scale import Scale, fit_scale
-from .text import measure_text
+from .scale import BELOW, TICK_GAP, Scale, draw_level_name, draw_x_axis, draw_y_axis, fit_scale
 
 HEIGHT = 260
 TOP, EDGE = 22, 14

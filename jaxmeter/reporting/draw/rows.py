@@ -1,13 +1,16 @@
-"""Rows of marks: labels at the left and numbers at the right, or both above the marks where there is no room."""
+"""Rows of marks with labels and numbers, the forest of changes, and places of names that cover no other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..view.figure_model import DEVICE_SIGNS, Hue
-from .canvas import Canvas
-from .text import measure_text
+from markupsafe import Markup
+
+from ..view.figure_model import CHANGE_SIGNS, DEVICE_SIGNS, Forest, Hue
+from .canvas import Canvas, measure_text
+from .marks import draw_mark, list_numbers
+from .scale import BELOW, draw_x_axis, fit_changes
 
 GAP, EDGE = 8, 14
 """Pixels between a label and the plot, and right of a plot without numbers."""
@@ -95,3 +98,58 @@ def place_rows(width: float, top: float, step: float, labels: Sequence[str], not
     if right - left >= LEAST_PLOT and not is_cut:
         return Rows(left, right, note, top, step, tuple(labels), has_lines=False)
     return Rows(EDGE, width - EDGE, widest, top, step + LINE, tuple(labels), has_lines=True)
+
+
+TOP, STEP = 4, 20
+
+
+def draw_forest(figure: Forest, width: int) -> Markup:
+    """Return the SVG of a figure."""
+    notes = [f"{CHANGE_SIGNS.get(row.mark.hue, '')} {row.note}".strip() for row in figure.rows]
+    rows = place_rows(width, TOP, STEP, [row.label for row in figure.rows], notes)
+    bottom = TOP + rows.step * len(figure.rows)
+    canvas = Canvas(width, bottom + BELOW, figure.alt)
+    scale = fit_changes(figure.axis, _list_values(figure), rows.left + 6, rows.right - 6)
+    draw_x_axis(canvas, scale, TOP, bottom, figure.axis.title)
+    rows.draw_line(canvas, scale(1.0), len(figure.rows))
+    for number, (row, note) in enumerate(zip(figure.rows, notes, strict=True)):
+        rows.write(canvas, number, (row.label, "label"), (note, row.mark.hue.value), case=row.mark.case)
+        draw_mark(canvas, row.mark, scale, rows.find_line(number))
+    return canvas.render()
+
+
+def _list_values(figure: Forest) -> Iterator[float]:
+    for row in figure.rows:
+        yield from list_numbers(row.mark)
+
+
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Return the places, at least `gap` apart, between `low` and `high`, with the least sum of squared moves.
+
+    Neighbours that are too near form a group, which lies around the mean of where its members would be; a group that
+    comes too near to the one before is joined to it. Places that have no room together keep their gaps, the last one
+    at `high`.
+    """
+    order = sorted(range(len(places)), key=places.__getitem__)
+    groups: list[tuple[float, int]] = []  # (where the first member should be, how many members)
+    for index in order:
+        wanted, count = places[index], 1
+        while groups and _keep_inside(*groups[-1], gap, low, high) + gap * groups[-1][1] > _keep_inside(
+            wanted, count, gap, low, high
+        ):
+            first, members = groups.pop()
+            wanted = (first * members + (wanted - gap * members) * count) / (members + count)
+            count += members
+        groups.append((wanted, count))
+    moved = list(places)
+    rest = iter(order)
+    for wanted, count in groups:
+        start = _keep_inside(wanted, count, gap, low, high)
+        for number in range(count):
+            moved[next(rest)] = start + gap * number
+    return moved
+
+
+def _keep_inside(wanted: float, count: int, gap: float, low: float, high: float) -> float:
+    """Return where a group of so many begins, so that all of it is inside; its end has priority."""
+    return min(max(wanted, low), high - gap * (count - 1))

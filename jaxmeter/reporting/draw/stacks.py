@@ -9,12 +9,10 @@ from markupsafe import Markup
 from jaxmeter.document import numbers
 
 from ..view.figure_model import Fill, Part, StackRow, Stacks
-from .axis import BELOW, draw_limit, draw_x_axis
-from .canvas import Canvas
+from .canvas import Canvas, measure_text
 from .marks import draw_mark, list_numbers
 from .rows import sign_labels
-from .scale import Scale, fit_scale
-from .text import measure_text
+from .scale import BELOW, Scale, draw_limit, draw_x_axis, fit_scale
 
 STEP, BAR = 22, 16
 LABEL_SHARE, TOTAL_SHARE = 0.40, 0.40

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
-from jaxmeter.harness.record.own_packages import SHORT_REVISION
+from jaxmeter.harness.record.environment import SHORT_REVISION
 
 from ..compare.conditions import compare_conditions
-from ..compare.exact import judge_exact
+from ..compare.times import judge_exact
 from ..compare.variant_pair import NOTHING_KNOWN, RunPair, VariantPair
 from ..compare.verdicts import PROGRAM, TIME, Verdict
 from .known import KnownChangePoint

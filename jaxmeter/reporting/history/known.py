@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jaxmeter.harness.record import PlannedCase
-from jaxmeter.harness.record.patterns import find_nearest, match_cases
+from jaxmeter.harness.record.cases import find_nearest, match_cases
 
 NAMES = ("run", "case", "variant", "why")
 NEEDED = ("run", "why")

@@ -1,21 +1,21 @@
-"""The series of each number over the runs of one machine, in the order of time."""
+"""The series of each number over the runs of one machine, in the order of time, as right as its clock."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmeter.harness.metrics.across import find_timing, is_contended, read_values
+from jaxmeter.harness.metrics.moderation import NO_CALIBRATION
 from jaxmeter.harness.metrics.plausibility import LONGEST_S, SHORTEST_S, divide_by_calibration
-from jaxmeter.harness.metrics.pool import NO_CALIBRATION
 from jaxmeter.harness.metrics.reading import Key, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.record import Manifest, PlannedCase, Status
+from jaxmeter.harness.record import Manifest, PlannedCase, RunRecord, Status
 from jaxmeter.harness.record.cases import is_same_problem
 
-from ..compare.exact import COUNTED
+from ..compare.times import COUNTED
 from ..compare.variant_pair import find_fingerprint, read_raw
 from ..compare.verdicts import PROGRAM, TIME
 from ..trim import EXACT
@@ -144,3 +144,19 @@ def _read_exact(variant: Variant, metric: str) -> float | str | None:
         return find_fingerprint(variant)
     known = {value for value in read_raw(variant, metric) if value is not None}
     return float(known.pop()) if len(known) == 1 else None
+
+
+WENT_BACK = "a clock went back, and its place in a series may be wrong"
+
+
+def find_clock_faults(runs: Iterable[RunRecord]) -> Iterator[str]:
+    """A sentence for each run whose times contradict themselves, or those of the run that it was measured against."""
+    runs = list(runs)
+    began = {run.manifest.run_id: run.manifest.started for run in runs}
+    for run in runs:
+        manifest = run.manifest
+        if run.ended is not None and run.ended < manifest.started:
+            yield f"run {manifest.run_id} ended before it began: {WENT_BACK}"
+        elif manifest.against is not None and began.get(manifest.against, "") > manifest.started:
+            baseline = f"run {manifest.against}, which it was measured against"
+            yield f"run {manifest.run_id} began before {baseline}: {WENT_BACK}"

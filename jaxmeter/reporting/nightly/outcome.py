@@ -1,4 +1,4 @@
-"""What the gate says of a nightly run next to each earlier run, as one verdict and as a page."""
+"""What the gate says of a nightly run next to each earlier run: one verdict, a document and a page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxmeter.document.model import Document, Part, say
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import StopReason
 from jaxmeter.harness.record.runs import explain_stop
@@ -16,15 +17,15 @@ from ..compare.budgets import Budgets, read_limits
 from ..compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, judge_runs
 from ..compare.verdicts import TIME, Changes
 from ..load import load
-from ..store.captures import NO_CAPTURES, Captures
+from ..store.captures import NO_CAPTURES, Captures, describe_left_out
 from ..store.fetch import fetch_named
-from ..store.stores import open_store
+from ..store.stores import VERDICTS, open_store
+from ..text import hide_home
 from ..view import Page, build
-from ..view.changes import TOLD
+from ..view.changes import TOLD, list_details, make_verdict, write_heading
 from ..view.doubts import is_vague
-from ..view.verdict import make_verdict, write_heading
 from .state import EarlierRun, NightlyError, NightlyRun
-from .stored import TITLES, NightlyVerdict, read_all
+from .stored import TITLES, NightlyVerdict, name_verdict, read_all
 
 MOST_VAGUE = 0.5
 """Share of the times that may be vague before the machine counts as too busy. Whether they are contended does not
@@ -200,3 +201,25 @@ def build_nightly_page(concluded: Concluded) -> Page:
     again = concluded.results[0].again if concluded.results else None
     unique = {folder.name: folder for folder in folders}
     return build(load(unique.values(), only_newest=True), again, effect)
+
+
+def describe_nightly(concluded: Concluded, page: Path, *, in_full: bool = False) -> Document:
+    """Return what was measured, where it is, and what the gate says: `in_full` also where the run passes."""
+    parts: list[Part] = []
+    for one in concluded.results:
+        if in_full or one.judgement.code:
+            parts.append(say(write_heading(one.changes, one.judgement), title=one.name))
+            parts += list_details(one.changes, one.judgement, in_full=in_full)
+    return Document(concluded.verdict.heading, (say(*_describe_run(concluded, page)), *parts))
+
+
+def _describe_run(concluded: Concluded, page: Path) -> tuple[str, str]:
+    nightly, run, store = concluded.nightly, concluded.run, concluded.nightly.store.rstrip("/")
+    where = f"pushed to {store}/{nightly.run}" if run.folder.mark.exists() else f"not pushed: {run.folder.path}"
+    left_out = (describe_left_out(concluded.left_out),) if concluded.left_out else ()
+    measured = f"{counted(len(run.manifest.cases), 'case')} on {nightly.machine}, {where}"
+    verdict = f"{store}/{VERDICTS}/{name_verdict(nightly.run)}" if concluded.is_over else "none yet"
+    return (
+        hide_home("; ".join((measured, *left_out, *concluded.refused))),
+        hide_home(f"page: {page}; verdict: {verdict}"),
+    )

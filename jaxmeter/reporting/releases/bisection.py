@@ -12,7 +12,7 @@ from enum import StrEnum
 from jaxmeter.harness.metrics.reading import Run
 
 from ..compare.budgets import NAMES
-from ..compare.exact import has_exact
+from ..compare.times import has_exact
 from ..compare.verdicts import PROGRAM, WHOLE, Change, Verdict
 
 SKIPPED = 125

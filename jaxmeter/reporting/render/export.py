@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from jaxmeter.harness.record.extras import describe_missing
+from jaxmeter.harness.record.wording import describe_missing
 from jaxmeter.reporting.frame import list_rows, make_frame
 from jaxmeter.reporting.load import Loaded
 from jaxmeter.reporting.text import visible_record

@@ -13,8 +13,7 @@ import resvg_py
 from jaxmeter.reporting.draw.alone import draw_alone
 from jaxmeter.reporting.draw.palette import Theme
 from jaxmeter.reporting.view.figure_model import Figure
-from jaxmeter.reporting.view.overview_model import Card
-from jaxmeter.reporting.view.page_model import Page
+from jaxmeter.reporting.view.page_model import Card, Page
 
 Form = Literal["svg", "png"]
 

@@ -21,7 +21,7 @@ from jaxmeter.reporting.draw.palette import make_style_sheet
 from jaxmeter.reporting.render.pack import Pieces, make_chunks, make_index, pack
 from jaxmeter.reporting.view import Page
 from jaxmeter.reporting.view.figure_model import DEVICE_SIGNS, Figure
-from jaxmeter.reporting.view.overview_model import Card
+from jaxmeter.reporting.view.page_model import Card
 from jaxmeter.reporting.view.sections.method import GLOSSARY
 from jaxmeter.reporting.view.suites import HOW_TO_READ
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jaxmeter.document import numbers
-from jaxmeter.harness.record.layout import locate_capture
+from jaxmeter.harness.record.files import locate_capture
 from jaxmeter.harness.record.wording import counted
 
 OPTION = "--with-captures"

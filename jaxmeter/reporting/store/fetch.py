@@ -16,7 +16,7 @@ import msgspec
 from jaxmeter.harness.record import RunFolder, write_bytes
 
 from ..load import find_start
-from ..seals import is_sealed, is_sound, seal
+from ..trim import is_sealed, is_sound, seal
 from .captures import is_capture
 from .stores import MANIFEST, MARK, Store, StoreError, describe_excess, is_run_id, open_store, persist
 

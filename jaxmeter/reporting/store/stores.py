@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jaxmeter.document import numbers
-from jaxmeter.harness.record.extras import describe_missing
-from jaxmeter.harness.record.files import LARGEST_RECORD
-from jaxmeter.harness.record.layout import LARGEST_CAPTURE, locate_capture
-from jaxmeter.harness.record.patterns import find_nearest
+from jaxmeter.harness.record.cases import find_nearest
+from jaxmeter.harness.record.files import LARGEST_CAPTURE, LARGEST_RECORD, locate_capture
+from jaxmeter.harness.record.wording import describe_missing
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

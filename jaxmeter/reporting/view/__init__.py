@@ -9,14 +9,14 @@ from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record.wording import shorten, visible
 
-from ..history.clocks import find_clock_faults
 from ..history.known import KnownChangePoint
+from ..history.series import find_clock_faults
 from ..load import Loaded
 from ..text import visible_record
 from .answers import gather_questions, make_answers, make_overall_answers
-from .change_points import list_steps
 from .changes import list_changed
 from .comparisons import compare_machines
+from .history import list_steps
 from .matrix import make_matrix
 from .overview import make_finding, make_overview, make_subtitle, make_summary
 from .page_model import Page

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from jaxmeter.document.model import Tone
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.roofline import find_cost
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
-from jaxmeter.harness.metrics.traced import find_bound_of, find_trace
+from jaxmeter.harness.metrics.traced import find_bound_of, find_cost, find_trace
 from jaxmeter.harness.metrics.write import write
 from jaxmeter.harness.record import Answer
 from jaxmeter.harness.record.wording import counted, shorten
@@ -26,8 +25,7 @@ from .doubts import list_unplanned
 from .figure_model import Figure, name_quantities
 from .figures.marks import CALLED, PLANNED, TIME
 from .names import LONGEST_NAME, fragment_of, name_in_sentence, name_variant
-from .overview_model import Phrase
-from .page_model import AnswerLine
+from .page_model import AnswerLine, Phrase
 from .runs import TRACE, MachineRuns, describe_folder, find_hue, label_case, name_folder
 from .sentences import SHARES, UNRELIABLE, name_metric, write_sentence
 

@@ -8,15 +8,14 @@ from statistics import median
 
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Document, Item, Part, Tone, make_table, say
-from jaxmeter.harness.metrics.details_text import NO_LINE
+from jaxmeter.harness.metrics.write import NO_LINE
 from jaxmeter.harness.record.trace_summary import Finding, TracedDevice, TraceSummary
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.traces.analysis import MODULE_RUNS
-from jaxmeter.harness.traces.bound import Bound, describe_bound
+from jaxmeter.harness.traces.bound import HIGHEST_SHARE, Bound, Rate, Roofs, describe_bound, find_rates
 from jaxmeter.harness.traces.captures import Capture
 from jaxmeter.harness.traces.growth import Grown, Presence, find_grown, list_unlike
 from jaxmeter.harness.traces.ledger import GROUPS
-from jaxmeter.harness.traces.roofline import HIGHEST_SHARE, Rate, Roofs, find_rates
 from jaxmeter.harness.traces.typical import (
     count_device_steps,
     describe_steps,

@@ -51,12 +51,12 @@ from .figures.stacks import (
     list_traced,
     name_row,
 )
+from .growth import FEWEST_SIZES, Sweep, group_cases
 from .names import LONGEST_NAME, LONGEST_TERM, fragment_of, make_fragment, name_rows
-from .overview_model import Card, Phrase
+from .page_model import Card, Phrase
 from .reports import describe_reports
 from .runs import MachineRuns, find_hue
 from .sentences import is_known
-from .sweeps import FEWEST_SIZES, Sweep, group_cases
 
 MOST_CARDS, FEWEST_ASKED = 8, 4
 """Of the first screen, by rank; the rest unfolds below. With so few declared questions, the others stand there too."""

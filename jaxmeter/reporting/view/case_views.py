@@ -30,13 +30,12 @@ from .figures.curves import draw_growth, draw_history
 from .figures.marks import CALLED, PLANNED, TIME, name_variant
 from .figures.points import compare_variants
 from .figures.stacks import draw_ledgers, draw_memory, draw_operations, draw_stages, find_busiest_line, find_largest
+from .growth import Sweep
 from .names import LONGEST_NAME, LONGEST_TERM, fragment_of, name_in_sentence
-from .overview_model import Card, Phrase
-from .page_model import CaseView, Result, Value
+from .page_model import Card, CaseView, Phrase, Result, Value
 from .runs import find_hue, list_files
 from .sections import make_sections
-from .sections.history import make_history_section
-from .sweeps import Sweep
+from .sections.releases import make_history_section
 from .troubles import make_problems_section
 
 SPEEDUP, FIRST, NORMALISED = "speedup", "first_result_s", "normalised_s"

@@ -1,4 +1,4 @@
-"""What changed since an earlier run, in words and rows: the same for a page, a pull request and a terminal."""
+"""What two runs say: changes in words and rows, their heading, as a document and as data."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
+
+import msgspec
 
 from jaxmeter.document import numbers
-from jaxmeter.document.model import Cell, Column, Group, Item, Row, Table, Tone
+from jaxmeter.document.model import Cell, Column, Document, Group, Item, Part, Row, Table, Tone, say
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.write import write_sides
 from jaxmeter.harness.record.wording import counted, shorten
 
-from ..compare.exact import COUNTED
-from ..compare.verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Verdict
+from ..compare.budgets import NAMES
+from ..compare.gate import FINE, Judgement
+from ..compare.times import COUNTED
+from ..compare.verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Verdict, encode_fields
 from .names import LONGEST_NAME, make_fragment
+from .reports import describe_reports, make_report_table
 
 LONGEST_REASON = 300
 
@@ -308,3 +314,148 @@ def write_lone_notes(changes: Changes) -> list[str]:
         lines.append(f"{'later' if note.is_later else 'earlier'} run: {shorten(note.text, LONGEST_NOTE)} ({variants})")
     left = len(changes.notes) - MOST_NOTES
     return [*lines, *([f"{counted(left, 'more note')}, in the records of both runs"] if left > 0 else [])]
+
+
+MOST_ROWS = 24
+"""Of changes in a terminal; files have all."""
+
+MOST_OPEN, MOST_OPEN_IN_FULL = 5, 50
+"""Of times without a verdict, in each sentence: in a terminal, and in a pull request; the verdict file has all."""
+
+IN_FILES = "in --markdown FILE and --verdict FILE"
+CONFIRM = "Confirm slower calls with both checkouts in lock-step"
+BEYOND = "beyond its budget"
+OBSTACLE = "Obstacle to an answer"
+LONE_NOTES = "Notes that only one run has:"
+
+
+def describe_comparison(changes: Changes, judgement: Judgement | None, *, in_full: bool = False) -> Document:
+    """Return what changed, and what is judged of it: `in_full` with all rows, and with what their columns mean."""
+    return Document(write_heading(changes, judgement), list_details(changes, judgement, in_full=in_full))
+
+
+def list_details(changes: Changes, judgement: Judgement | None, *, in_full: bool = False) -> tuple[Part, ...]:
+    """Return the same without its heading."""
+    regressions = () if judgement is None else judgement.regressions
+    unconfirmed = () if judgement is None else judgement.unconfirmed
+    command = "" if judgement is None else find_confirming_command(changes, judgement)
+    parts = [
+        _describe_runs(changes, judgement),
+        _show("Regressions", list(map(_mark_beyond, regressions)), in_full=in_full),
+        _show("Not confirmed", unconfirmed, in_full=in_full),
+        say(f"{CONFIRM}: {command}" if command else ""),
+        _show("What changed", list_others(changes, judgement), in_full=in_full),
+        say(*write_open_times(changes, MOST_OPEN_IN_FULL if in_full else MOST_OPEN, (*regressions, *unconfirmed))),
+    ]
+    if changes.reports:
+        parts.append(Part(describe_reports(changes.reports), (make_report_table(changes.reports),)))
+    if notes := write_lone_notes(changes):
+        parts.append(say(*notes, title=LONE_NOTES))
+    return tuple(part for part in parts if not part.is_empty)
+
+
+def _describe_runs(changes: Changes, judgement: Judgement | None) -> Part:
+    conditions = changes.conditions
+    before = f"Not as before: {conditions.describe(everything=True)}" if conditions.anything else ""
+    doubts = [describe_runtimes(changes, judgement)]
+    doubts += [f"{OBSTACLE}: {words}" for words in (() if judgement is None else judgement.obstacles)]
+    sides = Item(" → ".join(changes.sides), tone=Tone.MUTED)
+    return Part(items=(sides, *say(before, describe_exact(changes)).items, *say(*doubts, tone=Tone.WARN).items))
+
+
+def _mark_beyond(regression: Change) -> Change:
+    """Return a regression that says that it is beyond its budget, unless it is only suspected."""
+    reason = "; ".join(filter(None, (regression.reason, BEYOND)))
+    return regression if regression.verdict.is_suspected else replace(regression, reason=reason)
+
+
+def _show(title: str, found: Sequence[Change], *, in_full: bool) -> Part:
+    """Return a table of changes, without its caption in a terminal."""
+    if not found:
+        return Part()
+    shown = found if in_full else found[:MOST_ROWS]
+    table = make_change_table(shown)
+    left = len(found) - len(shown)
+    more = (f"+ {left} more, {IN_FILES}",) if left else ()
+    return Part(f"{title} ({len(found)})", (table if in_full else replace(table, caption=""),), more)
+
+
+def write_heading(changes: Changes, judgement: Judgement | None, compared_with: str = "") -> str:
+    """Return what was judged, else what changed.
+
+    Args:
+      compared_with: The earlier runs, where the heading has to name them.
+    """
+    told = describe_changes(changes)
+    if judgement is None:
+        return told[:1].upper() + told[1:]
+    compared = f", compared with {compared_with}" if compared_with else ""
+    if judgement.regressions:
+        is_sure = not any(one.verdict.is_suspected for one in judgement.regressions)
+        what = "confirmed regression" if is_sure else "regression"
+        return f"Failed{compared}: {counted(len(judgement.regressions), what)}; {told}"
+    if judgement.code:
+        suspects = f"{counted(len(judgement.unconfirmed), 'suspect')} not confirmed; " if judgement.unconfirmed else ""
+        return f"No answer{compared}: {suspects}{told}"
+    return f"Passed{compared}: {told}"
+
+
+def find_confirming_command(changes: Changes, judgement: Judgement) -> str:
+    """Return the command that confirms what only stored times suspect; empty where nothing is left open so."""
+    is_open = any(not one.replayed or one.call is not None for one in judgement.unconfirmed)
+    return changes.confirming if is_open else ""
+
+
+def list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
+    """What else changed: neither a regression nor a suspect that was not confirmed."""
+    said = () if judgement is None else (*judgement.regressions, *judgement.unconfirmed)
+    named = {(*one.key, one.metric) for one in said}
+    others = [one for one in order_changes(changes.without_runtimes) if (*one.key, one.metric) not in named]
+    return _explain(others, judgement)
+
+
+def _explain(changes: Iterable[Change], judgement: Judgement | None) -> list[Change]:
+    """Return the changes, with the reason of each that passes only by the allowance between releases."""
+    allowed = {} if judgement is None else {(*change.key, change.metric): change for change in judgement.allowed}
+    return [allowed.get((*change.key, change.metric), change) for change in changes]
+
+
+def describe_runtimes(changes: Changes, judgement: Judgement | None) -> str:
+    """That the runs are of two runtimes; empty where they are not, or where it is what stands in the way."""
+    sentence = changes.conditions.other_runtime
+    is_said = judgement is not None and sentence in judgement.obstacles
+    return "" if is_said else sentence[:1].upper() + sentence[1:]
+
+
+def encode_verdict(changes: Changes, judgement: Judgement | None) -> bytes:
+    """All changes as JSON, with the exit code and why."""
+    return msgspec.json.format(msgspec.json.encode(make_verdict(changes, judgement)), indent=2) + b"\n"
+
+
+def make_verdict(
+    changes: Changes, judgement: Judgement | None, verdicts: Iterable[Verdict] = tuple(Verdict)
+) -> dict[str, Any]:
+    """Changes with some verdicts, with the exit code and why."""
+    kept = _explain(changes.having(*verdicts), judgement)
+    return {
+        "baseline": changes.before,
+        "candidate": changes.after,
+        "exit_code": FINE if judgement is None else judgement.code,
+        "heading": write_heading(changes, judgement),
+        "minimum_effect": changes.minimum_effect,
+        "not_as_before": [*changes.conditions.steering, *changes.conditions.others],
+        "incomparable": changes.conditions.incomparable,
+        "other_runtime": changes.conditions.other_runtime,
+        "exact_numbers": [msgspec.to_builtins(one) for one in changes.exact_counts],
+        "obstacles": [] if judgement is None else list(judgement.obstacles),
+        "regressions": [] if judgement is None else _encode(judgement.regressions),
+        "unconfirmed": [] if judgement is None else _encode(judgement.unconfirmed),
+        "changes": _encode(kept),
+        "reports": [msgspec.to_builtins(one) for one in changes.reports],
+    }
+
+
+def _encode(found: Sequence[Change]) -> list[Any]:
+    """Return changes as data, each with what budgets and bisections call its metric."""
+    called = {name: word for word, name in NAMES.items()} | {PROGRAM: PROGRAM}
+    return [{**encode_fields(one), "budget": called.get(one.metric, "")} for one in found]

@@ -16,8 +16,8 @@ from ..compare.changes import find_changes
 from ..compare.verdicts import WHOLE, Change, Changes, JudgedReport, Verdict, merge
 from ..history.change_points import ChangePoint
 from ..history.known import KnownChangePoint
-from .change_points import MachineChanges, gather_change_points
 from .changes import order_changes
+from .history import MachineChanges, gather_change_points
 from .names import LONGEST_NAME
 from .runs import MachineRuns, describe_cores, name_device
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jaxmeter.document import numbers
-from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
 from jaxmeter.harness.metrics.metric import Fault, Lack, Reading
+from jaxmeter.harness.metrics.plausibility import TIMES, find_disagreement
 from jaxmeter.harness.metrics.precision import describe_smallest, explain_scatter, list_smallest, suggest_more
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.statistics import Interval

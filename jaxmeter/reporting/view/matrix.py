@@ -9,8 +9,8 @@ from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Group, Row, Table, Tone
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio
 from jaxmeter.harness.metrics.metric import Reading
+from jaxmeter.harness.metrics.plausibility import is_same_program
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
-from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.write import write_reading

@@ -33,8 +33,8 @@ from ..compare.scaling import NEAR
 from .cells import name_level
 from .doubts import describe_fault
 from .figures.marks import TIME
+from .growth import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
 from .runs import label_case, name_device
-from .sweeps import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
 
 ID = "published"
 QUESTION = "Against published figures: what is as published here?"

@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from jaxmeter.document import numbers
-from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.metrics.reading import Case, Run, Variant, split_platforms
+from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.record import Artifact, Outcome, RunFolder
 from jaxmeter.harness.record.wording import counted, visible

@@ -9,11 +9,11 @@ from jaxmeter.document import numbers
 from jaxmeter.document.model import Tone
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_withheld
 from jaxmeter.harness.metrics.metric import Direction, Reading
+from jaxmeter.harness.metrics.plausibility import explain_same_program, is_same_program
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.roofline import DECLARED, find_cost
-from jaxmeter.harness.metrics.same_program import explain_same_program, is_same_program
 from jaxmeter.harness.metrics.statistics import Interval, differs
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
+from jaxmeter.harness.metrics.traced import DECLARED, find_cost
 from jaxmeter.harness.metrics.write import write_reading
 from jaxmeter.harness.record import INCOMPLETE, Answer
 from jaxmeter.harness.record.peaks import MEASURED

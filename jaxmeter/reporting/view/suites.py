@@ -12,11 +12,10 @@ from .answers import LONGEST_SUITE
 from .cards import make_suite_figures
 from .case_views import make_case_view
 from .comparisons import Comparisons
-from .growth import make_sweep_part
+from .growth import find_sweeps, make_sweep_part
 from .names import fragment_of, make_fragment
 from .page_model import AnswerLine, CaseView, Result, SuiteView
 from .runs import History
-from .sweeps import find_sweeps
 
 MOST_ROWS, MOST_ROWS_IN_ALL = 200, 400
 """Of one suite's table, and of all of them together: a page must be quick to open without a script, too."""

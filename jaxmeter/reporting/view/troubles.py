@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Group, Item, Part, Row, Section, Table, Tone
-from jaxmeter.harness.metrics.agreement import TIMES, find_disagreement
+from jaxmeter.harness.metrics.plausibility import TIMES, find_disagreement
 from jaxmeter.harness.metrics.precision import list_smallest
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE, CompilationDetails, Outcome, Status, Trap
 from jaxmeter.harness.record.differences import facts_of, find_differences
-from jaxmeter.harness.record.remarks import gist_of, list_own_faults
+from jaxmeter.harness.record.outcomes import gist_of, list_own_faults
 from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.traps import KINDS, describe_trap, find_traps
 from jaxmeter.harness.record.wording import counted, shorten
@@ -25,7 +25,7 @@ from .doubts import LONGEST_REASON, count_statuses, find_incomplete, name_traps
 from .figure_model import Hue
 from .figures.marks import TIME
 from .names import LONGEST_NAME, key_of_case, key_of_variant, make_key, name_variant
-from .overview_model import Phrase, TrustFact
+from .page_model import Phrase, TrustFact
 from .runs import MachineRuns, find_hue, group_alike, label_case, list_notes_of
 from .sections.compilation import find_fingerprints
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxmeter import no_reference, workload
-from jaxmeter.harness.child.shapes import ONLY_TRACED, look_at_shapes
+from jaxmeter.harness.child.inputs import ONLY_TRACED, look_at_shapes
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context
 from jaxmeter.harness.record import Outcome, Status

@@ -9,7 +9,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, SuiteError, find_suites
-from jaxmeter.harness.declare.origin import is_of_user
+from jaxmeter.harness.declare.fingerprint import is_of_user
 
 WORKLOAD = '''"""{title}"""
 
@@ -371,7 +371,7 @@ def test_a_suite_of_a_package_that_an_older_jax_lacks_something_for_is_left_out(
     write("older_pack/whole.py")
     write("older_pack/lacking.py", f"import importlib\n{LACKS_A_NAME}")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("jaxmeter.harness.machine.older_releases._find_version", lambda name: release)
+    monkeypatch.setattr("jaxmeter.harness.machine.jax_internals._find_version", lambda name: release)
 
     if release == "0.10.2":
         with pytest.raises(SuiteError, match="name_of_another_release"):

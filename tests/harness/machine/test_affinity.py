@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from jaxmeter.harness.machine import affinity
+from jaxmeter.harness.machine import process_settings
 from tests.end_to_end.conftest import CHECKOUT
 
 SHOW = """
 import os, sys, threading
 sys.path[:0] = [sys.argv[1]]
-from jaxmeter.harness.machine.affinity import keep_on_cores
+from jaxmeter.harness.machine.process_settings import keep_on_cores
 stop = threading.Event()
 thread = threading.Thread(target=stop.wait)
 thread.start()
@@ -39,11 +39,11 @@ def test_all_threads_run_on_so_many_cores_and_the_index_counts_around(count, ind
 def test_the_cores_of_an_index_follow_those_of_the_one_before(monkeypatch, tmp_path, index, expected):
     (tmp_path / "42").mkdir()
     told = []
-    monkeypatch.setattr(affinity, "_TASKS", tmp_path)
+    monkeypatch.setattr(process_settings, "_TASKS", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {7, 3, 1, 5}, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda task, cores: told.append((task, cores)), raising=False)
 
-    affinity.keep_on_cores(2, index)
+    process_settings.keep_on_cores(2, index)
 
     assert told == [(42, expected)]
 
@@ -57,10 +57,10 @@ def test_a_thread_that_has_ended_meanwhile_is_passed_over(monkeypatch, tmp_path)
         asked.add(task)
         raise ProcessLookupError
 
-    monkeypatch.setattr(affinity, "_TASKS", tmp_path)
+    monkeypatch.setattr(process_settings, "_TASKS", tmp_path)
     monkeypatch.setattr("os.sched_setaffinity", refuse, raising=False)
 
-    affinity.keep_on_cores(1, 0)
+    process_settings.keep_on_cores(1, 0)
 
     assert asked == {42, 43}
 
@@ -68,14 +68,14 @@ def test_a_thread_that_has_ended_meanwhile_is_passed_over(monkeypatch, tmp_path)
 def test_a_system_without_affinity_runs_on_any(monkeypatch):
     monkeypatch.delattr("os.sched_setaffinity", raising=False)
 
-    assert not affinity.can_choose_cores()
-    affinity.keep_on_cores(1, 0)
+    assert not process_settings.can_choose_cores()
+    process_settings.keep_on_cores(1, 0)
 
 
 DRAW = """
 import os, random, sys, threading
 sys.path[:0] = [sys.argv[1]]
-from jaxmeter.harness.machine.affinity import on_drawn_cores
+from jaxmeter.harness.machine.process_settings import on_drawn_cores
 
 def list_masks():
     return {int(task): os.sched_getaffinity(int(task)) for task in os.listdir("/proc/self/task")}
@@ -104,7 +104,7 @@ stop.set()
 """
 
 
-@pytest.mark.skipif(not affinity.has_several_cores(), reason="there is one core, or no way to choose")
+@pytest.mark.skipif(not process_settings.has_several_cores(), reason="there is one core, or no way to choose")
 def test_threads_are_on_a_drawn_core_each_and_afterwards_where_they_may():
     ended = subprocess.run([sys.executable, "-c", DRAW, str(CHECKOUT)], capture_output=True, text=True, check=False)
 
@@ -116,23 +116,23 @@ def test_of_a_single_core_there_is_no_choice(monkeypatch, allowed, several):
     monkeypatch.setattr("os.sched_getaffinity", lambda thread: allowed, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda thread, cores: None, raising=False)
 
-    assert affinity.has_several_cores() is several
+    assert process_settings.has_several_cores() is several
 
 
 def test_nor_is_there_where_the_system_does_not_let_choose(monkeypatch):
     monkeypatch.delattr("os.sched_setaffinity", raising=False)
 
-    assert not affinity.has_several_cores()
+    assert not process_settings.has_several_cores()
 
 
 def test_cores_are_given_back_where_what_runs_on_them_fails(monkeypatch, tmp_path):
     (tmp_path / "42").mkdir()
     told = []
-    monkeypatch.setattr(affinity, "_TASKS", tmp_path)
+    monkeypatch.setattr(process_settings, "_TASKS", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda thread: {1, 2}, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda thread, cores: told.append(cores), raising=False)
 
-    with pytest.raises(ValueError, match="no luck"), affinity.on_drawn_cores(random.Random(0)):
+    with pytest.raises(ValueError, match="no luck"), process_settings.on_drawn_cores(random.Random(0)):
         raise ValueError("no luck")
 
     assert len(told[0]) == 1

@@ -119,8 +119,7 @@ def test_modules_have_what_the_table_names():
 
 
 def test_jax_reports_the_events_of_the_table(tmp_path):
-    from jaxmeter.harness.programs.caches import use_cache
-    from jaxmeter.harness.programs.jax_events import watch_jax
+    from jaxmeter.harness.programs.jax_events import use_cache, watch_jax
 
     before = {
         name: jax.config.values[name] for name in ("jax_compilation_cache_dir", "jax_enable_compilation_cache")

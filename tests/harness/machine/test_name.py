@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxmeter.harness.machine.name import LONGEST_NAME, is_name, name_machine
+from jaxmeter.harness.machine.environment import LONGEST_NAME, is_name, name_machine
 from tests import samples
 
 

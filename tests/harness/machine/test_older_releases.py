@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import jax
 import pytest
 
-from jaxmeter.harness.machine import older_releases
-from jaxmeter.harness.machine.older_releases import describe_missing_name
+from jaxmeter.harness.machine import jax_internals
+from jaxmeter.harness.machine.jax_internals import describe_missing_name
 from jaxmeter.harness.probes.look_at_each import describe_failure
 from jaxmeter.harness.record import Status
 
@@ -38,7 +38,7 @@ def lacks_an_option():
 
 @pytest.fixture
 def old(monkeypatch):
-    monkeypatch.setattr(older_releases, "_find_version", lambda name: "0.4.31")
+    monkeypatch.setattr(jax_internals, "_find_version", lambda name: "0.4.31")
 
 
 @pytest.mark.parametrize(

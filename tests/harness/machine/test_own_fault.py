@@ -11,7 +11,7 @@ from jaxmeter.harness.machine.own_fault import (
     describe_own_fault,
     is_own_fault,
 )
-from jaxmeter.harness.record.remarks import OWN_FAULT
+from jaxmeter.harness.record.outcomes import OWN_FAULT
 from jaxmeter.harness.traces import hlo
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter.cli.request import check_ranks
-from jaxmeter.harness.machine.ranks import refuse_ranks
+from jaxmeter.harness.machine.platforms import refuse_ranks
 from jaxmeter.harness.parent.prepare_run import UsageError
 
 STEP = {"SLURM_STEP_ID": "0", "SLURM_NTASKS": "4", "SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jaxmeter.harness.metrics.agreement import describe_disagreement, find_disagreement
+from jaxmeter.harness.metrics.plausibility import describe_disagreement, find_disagreement
 from tests import samples
 from tests.harness.metrics.test_derived import timed, variants_of
 

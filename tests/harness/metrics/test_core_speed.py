@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jaxmeter.harness.metrics.core_speed import find_slow_share
+from jaxmeter.harness.metrics.contention import find_slow_share
 from jaxmeter.harness.metrics.statistics import SLOWED
 from tests.harness.raw import beside, process
 

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import structs
 
-from jaxmeter.harness.metrics.details_text import describe_details
+from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.record import (
     CachingDetails,
     Conditioning,

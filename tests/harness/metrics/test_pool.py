@@ -7,8 +7,16 @@ import pytest
 
 from jaxmeter.harness.metrics.derived import compare_paired
 from jaxmeter.harness.metrics.metric import Lack
-from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, fit_prior
-from jaxmeter.harness.metrics.pool import EMPTY, NO_CALIBRATION, Kind, Pool, ReferenceSpeed, refer_to
+from jaxmeter.harness.metrics.moderation import (
+    EMPTY,
+    FEWEST_POOLED,
+    NO_CALIBRATION,
+    Kind,
+    Pool,
+    ReferenceSpeed,
+    fit_prior,
+    refer_to,
+)
 from jaxmeter.harness.metrics.pooling import find_process_gap
 from jaxmeter.harness.metrics.reading import Run, read_case
 from jaxmeter.harness.metrics.statistics import BETWEEN_RUNS, PseudoProcess, geometric_interval, speedup

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxmeter.harness.metrics.rates import bound_rate, hold_another
+from jaxmeter.harness.metrics.statistics import bound_rate, hold_another
 
 
 def test_bounds_of_a_rate_are_those_of_clopper_and_pearson():

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from jaxmeter.harness.metrics.plausibility import is_same_program
 from jaxmeter.harness.metrics.reading import Run
-from jaxmeter.harness.metrics.same_program import is_same_program
 from jaxmeter.harness.record import Answer, CompilationDetails, Trap
 from jaxmeter.harness.results import describe_results
 from jaxmeter.reporting.view.sentences import write_sentence

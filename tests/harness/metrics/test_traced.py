@@ -149,7 +149,12 @@ SWOLLEN = {
 @pytest.mark.parametrize(
     ("traced_s", "timed_s", "changes", "reason"),
     [
-        (2e-3, TIMED_S, {"busy": 0.55}, "a traced step takes 2× as long as a timed one, with its device busy for 55\u202f%"),
+        (
+            2e-3,
+            TIMED_S,
+            {"busy": 0.55},
+            "a traced step takes 2× as long as a timed one, with its device busy for 55\u202f%",
+        ),
         (0.5e-3, TIMED_S, {}, "a traced step takes 0.5× as long as a timed one"),
         (1e-3, TIMED_S, {"ledger": {}}, "the capture does not show"),
         (2e-3, TIMED_S, {"ledger": {}}, "the capture does not show"),

@@ -6,8 +6,8 @@ import scipy.stats
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from jaxmeter.harness.metrics.across import subtract_means
 from jaxmeter.harness.metrics.statistics import Interval
-from jaxmeter.harness.metrics.unpaired import subtract_means
 
 SIDE = st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=8)
 

@@ -4,8 +4,8 @@ import pytest
 
 from jaxmeter.harness.metrics.derived import compare_paired, find_withheld
 from jaxmeter.harness.metrics.metric import Lack
+from jaxmeter.harness.metrics.plausibility import find_objection
 from jaxmeter.harness.metrics.reading import read_case
-from jaxmeter.harness.metrics.withheld import find_objection
 from jaxmeter.harness.record import Conditioning, Correctness, NumericsDetails, Outcome, Status, TimingDetails
 from tests import samples
 

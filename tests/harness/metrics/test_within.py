@@ -5,9 +5,9 @@ from msgspec import structs
 
 from jaxmeter.harness.metrics.across import is_contended
 from jaxmeter.harness.metrics.contention import contended, enough_quiet, is_noisy, is_slowed
-from jaxmeter.harness.metrics.details_text import describe_details
 from jaxmeter.harness.metrics.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S
 from jaxmeter.harness.metrics.within import execution_s, summarise
+from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.record import Block, CalibrationLoop, ProcessRecord, Status, TimingDetails, VariantSamples
 from jaxmeter.harness.record.processes import DeviceState
 from tests.harness.raw import NOISY, WALL_S, block, calibration, clean, load, process, variant
@@ -541,7 +541,8 @@ def test_what_alternating_costs_is_said_with_both_numbers():
     (note,) = beside_and_alone(0.0064, 0.006)
 
     assert note.startswith(
-        "6.40\u202fms a call interleaved with the other variants, 6.00\u202fms alone: in calls over 1 ms the caches hold"
+        "6.40\u202fms a call interleaved with the other variants, 6.00\u202fms alone: "
+        "in calls over 1 ms the caches hold"
     )
 
 

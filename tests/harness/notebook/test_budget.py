@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import pytest
 
 import jaxmeter
-from jaxmeter.harness.notebook import budget as budgets
-from jaxmeter.harness.notebook.budget import Budget
+from jaxmeter.harness.notebook import options as budgets
 from jaxmeter.harness.notebook.one_process import _make_settings
+from jaxmeter.harness.notebook.options import Budget
 from jaxmeter.harness.programs.modes import compile_in_stages
 from jaxmeter.harness.record import Status
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import pytest
 from flax import nnx
 
-from jaxmeter.harness.notebook.callables import describe_callable
+from jaxmeter.harness.notebook.calls import describe_callable
 
 
 def double(x):

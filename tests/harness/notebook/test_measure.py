@@ -12,10 +12,10 @@ import jaxmeter
 from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.notebook import IN_PROCESS
-from jaxmeter.harness.notebook.budget import Budget
+from jaxmeter.harness.notebook.options import Budget
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.remarks import NOT_COUNTED, list_own_faults
+from jaxmeter.harness.record.outcomes import NOT_COUNTED, list_own_faults
 
 
 def scaled(x, *, factor):

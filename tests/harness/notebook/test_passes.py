@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.notebook.passes import FEWEST_PASSES, Ratio, compare_passes, find_rank, list_ratios
+from jaxmeter.harness.notebook.measurement import FEWEST_PASSES, Ratio, compare_passes, find_rank, list_ratios
 from jaxmeter.harness.record import SCHEMA_VERSION, Block, ProcessRecord, VariantSamples
 
 

@@ -10,8 +10,7 @@ from msgspec import structs
 import jaxmeter
 from jaxmeter.document.numbers import choose_unit
 from jaxmeter.harness.metrics.statistics import find_block_time
-from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement
-from jaxmeter.harness.notebook.passes import Ratio
+from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement, Ratio
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 from tests.odd_run import odd_run

@@ -15,13 +15,11 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.parent import arms
-from jaxmeter.harness.parent.arm_gateway import exchange_variables
-from jaxmeter.harness.parent.arm_variables import choose_steering
-from jaxmeter.harness.parent.arms import ArmServer
+from jaxmeter.harness.parent.arms import ArmServer, choose_steering, exchange_variables
 from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
 from jaxmeter.harness.record import OtherEnvironment
 
-CODE = "from jaxmeter.harness.parent.arm_gateway import main; main()"
+CODE = "from jaxmeter.harness.parent.arms import main; main()"
 VARIABLES = {**os.environ, "JAX_PLATFORMS": "cpu"}
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from jaxmeter.harness.parent.allowance import GRACE, GRACE_S, STAGE_FLOOR_S, Allowance
+from jaxmeter.harness.parent.rounds import GRACE, GRACE_S, STAGE_FLOOR_S, Allowance
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.record import RunFolder, Status, Stop, read_json
-from jaxmeter.harness.record.holders import Holder
+from jaxmeter.harness.record.processes import Holder
 from tests.harness.parent.made_up import CASES, ROUNDS, Told, a_case, settings, timed
 
 SLOW = a_case("selu", "a:eager", "a:jit")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from jaxmeter.harness.parent.durations import Coming, Pace
-from jaxmeter.harness.plan.processes import PlannedProcess
-from jaxmeter.harness.plan.timing_process import ISOLATED, QUEUE, SIDE_PROCESSES
+from jaxmeter.harness.parent.rounds import Coming, Pace
+from jaxmeter.harness.plan.processes import ISOLATED, QUEUE, SIDE_PROCESSES, PlannedProcess
 
 
 def process(

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from jaxmeter.harness.machine.disk import EXIT_CODE
-from jaxmeter.harness.parent.exit_status import describe_end
 from jaxmeter.harness.parent.fork_client import LOW_BYTES, Ended, raise_if_disk_full
 from jaxmeter.harness.parent.limits import START_LIMIT_S
+from jaxmeter.harness.parent.process_runner import describe_end
 from jaxmeter.harness.plan.messages import Heartbeat, Problem
 from jaxmeter.harness.record import Outcome, Status
 

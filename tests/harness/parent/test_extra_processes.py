@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from jaxmeter.harness.parent.extra_processes import Width, matters, measure_width, share_out
+from jaxmeter.harness.parent.rounds import Width, matters, measure_width, share_out
 from jaxmeter.harness.record import Answer, Figure, Outcome, Status
 from tests import samples
 

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from jaxmeter.harness.parent import repeat as repeating
+from jaxmeter.harness.parent import execution as repeating
+from jaxmeter.harness.parent.execution import repeat
 from jaxmeter.harness.parent.progress import Watcher
-from jaxmeter.harness.parent.repeat import repeat
 from tests import samples
 
 

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from jaxmeter.harness.parent.durations import Coming, Pace
-from jaxmeter.harness.parent.rounds import TOO_SLOW_S, count_rounds, leave_out
+from jaxmeter.harness.parent.rounds import TOO_SLOW_S, Coming, Pace, count_rounds, leave_out
 from jaxmeter.harness.plan.processes import PlannedProcess
 from tests import samples
 

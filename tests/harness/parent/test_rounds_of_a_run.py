@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from jaxmeter.harness.metrics.reread import read_process
+from jaxmeter.harness.metrics.reading import read_process
 from jaxmeter.harness.metrics.summary import summarise_case
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import SHAPES
 from jaxmeter.harness.plan.settings import MOST_PROCESSES
 from jaxmeter.harness.record import ProcessRecord, RunFolder, Status, read_json
-from jaxmeter.harness.record.layout import name_replaced
+from jaxmeter.harness.record.files import name_replaced
 from tests.harness.parent.made_up import (
     CASES,
     CHECKS,

@@ -1,6 +1,6 @@
 """Whose time it is where there is too little: what is left out, what is lost, what a budget keeps."""
 
-from jaxmeter.harness.parent.allowance import GRACE_S
+from jaxmeter.harness.parent.rounds import GRACE_S
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import Status

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
-from jaxmeter.harness.plan.aa_controls import add_aa_control, is_unchanged
+from jaxmeter.harness.plan.cases import add_aa_control, is_unchanged
 from jaxmeter.harness.plan.processes import plan_processes_of
 from jaxmeter.harness.plan.settings import MOST_ROUNDS, make_settings
 from tests import samples

@@ -20,7 +20,7 @@ from jaxmeter import (
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case, plan_case
 from jaxmeter.harness.plan.probes import list_of_jax, list_runnable
-from jaxmeter.harness.record.layout import name_file
+from jaxmeter.harness.record.files import name_file
 from tests import samples
 
 CPU = PLATFORMS["cpu"]

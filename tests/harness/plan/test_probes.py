@@ -31,7 +31,7 @@ from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.probes import find_look
 from jaxmeter.harness.probes.caching import CACHE_STATES as KNOWN
 from jaxmeter.harness.record import Answer, Details, Figure, PlannedCase, Published
-from jaxmeter.harness.record.layout import name_file
+from jaxmeter.harness.record.files import name_file
 from tests import samples
 
 PROBE_FILES = Path(inspect.getfile(find_look)).parent

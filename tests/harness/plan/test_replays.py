@@ -2,11 +2,10 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
-from jaxmeter.harness.plan.aa_controls import is_unchanged
-from jaxmeter.harness.plan.processes import plan_processes_of
+from jaxmeter.harness.plan.cases import is_unchanged
+from jaxmeter.harness.plan.processes import LOCK_STEP_ROUNDS, TURN_S, plan_processes_of
 from jaxmeter.harness.plan.replays import add_lock_step, add_replays, limit_to
 from jaxmeter.harness.plan.settings import make_settings
-from jaxmeter.harness.plan.timing_process import LOCK_STEP_ROUNDS, TURN_S
 from jaxmeter.harness.record import Artifact, NumericsDetails, OtherEnvironment, Outcome, Replay, Status
 from tests import samples
 

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.plan.selection import SelectionError, choose_representatives, select, shuffle
+from jaxmeter.harness.plan.cases import SelectionError, choose_representatives, select, shuffle
 from jaxmeter.harness.record import Answer, PlannedCase
-from jaxmeter.harness.record.layout import name_file
+from jaxmeter.harness.record.files import name_file
 from tests import samples
 
 

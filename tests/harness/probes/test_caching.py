@@ -13,7 +13,7 @@ from jaxmeter.harness.probes.caching import CACHE_STATES, Call
 from jaxmeter.harness.programs.arguments import make_inputs
 from jaxmeter.harness.programs.jax_events import COMPILE, LOWER, TRACE, JaxEvents
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Outcome, Status
-from jaxmeter.harness.record.remarks import list_own_faults
+from jaxmeter.harness.record.outcomes import list_own_faults
 from tests import samples
 
 THREE, FOUR = jnp.ones(3), jnp.ones(4)

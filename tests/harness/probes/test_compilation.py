@@ -15,12 +15,12 @@ from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.probes import Context, compilation
-from jaxmeter.harness.programs import program, serialised
+from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.cost import NO_COUNT
 from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Outcome, Status
-from jaxmeter.harness.record.layout import PROGRAM_TEXTS
-from jaxmeter.harness.record.remarks import list_own_faults
+from jaxmeter.harness.record.files import PROGRAM_TEXTS
+from jaxmeter.harness.record.outcomes import list_own_faults
 from tests import samples
 
 STAGES = {"trace_s", "lower_s", "compile_s"}
@@ -312,7 +312,7 @@ def test_a_program_is_loaded_again_after_everything_else(tmp_path, monkeypatch):
         calls.append("loaded")
         return {}
 
-    monkeypatch.setattr(serialised, "load_executable", load)
+    monkeypatch.setattr(program, "load_executable", load)
 
     compilation.compile_and_call(AHEAD, ready, context(tmp_path))
 

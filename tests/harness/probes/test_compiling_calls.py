@@ -6,8 +6,7 @@ import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
 from jaxmeter.harness.probes.sampler import Sampler
-from jaxmeter.harness.programs.caches import use_cache
-from jaxmeter.harness.programs.jax_events import watch_jax
+from jaxmeter.harness.programs.jax_events import use_cache, watch_jax
 from jaxmeter.harness.programs.modes import How, prepare_as
 
 CACHE_OPTIONS = (

@@ -10,15 +10,15 @@ import pytest
 
 from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.metrics.details_text import describe_details
-from jaxmeter.harness.metrics.withheld import find_objection
+from jaxmeter.harness.metrics.plausibility import find_objection
+from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.probes.conditioning import Judge
 from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.record import Correctness, Replay, Status
-from jaxmeter.harness.record.remarks import list_own_faults
+from jaxmeter.harness.record.outcomes import list_own_faults
 
 NUMBERS = jnp.asarray(np.random.default_rng(0).normal(size=(16, 16)), "float32")
 SMALL = NUMBERS * 1e-3

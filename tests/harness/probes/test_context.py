@@ -10,8 +10,7 @@ import pytest
 
 from jaxmeter import no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.plan.aa_controls import add_aa_control
-from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.plan.cases import add_aa_control, plan_case
 from jaxmeter.harness.probes import Context, look_with
 from jaxmeter.harness.programs.modes import How, prepare_as
 from jaxmeter.harness.programs.program import find_fingerprint

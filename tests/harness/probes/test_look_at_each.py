@@ -11,7 +11,7 @@ from jaxmeter.harness.probes import Context, find_look, look_with
 from jaxmeter.harness.probes.context import Findings
 from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, look_at_each
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.harness.record.remarks import list_own_faults
+from jaxmeter.harness.record.outcomes import list_own_faults
 from jaxmeter.harness.traces import hlo
 
 SIDE = 64

@@ -13,7 +13,7 @@ from jaxmeter.harness.probes import Context
 from jaxmeter.harness.probes.memory import LONGEST_COMPILE_S, UNPLANNED, read_plan
 from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
 from jaxmeter.harness.record import MemoryDetails, Outcome, Status
-from jaxmeter.harness.record.remarks import OWN_FAULT
+from jaxmeter.harness.record.outcomes import OWN_FAULT
 from tests.harness.probes.made_up import plan
 
 SIDE = 64

@@ -17,13 +17,12 @@ from jaxmeter.harness.child.inputs import find_inputs
 from jaxmeter.harness.declare.catalogue import find_suites
 from jaxmeter.harness.machine.environment import recorded_variables
 from jaxmeter.harness.machine.platforms import PLATFORMS
-from jaxmeter.harness.parent.arm_variables import restore_variables
-from jaxmeter.harness.parent.arms import ArmServer, check_environment
+from jaxmeter.harness.parent.arms import ArmServer, check_environment, restore_variables
 from jaxmeter.harness.parent.fork_client import ServerError
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.plan.cases import plan_case
+from jaxmeter.harness.plan.messages import Begin, Ready
 from jaxmeter.harness.plan.settings import make_settings
-from jaxmeter.harness.plan.turns import Begin, Ready
 from jaxmeter.harness.probes import timing
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.remote import Address, Arm, ArmError, meet

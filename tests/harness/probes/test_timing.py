@@ -18,7 +18,7 @@ from jaxmeter.harness.machine.environment import paid_cores
 from jaxmeter.harness.machine.interference import Reading
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.machine.states import LIBRARIES
-from jaxmeter.harness.plan.timing_process import (
+from jaxmeter.harness.plan.processes import (
     FEWEST_PASSES,
     FEWEST_RETURNS,
     FEWEST_SLOW_PASSES,

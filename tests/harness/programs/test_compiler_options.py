@@ -12,10 +12,8 @@ import pytest
 
 from jaxmeter.harness.probes.caching import CACHE_STATES, Call, time_call
 from jaxmeter.harness.programs import program
-from jaxmeter.harness.programs.modes import How, compile_in_stages, prepare_as
-from jaxmeter.harness.programs.program import find_code_fingerprint, find_fingerprint, read_hlo
-from jaxmeter.harness.programs.refused_options import describe_refused_option
-from jaxmeter.harness.programs.serialised import load_exported
+from jaxmeter.harness.programs.modes import How, compile_in_stages, describe_refused_option, prepare_as
+from jaxmeter.harness.programs.program import find_code_fingerprint, find_fingerprint, load_exported, read_hlo
 from jaxmeter.harness.traces import hlo
 
 WIDE = {"xla_cpu_prefer_vector_width": 512}

@@ -7,7 +7,7 @@ import optax
 import pytest
 from flax import nnx
 
-from jaxmeter.harness.programs.in_place import LARGEST_BYTES, InPlaceError, check_traced, keep_arguments
+from jaxmeter.harness.programs.buffers import LARGEST_BYTES, InPlaceError, check_traced, keep_arguments
 
 NAMES = ("model", "optimizer", "x")
 

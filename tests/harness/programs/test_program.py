@@ -10,7 +10,7 @@ import pytest
 
 from jaxmeter.harness.programs import buffers, cost, program
 from jaxmeter.harness.programs.modes import How, prepare_as
-from jaxmeter.harness.record.layout import PROGRAM_TEXTS
+from jaxmeter.harness.record.files import PROGRAM_TEXTS
 from jaxmeter.harness.traces import hlo
 
 SIDE = 64

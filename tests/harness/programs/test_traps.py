@@ -17,7 +17,7 @@ from jaxmeter.harness.machine.own_fault import OwnFaultError
 from jaxmeter.harness.programs import traps
 from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
 from jaxmeter.harness.programs.modes import How, prepare_as
-from jaxmeter.harness.record.remarks import OWN_FAULT
+from jaxmeter.harness.record.outcomes import OWN_FAULT
 from jaxmeter.harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_FROM_ONE_LINE
 
 N = 64

@@ -3,7 +3,7 @@ import pytest
 
 from jaxmeter.harness.record import Environment, Settings
 from jaxmeter.harness.record.differences import facts_of, find_differences, flatten
-from jaxmeter.harness.record.own_packages import OwnPackage
+from jaxmeter.harness.record.environment import OwnPackage
 from tests import samples
 
 

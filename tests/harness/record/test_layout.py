@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import CaseFolder, RunFolder
-from jaxmeter.harness.record.layout import PROGRAM_TEXTS, name_replaced
+from jaxmeter.harness.record.files import PROGRAM_TEXTS, name_replaced
 
 RUN = RunFolder(Path("results/2026"))
 CASE = RUN.case("selu-1")

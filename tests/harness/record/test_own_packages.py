@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from jaxmeter.harness.record.own_packages import OwnPackage, find_changed_packages
+from jaxmeter.harness.record.environment import OwnPackage, find_changed_packages
 
 OLD, NEW = "a1b2c3d" + 33 * "0", "d4e5f6a" + 33 * "0"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from jaxmeter.harness.record.patterns import find_nearest, match_cases, names_of
+from jaxmeter.harness.record.cases import find_nearest, match_cases, names_of
 from tests import samples
 
 SMALL, LARGE, OTHER = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.record.plain_settings import is_plain_setting, leave_out_dumps
+from jaxmeter.harness.record.settings import is_plain_setting, leave_out_dumps
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from jaxmeter.harness.record import (
     cases,
     environment,
     files,
-    holders,
     json_schema,
     outcomes,
     peaks,
@@ -52,7 +51,6 @@ STRUCTURES = sorted(
         for module in (
             cases,
             environment,
-            holders,
             peaks,
             processes,
             outcomes,

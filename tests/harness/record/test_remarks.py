@@ -1,8 +1,8 @@
 """One line for each remark, and the names most like an unknown one."""
 
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.record.patterns import explain_unknown, list_nearest
-from jaxmeter.harness.record.remarks import join_remarks
+from jaxmeter.harness.record.cases import explain_unknown, list_nearest
+from jaxmeter.harness.record.outcomes import join_remarks
 
 
 def test_a_remark_on_several_variants_is_one_line():

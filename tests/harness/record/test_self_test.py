@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from jaxmeter.harness.metrics.aa_text import describe_in_short, describe_self_test
+from jaxmeter.harness.metrics.aa_test import describe_in_short, describe_self_test
 from jaxmeter.harness.record import RecordError
 from jaxmeter.harness.record.self_test import Tally, find_self_test, keep_self_test, locate_self_test
 from tests import samples

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.metrics.details_text import describe_details
+from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.record import CompilationDetails, NumericsDetails, Outcome, Status, Trap
 from jaxmeter.harness.record.outcomes import join
 from jaxmeter.harness.record.traps import KINDS, NO_INPUT, describe_trap, find_no_input_objection, find_traps, name_trap

@@ -3,9 +3,8 @@
 import pytest
 
 from jaxmeter.harness.record.trace_summary import Finding, Problem, TracedDevice, TraceSummary
-from jaxmeter.harness.traces.bound import BoundKind, describe_bound, find_bound
+from jaxmeter.harness.traces.bound import BoundKind, Roofs, describe_bound, find_bound
 from jaxmeter.harness.traces.ledger import PARTS
-from jaxmeter.harness.traces.roofline import Roofs
 
 
 def summary(ledger: dict[str, float], **changes: object) -> TraceSummary:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record.trace_summary import Finding, Problem
-from jaxmeter.harness.traces.hidden import is_hidden, name_operations
+from jaxmeter.harness.traces.host_operations import is_hidden, name_operations
 from tests import samples
 
 HIDDEN = Finding(problem=Problem.COMMAND_BUFFERS, text="90 % of the device's time", is_fatal=False)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from jaxmeter.harness.record.trace_summary import Problem, TraceSummary
 from jaxmeter.harness.traces import summary as summary_module
 from jaxmeter.harness.traces.hlo import HloError
-from jaxmeter.harness.traces.hlo_proto import read_program
+from jaxmeter.harness.traces.hlo_proto import read_fields, read_program
 from jaxmeter.harness.traces.programs import METADATA_PLANE
 from jaxmeter.harness.traces.summary import summarise_capture
-from jaxmeter.harness.traces.wire import read_fields
 from jaxmeter.harness.traces.xplane import read_capture
 from tests.harness.traces.captured import NAMES, find_capture, read_texts
 from tests.harness.traces.made_up import (

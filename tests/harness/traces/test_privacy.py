@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.traces.privacy import hide_folders, hide_host_names, make_capture_private
-from jaxmeter.harness.traces.wire import read_fields
+from jaxmeter.harness.traces.captures import hide_folders, hide_host_names, make_capture_private
+from jaxmeter.harness.traces.hlo_proto import read_fields
 
 
 def field(number, value):

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record.trace_summary import TracedDevice, TraceSummary
-from jaxmeter.harness.traces.roofline import Roofs, find_rates, find_roofs
+from jaxmeter.harness.traces.bound import Roofs, find_rates, find_roofs
 from jaxmeter.harness.traces.typical import find_busy_share, list_step_times
 from tests import samples
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.traces.wire import read_fields
+from jaxmeter.harness.traces.hlo_proto import read_fields
 
 
 @given(st.binary(max_size=64))

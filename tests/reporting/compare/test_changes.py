@@ -6,11 +6,10 @@ import pytest
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import CompilationDetails, Outcome, Status
+from jaxmeter.harness.record.environment import OwnPackage
 from jaxmeter.harness.record.outcomes import Trap
-from jaxmeter.harness.record.own_packages import OwnPackage
 from jaxmeter.reporting.compare.verdicts import TIME, WHOLE, LoneNote, Verdict, merge
-from jaxmeter.reporting.view.changes import describe_exact, write_lone_notes
-from jaxmeter.reporting.view.comparison import LONE_NOTES, describe_comparison
+from jaxmeter.reporting.view.changes import LONE_NOTES, describe_comparison, describe_exact, write_lone_notes
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import (

@@ -10,9 +10,7 @@ from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
 from jaxmeter.reporting.compare.conditions import Runtime, describe_other_runtime, name_confirming_command
 from jaxmeter.reporting.compare.gate import judge
 from jaxmeter.reporting.compare.verdicts import Verdict
-from jaxmeter.reporting.view.changes import list_changed
-from jaxmeter.reporting.view.comparison import describe_comparison
-from jaxmeter.reporting.view.verdict import make_verdict
+from jaxmeter.reporting.view.changes import describe_comparison, list_changed, make_verdict
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, checked, compare, plain, time_of, timed
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from jaxmeter.harness.record.own_packages import OwnPackage
+from jaxmeter.harness.record.environment import OwnPackage
 from jaxmeter.reporting.compare.conditions import describe_changed_packages, list_changed_packages
 from jaxmeter.reporting.compare.program_diff import Difference, find_changed_code, find_surroundings
 from jaxmeter.reporting.compare.programs import Pair

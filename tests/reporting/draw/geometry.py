@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from jaxmeter.reporting.draw.canvas import Box
-from jaxmeter.reporting.draw.text import measure_text
+from jaxmeter.reporting.draw.canvas import Box, measure_text
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jaxmeter.reporting.draw.canvas import Canvas
+from jaxmeter.reporting.draw.canvas import ELLIPSIS, Canvas, measure_text, shorten_text
 from jaxmeter.reporting.draw.palette import COLOURS, make_style_sheet
-from jaxmeter.reporting.draw.text import ELLIPSIS, measure_text, shorten_text
 
 from .geometry import list_texts, read_svg
 

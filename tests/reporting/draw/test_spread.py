@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.draw.spread import spread
+from jaxmeter.reporting.draw.rows import spread
 
 PLACES = st.lists(st.floats(0, 100), max_size=8)
 

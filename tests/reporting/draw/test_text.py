@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.draw import text as widths
-from jaxmeter.reporting.draw.text import ELLIPSIS, measure_text, shorten_apart, shorten_text
+from jaxmeter.reporting.draw import canvas as widths
+from jaxmeter.reporting.draw.canvas import ELLIPSIS, measure_text, shorten_apart, shorten_text
 
 
 def test_a_text_that_fits_stays_whole() -> None:

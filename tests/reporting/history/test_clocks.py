@@ -1,4 +1,4 @@
-from jaxmeter.reporting.history.clocks import find_clock_faults
+from jaxmeter.reporting.history.series import find_clock_faults
 from tests.reporting.history.runs import night
 
 

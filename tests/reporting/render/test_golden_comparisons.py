@@ -11,10 +11,9 @@ from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.gate import judge, judge_alone
 from jaxmeter.reporting.compare.program_diff import Difference
 from jaxmeter.reporting.history.known import KnownChangePoint
-from jaxmeter.reporting.nightly.document import describe_nightly
-from jaxmeter.reporting.nightly.outcome import Concluded, GateResult, make_nightly_verdict
+from jaxmeter.reporting.nightly.outcome import Concluded, GateResult, describe_nightly, make_nightly_verdict
 from jaxmeter.reporting.nightly.state import EarlierRun, NightlyRun
-from jaxmeter.reporting.view.comparison import describe_comparison
+from jaxmeter.reporting.view.changes import describe_comparison
 from jaxmeter.reporting.view.history import describe_history, find_history
 from jaxmeter.reporting.view.program_diffs import describe_diffs
 from tests import samples

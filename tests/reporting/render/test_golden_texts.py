@@ -10,7 +10,7 @@ import pytest
 
 from jaxmeter.document import markdown, terminal
 from jaxmeter.reporting.render import html
-from jaxmeter.reporting.view.summary import summarise
+from jaxmeter.reporting.view.overview import summarise
 from tests import samples
 from tests.golden_texts import check_golden_text
 from tests.odd_run import odd_run

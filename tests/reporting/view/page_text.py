@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 
 from jaxmeter.document.model import Cell, Column, Item, Row, Table, Tone
 from jaxmeter.reporting.view import figure_model as drawn
-from jaxmeter.reporting.view.overview_model import Card, Device, Phrase, TrustFact
-from jaxmeter.reporting.view.page_model import AnswerLine, Result, Value
+from jaxmeter.reporting.view.page_model import AnswerLine, Card, Device, Phrase, Result, TrustFact, Value
 
 QUIET = (Tone.PLAIN, Tone.MUTED)
 LONG = 60

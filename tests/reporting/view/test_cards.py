@@ -15,7 +15,7 @@ from jaxmeter.harness.record.cases import Reported
 from jaxmeter.reporting.compare.verdicts import Here, JudgedReport
 from jaxmeter.reporting.view.cards import FEWEST_ASKED, MOST_CARDS, make_reports_card, split_cards
 from jaxmeter.reporting.view.figure_model import Hue, Points
-from jaxmeter.reporting.view.overview_model import Card, Phrase
+from jaxmeter.reporting.view.page_model import Card, Phrase
 from tests import samples
 from tests.reporting.views import card_of, page_of
 

@@ -1,6 +1,6 @@
 import pytest
 
-from jaxmeter.harness.metrics.pool import Pool, ReferenceSpeed
+from jaxmeter.harness.metrics.moderation import Pool, ReferenceSpeed
 from jaxmeter.reporting.view.runs import label_runs
 from jaxmeter.reporting.view.sections.method import (
     MODERATED,

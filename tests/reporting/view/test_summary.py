@@ -6,7 +6,7 @@ from rich.console import Console
 
 from jaxmeter.document import terminal
 from jaxmeter.harness.record import Answer
-from jaxmeter.reporting.view.summary import summarise
+from jaxmeter.reporting.view.overview import summarise
 from tests import samples
 from tests.reporting.views import page_of
 

@@ -2,9 +2,9 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from jaxmeter.harness.metrics.aa_text import describe_in_short, describe_self_test
+from jaxmeter.harness.metrics.aa_test import describe_in_short, describe_self_test
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.harness.record.remarks import OWN_FAULT
+from jaxmeter.harness.record.outcomes import OWN_FAULT
 from jaxmeter.reporting.view.figures.points import list_jit_speedups
 from tests import samples
 from tests.golden_texts import check_golden_scenes

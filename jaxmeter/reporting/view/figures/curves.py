@@ -12,8 +12,8 @@ from jaxmeter.harness.record.peaks import MEASURED
 from jaxmeter.harness.record.wording import shorten
 
 from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Ending, Limit, describe_rows
+from ..growth import Sweep
 from ..names import LONGEST_TERM, name_starts
-from ..sweeps import Sweep
 from .marks import TIME, WIDE, make_mark, name_variant
 
 MOST_CURVES = 6

@@ -9,9 +9,9 @@ from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.derived import compare_paired, doubt_ratio, find_eager
 from jaxmeter.harness.metrics.metric import Reading, Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.roofline import find_peak_flops, find_product_format
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.harness.metrics.traced import find_peak_flops, find_product_format
 from jaxmeter.harness.metrics.write import LONGEST_UNIT, write_reading
 from jaxmeter.harness.record.wording import counted, shorten
 

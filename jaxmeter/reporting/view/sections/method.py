@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table
-from jaxmeter.harness.metrics.aa_text import describe_self_test
+from jaxmeter.harness.metrics.aa_test import describe_self_test
 from jaxmeter.harness.metrics.across import is_contended
-from jaxmeter.harness.metrics.moderation import FEWEST_POOLED
-from jaxmeter.harness.metrics.pool import MIDDLE, Kind
+from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, MIDDLE, Kind
 from jaxmeter.harness.metrics.pooling import POOLED, SHORTEST_GAP_S, find_process_gap
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import (

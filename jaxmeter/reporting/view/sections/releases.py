@@ -1,26 +1,29 @@
-"""Series of runs, each measured next to an earlier one, such as releases: a heat map of what each one changed."""
+"""Runs of a case over time: earlier runs of a machine, and a heat map of what each release changed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from jaxmeter.document import numbers
-from jaxmeter.document.model import Cell, Column, Group, Row, Table, Tone
-from jaxmeter.harness.metrics.reading import Case, Run
+from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table, Tone
+from jaxmeter.harness.metrics.reading import Case, Run, Variant
+from jaxmeter.harness.metrics.statistics import Interval, take_logarithm
 from jaxmeter.harness.record.wording import counted, shorten
 
 from ...compare.verdicts import Change, JudgedReport, Verdict
+from ...history.change_points import ChangePoint
 from ...text import by_numbers
+from ..cells import make_column, make_interval_cell, make_time_cells
 from ..changes import write_effect
 from ..comparisons import MeasuredPair
 from ..figures.curves import draw_history
 from ..figures.marks import name_case
+from ..history import write_change_point, write_levels
 from ..names import LONGEST_NAME, Key, make_fragment, name_rows, name_starts
-from ..overview_model import Card
-from ..page_model import ReleasesView
+from ..page_model import Card, ReleasesView
 from ..runs import History
-from .chains import explain_contradiction
 
 FEWEST_PAIRS = 2
 """Of one pair the comparison says all."""
@@ -290,3 +293,109 @@ def _list_histories(steps: Sequence[MeasuredPair], history: History) -> Iterator
         if figure is not None:
             name = name_case(machines[0][0])
             yield Card(f"history-{target}", name, (), figure, target)
+
+
+QUESTION = "How was it in earlier runs?"
+MOST_RUNS = 30
+"""The newest of a machine; the export holds all."""
+
+TIME, FAIR = "execution_s", "normalised_s"
+CAPTION = "The newest run first. Do not compare times by eye: the machine may have changed in between."
+
+
+def make_history_section(
+    machines: Sequence[Sequence[Case]], change_points: Sequence[ChangePoint] = ()
+) -> Section | None:
+    """The section; None where no machine ran the case twice.
+
+    Args:
+      machines: The case in each run of a machine, the newest first.
+      change_points: What changed for good.
+    """
+    repeated = [cases for cases in machines if len(cases) > 1]
+    if not repeated:
+        return None
+    groups = tuple(group for cases in repeated for group in _list_groups(cases[:MOST_RUNS], change_points))
+    columns = (
+        Column("Run"),
+        Column("Began", "UTC"),
+        Column("jax"),
+        make_column("speedup"),
+        make_column(TIME, "Time"),
+        make_column(FAIR, "Normalised"),
+    )
+    left = sum(max(0, len(cases) - MOST_RUNS) for cases in repeated)
+    rest = f" {counted(left, 'older run')} left out: jaxmeter export has all." if left else ""
+    changed = f" {counted(len(change_points), 'change_point')} over many runs." if change_points else ""
+    answer = f"{counted(sum(map(len, repeated)), 'run')} of it.{changed}"
+    table = Table(f"{CAPTION}{rest}", columns, groups)
+    return Section(
+        "history",
+        "Runs",
+        QUESTION,
+        answer,
+        (Part(tables=(table,), notes=tuple(map(write_change_point, change_points))),),
+    )
+
+
+def _list_groups(cases: Sequence[Case], change_points: Sequence[ChangePoint]) -> list[Group]:
+    """The runs of a machine below each variant that the newest has."""
+    groups = []
+    for newest in cases[0].shown:
+        found = [variant for case in cases if (variant := case.find(newest.name)) is not None]
+        own = [change_point for change_point in change_points if change_point.variant == newest.name]
+        groups.append(Group(tuple(_row(variant, own) for variant in found), f"{newest.name} · {cases[0].run.label}"))
+    return groups
+
+
+def _row(variant: Variant, change_points: Sequence[ChangePoint]) -> Row:
+    run = variant.case.run
+    speedup = Cell("baseline", tone=Tone.MUTED) if variant.is_baseline else make_interval_cell(variant.read("speedup"))
+    return Row(
+        (
+            Cell(run.name, _describe_change_points(run.name, change_points)),
+            Cell(run.manifest.started[:16].replace("T", " ")),
+            Cell(run.environment.packages.get("jax", "unknown")),
+            speedup,
+            *make_time_cells(variant),
+        )
+    )
+
+
+def _describe_change_points(run: str, change_points: Sequence[ChangePoint]) -> str:
+    """What is another since a run; empty where nothing is."""
+    return "; ".join(
+        f"since here: {write_levels(change_point)}" for change_point in change_points if change_point.first == run
+    )
+
+
+def explain_contradiction(steps: Sequence[Change | None], total: Change) -> str:
+    """Return `its steps multiply to 1.9× [1.4, 2.6]` where that and the total exclude each other; empty elsewhere.
+
+    Both are estimates of one ratio from different processes. Of two 95 % confidence intervals that are equally wide,
+    0.6 % lie apart by chance, and at most 5 % where one is much wider.
+
+    Args:
+      steps: What each run changed since the one before, from the total's earlier run to its later one; None where the
+        case was not compared, which leaves nothing to say.
+    """
+    effects = [None if step is None else step.effect for step in steps]
+    chained = _multiply(effects)
+    direct = None if total.effect is None else take_logarithm(total.effect)
+    if len(steps) < 2 or chained is None or direct is None:
+        return ""
+    (middle, half), (own_middle, own_half) = chained, direct
+    if abs(middle - own_middle) <= half + own_half:
+        return ""
+    low, estimate, high = (math.exp(value) for value in (middle - half, middle, middle + half))
+    product = " ".join(numbers.speedup_with_bounds(Interval(low, estimate, high, len(steps))))
+    return f"its steps multiply to {product}"
+
+
+def _multiply(effects: Sequence[Interval | None]) -> tuple[float, float] | None:
+    """Return the logarithm of the product, and half the width of its interval: the variances add up."""
+    known = [None if effect is None else take_logarithm(effect) for effect in effects]
+    usable = [logarithm for logarithm in known if logarithm is not None]
+    if len(usable) < len(known) or not usable:
+        return None
+    return math.fsum(middle for middle, _ in usable), math.hypot(*(half for _, half in usable))

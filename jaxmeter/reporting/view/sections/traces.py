@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Group, Row, Table, Tone
-from jaxmeter.harness.metrics.details_text import NO_LINE, describe_finding
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.traced import describe_bound_of, describe_tracing, find_trace, is_slowed_down
-from jaxmeter.harness.metrics.write import write
+from jaxmeter.harness.metrics.write import NO_LINE, describe_finding, write
 from jaxmeter.harness.record import TraceDetails
 from jaxmeter.harness.record.trace_summary import TraceSummary
 from jaxmeter.harness.record.wording import counted, visible

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.verdicts import TIME, Change, Verdict
-from jaxmeter.reporting.view.sections.chains import explain_contradiction
+from jaxmeter.reporting.view.sections.releases import explain_contradiction
 
 RATIOS = st.floats(0.1, 10)
 

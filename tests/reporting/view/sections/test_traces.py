@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.document.model import Tone
-from jaxmeter.harness.metrics.details_text import NO_LINE
+from jaxmeter.harness.metrics.write import NO_LINE
 from jaxmeter.harness.record import Answer
 from jaxmeter.harness.record.trace_summary import Finding, Problem
 from jaxmeter.harness.traces.ledger import GROUPS
