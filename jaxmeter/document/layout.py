@@ -18,6 +18,8 @@ LEAST_NAME, LEAST_CUT, SHORT = 24, 12, 16
 _WORD = re.compile(r"\[[^\[\] ]+, [^\[\] ]+\][^ ]*|[^ ]+")
 """What no line breaks: an interval, and a number with its unit, since no plain space is between these."""
 
+_PATH = re.compile(r"~?/|\.{1,2}/|[a-z0-9+]+://")
+
 
 def fold(text: str, width: int, taken: int = 0) -> list[str]:
     """Return a text in lines of at most `width` columns, of which the first has some taken. No path is broken."""
@@ -29,7 +31,7 @@ def fold(text: str, width: int, taken: int = 0) -> list[str]:
             continue
         if line or taken > 0:
             lines.append(line)
-        *whole, line = [word] if "/" in word else chop_cells(word, width)
+        *whole, line = [word] if _PATH.match(word) else chop_cells(word, width)
         lines += whole
         taken, room = 0, width
     return [*lines, line]
