@@ -25,7 +25,7 @@ def describe_catalogue(description: Description) -> Document:
 
 
 def _describe_workload(workload: WorkloadDescription) -> Part:
-    heading = f"{workload.name}: {workload.description}  ({counted(workload.cases, 'case')})"
+    heading = f"{workload.name}: {workload.description} ({counted(workload.cases, 'case')})"
     params = [f"{name} = {', '.join(map(str, values))}" for name, values in workload.params.items()]
     rows = [
         (f"  {name}", f"{text}  (baseline)" if name == workload.baseline else text) for name, text in workload.variants

@@ -89,7 +89,7 @@ def test_the_call_of_a_notebook_runs_as_written(tmp_path: Path) -> None:
 
     (shown,) = run_as_installed(tmp_path, ["python cell.py"])
 
-    assert re.search(r"^step:jit +\S+x \[", shown, re.MULTILINE), shown
+    assert re.search(r"^step:jit +\S+× +\[", shown, re.MULTILINE), shown
 
 
 def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path: Path) -> None:

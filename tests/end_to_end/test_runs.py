@@ -256,7 +256,7 @@ def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, measure
 def test_an_own_suite_is_listed_with_its_params_and_variants(harness: Harness, suite: Path) -> None:
     listed = harness("list", "--suites", suite).stdout
 
-    assert "increment: Adds one, (n,) -> (n,).  (3 cases)" in listed
+    assert "increment: Adds one, (n,) -> (n,). (3 cases)" in listed
     assert "n = 1, 2, 3" in listed
     assert "increment:eager" in listed
     assert "(baseline)" in listed

@@ -27,10 +27,10 @@ ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
     ),
     "podman": (
         *(".ci/run", ".dockerignore", "docker/Dockerfile", "docker/locks/*", "tests/container/*"),
-        *(f"jaxmeter/launch/{name}.py" for name in ("arm_containers", "containers", "devices", "diagnosis")),
-        *(f"jaxmeter/launch/{name}.py" for name in ("engines", "execution", "images", "index", "jobs", "mounts")),
-        *(f"jaxmeter/launch/{name}.py" for name in ("nvidia", "preflight", "runtime", "tpu")),
-        *(f"jaxmeter/launch/{name}.py" for name in ("doctor/examination", "same_runtime")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("arm_containers", "containers")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("engines", "execution", "gate", "images", "index", "jobs")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("environments", "nvidia", "request", "tpu")),
+        "jaxmeter/launch/doctor/examination.py",
     ),
 }
 """By the mark of its tests: the files whose change calls for them, as fnmatch reads a path (`*` matches slashes)."""
