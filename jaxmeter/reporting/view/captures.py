@@ -44,8 +44,6 @@ MOST_DEVICES = 8
 MOST_OTHERS = 5
 """Other sessions, and names of other steps, that are named; all are counted."""
 
-NAMING = ("name", "opcode", "line")
-"""Columns that say which operation is meant."""
 
 NO_FINDING = (
     "Two captures alone confirm no difference: each was traced once, and tracing slows programs down. "
@@ -283,10 +281,10 @@ def _show_operations(summary: TraceSummary) -> Iterator[Part]:
         return
     rows = [
         (
+            operation.name,
             numbers.percent(operation.share),
             numbers.count(operation.count),
             numbers.time(operation.total_s / operation.count if operation.count else None),
-            operation.name,
             operation.opcode,
             shorten_source(operation.source),
             *(numbers.amount(find_rate(operation, count), "") for count in (operation.flops, operation.bytes)),
@@ -295,9 +293,9 @@ def _show_operations(summary: TraceSummary) -> Iterator[Part]:
     ]
     if summary.others:
         others = f"{numbers.count(summary.others)} others"
-        rows.append((numbers.percent(summary.others_share), "", "", others, "", "", "", ""))
+        rows.append((others, numbers.percent(summary.others_share), "", "", "", "", "", ""))
     categories = (f"{name} {numbers.percent(share)}" for name, share in summary.by_category.items())
-    table = make_table((*_number("share", "count", "mean"), *NAMING, *_number("FLOP/s", "B/s")), rows)
+    table = make_table(("name", *_number("share", "count", "mean"), "opcode", "line", *_number("FLOP/s", "B/s")), rows)
     yield Part("Operations, by share of the busy time", (table,), (", ".join(categories),))
 
 
@@ -347,8 +345,8 @@ def _show_grown(before: TraceSummary, after: TraceSummary, most: int) -> Part:
     kept = set(map(id, sorted(grown, key=lambda one: -abs(one.difference_s))[:most]))
     rows = [
         (
-            *_write_times(one.before_s, one.after_s),
             one.name,
+            *_write_times(one.before_s, one.after_s),
             one.opcode,
             shorten_source(one.source),
             _describe_join(one),
@@ -360,9 +358,9 @@ def _show_grown(before: TraceSummary, after: TraceSummary, most: int) -> Part:
     if others:
         times = ([getattr(one, name) for one in others] for name in ("before_s", "after_s"))
         sums = (sum(filter(None, known)) if any(known) else None for known in times)
-        rows.append((*_write_times(*sums), f"{numbers.count(len(others))} others", "", "", ""))
-    rows.append((*_write_times(find_busy_per_step(before), find_busy_per_step(after)), "busy time", "", "", ""))
-    table = make_table((*_number("difference", "A", "B"), *NAMING, ""), rows)
+        rows.append((f"{numbers.count(len(others))} others", *_write_times(*sums), "", "", ""))
+    rows.append(("busy time", *_write_times(find_busy_per_step(before), find_busy_per_step(after)), "", "", ""))
+    table = make_table(("name", *_number("difference", "A", "B"), "opcode", "line", ""), rows)
     return Part("Operations, by mean time in a step of one device", (table,))
 
 
