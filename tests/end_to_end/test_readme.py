@@ -129,7 +129,7 @@ def test_the_suite_measures_what_the_text_says(tmp_path: Path, harness: Harness)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (case,) = read_json(tmp_path / "results" / "it" / "run.json", RunRecord).manifest.cases
     assert case.baseline == "softplus:jit"
-    line = r"^  stable:jit +(?:! )?\S+ \S+ +\[.*\] +(?:! )?\S+× +\["
+    line = r"^  stable:jit +(?:! )?\S+\s\S+ +\[.*\] +(?:! )?\S+× +\["
     assert re.search(line, ended.stdout, re.MULTILINE), ended.stdout
     assert {variant.implementation for variant in case.variants} == {"softplus", "stable"}
     assert {variant.mode for variant in case.variants} == {"eager", "jit"}
