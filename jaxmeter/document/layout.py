@@ -18,7 +18,7 @@ LEAST_NAME, LEAST_CUT, SHORT = 24, 12, 16
 _WORD = re.compile(r"\[[^\[\] ]+, [^\[\] ]+\][^ ]*|[^ ]+")
 """What no line breaks: an interval, and a number with its unit, since no plain space is between these."""
 
-_PATH = re.compile(r"~?/|\.{1,2}/|[a-z0-9+]+://")
+_PATH = re.compile(r"~?/|\.{1,2}/|[a-z0-9+]+://|\S*/\S*\.\w+")
 
 
 def fold(text: str, width: int, taken: int = 0) -> list[str]:

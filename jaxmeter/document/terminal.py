@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,10 @@ from rich.text import Text
 
 from jaxmeter.document.layout import Field, Line, fold, place_table
 from jaxmeter.document.model import Document, Group, Item, Part, Row, Table, Tone
+from jaxmeter.document.numbers import SPACE
 from jaxmeter.harness.record.wording import visible
+
+_PRODUCT = re.compile(r"(?<=\w)·(?=\w)")
 
 WIDEST, WIDEST_TABLE = 100, 80
 """Columns of a sentence and of a table, however wide the terminal is."""
@@ -29,8 +33,8 @@ STYLES = {
 }
 
 _LIKENESSES = str.maketrans(
-    {"µ": "u", "×": "x", "—": "-", "−": "-", "–": "-", "±": "+-", "·": "|", "…": "~", "\u202f": " ", "→": "->"}
-    | {"●": "o", "■": "#", "◆": "*", "≥": ">="}
+    {"µ": "u", "×": "x", "—": "-", "−": "-", "–": "-", "±": "+-", "·": "|", "…": "~", SPACE: " ", "→": "->"}
+    | {"●": "o", "■": "#", "◆": "*", "≥": ">=", "²": "^2"}
 )
 
 
@@ -46,6 +50,8 @@ def show(document: Document, console: Console | None = None) -> None:
     is_ascii = not console.encoding.lower().startswith("utf")
     layout = _Layout(min(console.width, WIDEST), is_ascii=is_ascii)
     for line in layout.place(document):
+        if is_ascii:
+            line.plain = line.plain.replace(SPACE, " ")
         console.print(line, soft_wrap=True, markup=False, highlight=False, emoji=False)
 
 
@@ -56,7 +62,7 @@ def write(document: Document, width: int = WIDEST) -> str:
 
 def to_ascii(text: str) -> str:
     """The nearest ASCII text: signs have a likeness, the rest is a `?`."""
-    return text.translate(_LIKENESSES).encode("ascii", "replace").decode()
+    return _PRODUCT.sub("*", text).translate(_LIKENESSES).encode("ascii", "replace").decode()
 
 
 @dataclass(frozen=True)
@@ -151,4 +157,6 @@ class _Layout:
         return Line(texts, below)
 
     def _clean(self, text: str) -> str:
-        return to_ascii(visible(text)) if self.is_ascii else visible(text)
+        """Return a text that is safe to print; in ASCII with its narrow spaces, at which no line breaks."""
+        text = visible(text)
+        return SPACE.join(map(to_ascii, text.split(SPACE))) if self.is_ascii else text

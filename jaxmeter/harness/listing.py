@@ -30,7 +30,7 @@ def _describe_workload(workload: WorkloadDescription) -> Part:
     rows = [
         (f"  {name}", f"{text}  (baseline)" if name == workload.baseline else text) for name, text in workload.variants
     ]
-    return Part(tables=(make_table(("", ""), rows),), items=tuple(map(Item, (heading, *params))))
+    return Part(heading, (make_table(("", ""), rows),), items=tuple(map(Item, params)))
 
 
 def data_warnings(cases: Sequence[PlannedCase], settings: Settings) -> Iterator[str]:

@@ -259,9 +259,11 @@ def describe_other_runtime(before: Runtime, after: Runtime, backend: str) -> str
     """Name two runtimes and the command that makes a baseline in the later one; empty where they are the same."""
     if before.is_like(after):
         return ""
+    is_other = before.python != after.python and after.option == "--runtime local"
+    python = f" and Python {after.python}" if is_other else ""
     return (
         f"the baseline was measured in {before}, the candidate in {after}: a difference may be that of the runtimes; "
-        f"jaxmeter run --backend {backend} {after.option} makes a comparable baseline"
+        f"jaxmeter run --backend {backend} {after.option}{python} makes a comparable baseline"
     )
 
 

@@ -336,8 +336,9 @@ def _compare_ledgers(before: TraceSummary, after: TraceSummary) -> Iterator[Part
     rows = []
     for group, parts in GROUPS.items():
         a, b = (sum(ledger.get(part, 0.0) for part in parts) for ledger in (before.ledger, after.ledger))
-        rows.append((group, numbers.percent(a), numbers.percent(b), _sign(numbers.percent(b - a), b - a)))
-    yield Part("Wall time of the traced step", (make_table(("", *_number("A", "B", "difference")), rows),))
+        points = numbers.percent(b - a).partition(numbers.SPACE)[0]
+        rows.append((group, numbers.percent(a), numbers.percent(b), _sign(points, b - a)))
+    yield Part("Wall time of the traced step", (make_table(("", *_number("A", "B", "points")), rows),))
 
 
 def _show_grown(before: TraceSummary, after: TraceSummary, most: int) -> Part:

@@ -95,7 +95,7 @@ def _describe_machine(found: MachineChanges) -> Iterator[Part]:
     yield Part(f"{found.machine.name}: {describe_change_points(found)}", notes=tuple(notes))
     for change_points in group_change_points(found.change_points):
         first = change_points[0]
-        changed = "; ".join(filter(None, (first.commits, first.versions))) or "nothing that is recorded changed"
+        changed = "; ".join(filter(None, (first.commits, first.versions))) or "no commit or version changed"
         about = "about " if all(one.metric == TIME for one in change_points) else ""
         since = f"since {about}run {first.first}, begun {first.began[:16].replace('T', ' ')}: {changed}"
         left = len(change_points) - MOST_CHANGE_POINTS

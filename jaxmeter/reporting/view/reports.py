@@ -24,11 +24,12 @@ CAPTION = (
 )
 
 _COLUMNS = (
-    Column("Here"),
-    Column("Report", "releases"),
     Column("Case"),
+    Column("Report", "releases"),
+    Column("Here"),
     Column("Reported", numeric=True),
     Column("Measured", numeric=True),
+    Column("Releases"),
     Column("Why"),
 )
 
@@ -61,11 +62,12 @@ def _row(judged: JudgedReport) -> Row:
     number, bounds = _measured(judged)
     releases = " → ".join(filter(None, judged.releases))
     cells = (
-        Cell(judged.here.value, tone=TONES.get(judged.here, Tone.PLAIN)),
-        Cell(shorten(report.source, LONGEST_NAME), f"{report.before} → {report.after}"),
         Cell(shorten(judged.case, LONGEST_NAME), what),
+        Cell(shorten(report.source, LONGEST_NAME), f"{report.before} → {report.after}"),
+        Cell(judged.here.value, tone=TONES.get(judged.here, Tone.PLAIN)),
         Cell(numbers.speedup(judged.theirs)),
-        Cell(number, " ".join(filter(None, (bounds, releases)))),
+        Cell(number, bounds),
+        Cell(releases),
         Cell("; ".join(filter(None, (judged.condition, judged.reason, report.differs)))),
     )
     return Row(cells)

@@ -30,7 +30,7 @@ def test_two_runtimes_and_the_command_of_a_comparable_baseline_are_named():
     [
         (Runtime("3.13.5", "jaxmeter:gpu-ab"), "--runtime container"),
         (Runtime("3.13.5", "registry:5000/team/jax:1"), "--runtime container --image registry:5000/team/jax:1"),
-        (Runtime("3.12.1"), "--runtime local"),
+        (Runtime("3.12.1"), "--runtime local and Python 3.12.1"),
     ],
 )
 def test_the_command_is_that_of_the_later_runtime(after, option):
