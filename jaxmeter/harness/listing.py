@@ -27,9 +27,10 @@ def describe_catalogue(description: Description) -> Document:
 def _describe_workload(workload: WorkloadDescription) -> Part:
     heading = f"{workload.name}: {workload.description} ({counted(workload.cases, 'case')})"
     params = [f"{name} = {', '.join(map(str, values))}" for name, values in workload.params.items()]
-    rows = [
-        (f"  {name}", f"{text}  (baseline)" if name == workload.baseline else text) for name, text in workload.variants
-    ]
+    rows = []
+    for name, text in workload.variants:
+        own = "" if text == workload.description else text
+        rows.append((f"  {name}", " ".join(filter(None, (own, "(baseline)" if name == workload.baseline else "")))))
     return Part(heading, (make_table(("", ""), rows),), items=tuple(map(Item, params)))
 
 
