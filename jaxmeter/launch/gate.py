@@ -22,7 +22,16 @@ from jaxmeter.launch.measuring import plan_job, run_harness
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request, choose_engine, name_command
 from jaxmeter.launch.runs import DEFAULT_OUT, EXACT, PlannedRun, has_begun, is_store, plan_beside
-from jaxmeter.launch.shell import FINE, JAXMETER, NO_ANSWER, USAGE_ERROR, Shell, prepare_stores, run_jaxmeter
+from jaxmeter.launch.shell import (
+    FINE,
+    JAXMETER,
+    NO_ANSWER,
+    USAGE_ERROR,
+    Shell,
+    prepare_stores,
+    run_jaxmeter,
+    write_page,
+)
 
 JUDGING = ("--budgets", "--min-effect", "--markdown", "--verdict")
 """Options of the judge; all others are of the measurement."""
@@ -120,7 +129,7 @@ def pass_gate(shell: Shell, arguments: Sequence[str]) -> int:
                 shell.install(SMALLEST_LOCK)
         judged = (str(asked.baseline), str(run.folder), *confirmed)
         code = run_jaxmeter(shell, "gate", *judged, *asked.judging)
-        run_jaxmeter(shell, "report", *judged, *judging.list_words("--min-effect"))
+        write_page(shell, *judged, *judging.list_words("--min-effect"))
     return code
 
 

@@ -228,6 +228,12 @@ def run_jaxmeter(shell: Shell, *arguments: str) -> int:
     return shell.run("python", *JAXMETER, *arguments)
 
 
+def write_page(shell: Shell, *words: str) -> None:
+    """Write the report of runs that were judged; without one, what was judged stands."""
+    if run_jaxmeter(shell, "report", *words):
+        say("no page was written; the verdict above is not affected")
+
+
 def run_elsewhere(shell: Shell, python: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> int:
     """Return the exit code of `jaxmeter ARGUMENTS` in the environment of an interpreter.
 

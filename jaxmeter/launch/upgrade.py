@@ -35,6 +35,7 @@ from jaxmeter.launch.shell import (
     prepare_environment,
     run_elsewhere,
     run_jaxmeter,
+    write_page,
 )
 
 JUDGING = ("--min-effect", "--markdown", "--verdict", "--budgets")
@@ -157,7 +158,7 @@ def compare_environments(shell: Shell, arguments: Sequence[str]) -> int:
     if codes[-1] not in (FINE, NO_ANSWER) or len(codes) == 1:
         return codes[-1] if codes[-1] == USAGE_ERROR else NO_ANSWER
     code = run_jaxmeter(shell, "compare", str(before), str(after), *asked.judging)
-    run_jaxmeter(shell, "report", str(before), str(after), *judging.list_words("--min-effect"))
+    write_page(shell, str(before), str(after), *judging.list_words("--min-effect"))
     return code or max(codes)  # what was not measured was not compared
 
 
