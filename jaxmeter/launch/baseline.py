@@ -15,13 +15,13 @@ from jaxmeter.launch.arm_containers import offer_environment
 from jaxmeter.launch.environments import Wanted
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.images import image_id
-from jaxmeter.launch.index import normalise_version
 from jaxmeter.launch.jobs import LIST_PACKAGES, Job, ask_packages, list_variables
 from jaxmeter.launch.measuring import plan_job
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request, choose_engine
 from jaxmeter.launch.runs import PlannedRun, read_record
 from jaxmeter.launch.shell import Shell, prepare_environment
+from jaxmeter.launch.versions import normalise_version
 
 
 @contextmanager

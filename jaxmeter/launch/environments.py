@@ -19,10 +19,11 @@ from jaxmeter.launch.backends import BACKENDS
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.host import Host
-from jaxmeter.launch.index import explain, find_complaint, order_version
 from jaxmeter.launch.observations import Problem
 from jaxmeter.launch.options import InstallationError, UsageError
+from jaxmeter.launch.pip_messages import explain, find_complaint
 from jaxmeter.launch.request import Request, name_command
+from jaxmeter.launch.versions import order_version
 
 PIP = ("-m", "pip", "--disable-pip-version-check")
 

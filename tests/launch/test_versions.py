@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.launch.index import LONGEST, normalise_version, order_version
+from jaxmeter.launch.versions import LONGEST, normalise_version, order_version
 
 PIECES = (*"017.-_+!vVarb", "10", "007", "rc", "RC", "alpha", "post", "rev", "dev", "b7")
 SEPARATED = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from packaging.utils import canonicalize_name
 
 from jaxmeter.launch.environments import OLDEST_PYTHON
-from jaxmeter.launch.index import order_version
+from jaxmeter.launch.versions import order_version
 
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)(?: ; ([^\\\n]*))?", re.MULTILINE)
 _PYTHON = re.compile(r"python_full_version (<|>=|==) '(\d+)\.(\d+)((?:\.\d+)*)(?:\.\*)?'")

@@ -17,8 +17,8 @@ import nox
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from jaxmeter.launch.index import order_version
 from jaxmeter.launch.locks import locate_lock
+from jaxmeter.launch.versions import order_version
 from tests.tools.exports import list_exports
 from tests.tools.git import ask_git
 from tests.tools.lock_versions import Change, Locked, choose_version, list_changes, read_locked

@@ -1,0 +1,61 @@
+"""What pip says where it cannot install something, and the versions that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from jaxmeter.launch.versions import order_version
+
+_BOUND = re.compile(r"[=<>~!]=?\s*(\d[\w.]*)")
+_CONFLICT = re.compile(r"^The conflict is caused by:\n((?: +\S.*\n?)+)", re.MULTILINE)
+"""Pip's list of requirements that exclude one another; each line says which package asks for which versions."""
+
+_UNREACHED = re.compile(r"after connection broken by|Could not fetch URL")
+_VERSIONS = re.compile(r"Could not find a version that satisfies the requirement (\S+).*\(from versions: ([^)]*)\)")
+LONGEST_COMPLAINT = 600
+
+
+def find_complaint(out: str, error: str) -> str:
+    """Return what pip complained of: the causes of a conflict are on its stdout, all else is on stderr."""
+    return out if _CONFLICT.search(out) is not None else error or out
+
+
+def explain(complaint: str) -> str:
+    """Return pip's errors: for a missing version the nearest one, for a conflict the requirements that cause it."""
+    if (conflict := _CONFLICT.search(complaint)) is not None:
+        causes = "; ".join(line.strip() for line in conflict[1].splitlines())
+        return f"these requirements exclude one another: {causes}; leave out or change one of the versions"
+    lines = [line.strip().removeprefix("ERROR: ") for line in complaint.splitlines() if line.startswith("ERROR")]
+    errors = "; ".join(lines) if lines else complaint.strip()
+    match = _VERSIONS.search(complaint)
+    if match is None:
+        return errors[:LONGEST_COMPLAINT]
+    requirement = match[1]
+    nearest = find_nearest_version(requirement, list_versions(complaint))
+    if nearest is None and _UNREACHED.search(complaint) is not None:
+        return f"the package index cannot be reached to find {requirement}; check the network, pip's index and proxy"
+    if nearest is None:
+        return f"the package index has no {requirement} for this Python; check the name, and that pip reaches the index"
+    return f"there is no {requirement} for this Python; nearest: {nearest}"
+
+
+def list_versions(complaint: str) -> tuple[str, ...]:
+    """Return the versions that pip lists if it does not find the requested one; empty if it lists none."""
+    match = _VERSIONS.search(complaint)
+    named = () if match is None else (one.strip() for one in match[2].split(","))
+    return tuple(one for one in named if one and one != "none")
+
+
+def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | None:
+    """Return the newest version older than a missing one, else the oldest; None where there is none.
+
+    Args:
+      requirement: `name==1.2.3`, or bounds, `name<=1.2.3,>=1.2.3`, as one package asks for another.
+      versions: What the index lists. A withdrawn version may be listed, and cannot be installed.
+    """
+    bound = _BOUND.search(requirement)
+    missing = order_version(bound[1] if bound else "")
+    known = sorted((one for one in versions if order_version(one) != missing), key=order_version)
+    older = [one for one in known if order_version(one) < missing]
+    return older[-1] if older else next(iter(known), None)
