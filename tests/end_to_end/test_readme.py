@@ -102,7 +102,7 @@ def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path: Pat
     shown = run_as_installed(tmp_path, commands)[1]
 
     titles = (
-        "  50 traced steps",
+        "50 traced steps",
         "Wall time of the traced step",
         "Times of the traced step",
         "Operations, by",
@@ -111,7 +111,7 @@ def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path: Pat
     for page in (example, shown):
         starts = [line for line in page.splitlines() if line.startswith(titles)]
         assert [line.startswith(title) for line, title in zip(starts, titles, strict=True)] == [True] * len(titles)
-        assert "train.py:6 " in page
+        assert "train.py:6\n" in page
         assert "traced step" in page.splitlines()[-1]
 
 
