@@ -154,7 +154,7 @@ def measure_softplus(folder: Folder) -> Texts:
     """The suite of README."""
     folder.write("softplus.py", find_code("softplus"))
     printed = folder.run("jaxmeter run --suites softplus.py --quick")
-    return {"softplus": cut_from(printed, "softplus[", "1 case", above=1)}
+    return {"softplus": cut_from(printed, "softplus[", "Smallest", above=1)}
 
 
 def measure_own_step(folder: Folder) -> Texts:
@@ -163,7 +163,7 @@ def measure_own_step(folder: Folder) -> Texts:
     shutil.copy(DOCS / "tutorial" / "train_step.py", folder.path)
     notebook = run_cell(folder, find_code("own step"))
     printed = folder.run("jaxmeter run --suites docs/tutorial/train_step.py --quick")
-    shown = keep(printed, r"^round 1", r"^ok ", r"^ +time  ", r"^train_step\[", r"^  \w+:", r"^1 case")
+    shown = keep(printed, r"^round 1 ", r"^ok ", r"^ +time  ", r"^train_step\[", r"^  \w+:", r"^    \w", r"^1 case")
     return {"own-step-notebook": notebook, "own-step": shown}
 
 

@@ -179,12 +179,6 @@ def _count_wholes(changes: Changes) -> Iterable[str]:
             yield f"{number} {verdict.value}"
 
 
-def describe_worst(found: Sequence[Change]) -> str:
-    """The worst of a case, else that nothing was told."""
-    shown = order_changes(found)
-    return write_change(shown[0]) if shown else "No difference from the earlier run was detected."
-
-
 def write_flag(one: Change) -> str:
     """Return `suspected slower, +52 % [+40, +65]`, `planned peak memory more, +10 %`: for a cell."""
     what = "" if one.metric == TIME else f"{one.title} "
