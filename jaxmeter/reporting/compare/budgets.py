@@ -145,12 +145,12 @@ def read_budgets(path: Path, minimum_effect: float = MINIMUM_EFFECT) -> Budgets:
       LimitError: It cannot be read, or says what nobody understands.
     """
     try:
-        found = tomllib.loads(path.read_text("utf8"))
+        table = tomllib.loads(path.read_text("utf8"))
     except OSError as error:
         raise LimitError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of numbers that no machine holds
         raise LimitError(f"{path}: is no TOML: {error}") from error
-    rules = tuple((pattern, _read_rule(path, pattern, rule)) for pattern, rule in found.items())
+    rules = tuple((pattern, _read_rule(path, pattern, rule)) for pattern, rule in table.items())
     return Budgets(rules, make_defaults(minimum_effect))
 
 

@@ -36,23 +36,23 @@ SHORTER = 1.3
 harness/plan/timing_process.py, the root of (1 + 10² / 36) / (1 + 10² / 80)."""
 
 
-def find_chance(one: Readable, other: Readable) -> float | None:
+def find_chance(earlier: Readable, later: Readable) -> float | None:
     """The two-sided p-value of the processes that timed both; None where they are too few.
 
     By the t that their ratio's interval goes by: with the same variance, and the error shared among as many looks. For
     a replay beside its own variant, whose ratio has no error between runs.
     """
-    pairs = zip(read_log_ratios(one), read_log_ratios(other), strict=False)
+    pairs = zip(read_log_ratios(earlier), read_log_ratios(later), strict=False)
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
     if len(known) < FEWEST_PROCESSES:
         return None
     variance, degrees = find_variance(known), len(known) - 1.0
-    if (borrowed := one.pool.lend_to_ratio(one, other)) is not None:
+    if (borrowed := earlier.pool.lend_to_ratio(earlier, later)) is not None:
         variance, degrees = borrowed.moderate(variance, degrees)
     mean, error = math.fsum(known) / len(known), math.sqrt(variance / len(known))
     if error == 0:
         return 1.0 if mean == 0 else 0.0
-    looks = max(count_looks(one), count_looks(other))
+    looks = max(count_looks(earlier), count_looks(later))
     return min(1.0, looks * 2 * float(stdtr(degrees, -abs(mean) / error)))
 
 
@@ -97,7 +97,7 @@ def reject_by_holm(chances: Mapping[K, float], *, among: int, level: float) -> f
     Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6, 1979.
     """
     rejected: list[K] = []
-    for rank, (key, chance) in enumerate(sorted(chances.items(), key=lambda one: one[1])):
+    for rank, (key, chance) in enumerate(sorted(chances.items(), key=lambda item: item[1])):
         if chance > level / max(1, among - rank):
             break
         rejected.append(key)

@@ -43,18 +43,18 @@ def find_changes(
     conditions = compare_conditions(before.manifest, after.manifest)
     runs = RunPair(before, after, conditions, minimum_effect, explained_by)
     pairs = list(_list_pairs(runs))
-    found = tuple(_list_changes(runs))
+    changes = tuple(_list_changes(runs))
     return Changes(
         before=before.manifest.run_id,
         after=after.manifest.run_id,
         conditions=runs.conditions,
         minimum_effect=minimum_effect,
-        found=found,
-        reports=tuple(judge_reports(before, after, found)),
+        found=changes,
+        reports=tuple(judge_reports(before, after, changes)),
         against=after.manifest.against,
         compared=len(pairs),
-        timed=sum(one.read(TIME).has_number for one in _list_earlier(runs)),
-        exact_counts=count_exact(pairs, found),
+        timed=sum(variant.read(TIME).has_number for variant in _list_earlier(runs)),
+        exact_counts=count_exact(pairs, changes),
         names=tuple(f"{case.suite}/{case.name}" for case in after.manifest.cases),
         variables=name_variables(before.environment, after.environment),
         notes=tuple(_list_lone_notes(pairs)),
@@ -100,15 +100,15 @@ def _list_pairs(runs: RunPair) -> Iterator[VariantPair]:
 
 def _list_lone_notes(pairs: Iterable[VariantPair]) -> Iterator[LoneNote]:
     """Yield each note that only one run has, with its variants. Notes that differ only in numbers count as equal."""
-    found: dict[tuple[str, bool], tuple[str, list[str]]] = {}
+    notes: dict[tuple[str, bool], tuple[str, list[str]]] = {}
     for pair in pairs:
         for probe in filter(pair.new.outcomes.__contains__, pair.old.outcomes):
-            old, new = (_read_notes(one.outcomes[probe]) for one in (pair.old, pair.new))
+            old, new = (_read_notes(variant.outcomes[probe]) for variant in (pair.old, pair.new))
             for own, other, is_later in ((old, new, False), (new, old, True)):
                 for key in own.keys() - other.keys():
-                    _, variants = found.setdefault((key, is_later), (own[key], []))
+                    _, variants = notes.setdefault((key, is_later), (own[key], []))
                     variants.append(f"{pair.case.planned.name} {pair.name}")
-    for (_, is_later), (text, variants) in sorted(found.items()):
+    for (_, is_later), (text, variants) in sorted(notes.items()):
         yield LoneNote(text, is_later, tuple(dict.fromkeys(variants)))
 
 
@@ -122,7 +122,7 @@ def _list_earlier(runs: RunPair) -> Iterator[Variant]:
     keys = runs.after.by_key if runs.after.manifest.confirms else runs.before.by_key
     for key in keys:
         if key in runs.before.by_key:
-            yield from (one for one in runs.before.by_key[key].variants if one.planned.replays is None)
+            yield from (variant for variant in runs.before.by_key[key].variants if variant.planned.replays is None)
 
 
 def _compare_cases(runs: RunPair, old: Case, new: Case) -> Iterator[Change]:

@@ -120,8 +120,10 @@ def judge_exponent(theirs: float | None, ours: Scaling) -> ClaimJudgement:
     So a vague exponent of ours decides nothing. Of too few sizes for an interval, all exponents between neighbouring
     sizes must lie within; or all outside, on the same side.
     """
-    sure = [one.decisive for one in ours.bounded]
-    bounds = [(one.low, one.high) for one in sure if one.low is not None and one.high is not None]
+    sure = [interval.decisive for interval in ours.bounded]
+    bounds = [
+        (interval.low, interval.high) for interval in sure if interval.low is not None and interval.high is not None
+    ]
     if not bounds:
         return ClaimJudgement(ClaimVerdict.UNDECIDED, Reason.ANY_EXPONENT if ours.bounded else Reason.NO_INTERVAL)
     if ours.is_lost_beside_constant:

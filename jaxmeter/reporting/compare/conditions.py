@@ -143,7 +143,7 @@ def name_variables(*environments: Environment) -> tuple[str, ...]:
 
     Empty words where all have the same.
     """
-    sides = [one.variables for one in environments]
+    sides = [environment.variables for environment in environments]
     different = [name for name in sorted(set().union(*sides)) if len({side.get(name) for side in sides}) > 1]
     return tuple(
         _join(
@@ -181,7 +181,7 @@ def list_changed_packages(before: Manifest, after: Manifest, suite: str | None =
       suite: Only packages that this suite imports, and those of which nobody knows which suites import them.
     """
     changed = find_changed_packages(before.own_packages, after.own_packages)
-    return tuple(one for one in changed if suite is None or not one.suites or suite in one.suites)
+    return tuple(package for package in changed if suite is None or not package.suites or suite in package.suites)
 
 
 def describe_changed_packages(before: Manifest, after: Manifest, suite: str | None = None) -> str:
@@ -190,7 +190,7 @@ def describe_changed_packages(before: Manifest, after: Manifest, suite: str | No
     Args:
       suite: As for `list_changed_packages`.
     """
-    known = [one.describe() for one in list_changed_packages(before, after, suite) if one.is_known]
+    known = [package.describe() for package in list_changed_packages(before, after, suite) if package.is_known]
     more = len(known) - MOST_PACKAGES
     named = [shorten(words, LONGEST_PACKAGE) for words in known[:MOST_PACKAGES]]
     return "; ".join([*named, *([f"{counted(more, 'more package')} changed"] if more > 0 else [])])
@@ -199,7 +199,7 @@ def describe_changed_packages(before: Manifest, after: Manifest, suite: str | No
 def describe_changed_code(name: str, a: Program | PlannedVariant, b: Program | PlannedVariant) -> str:
     """What has changed of an implementation: its compiler options, else its code; empty where nothing has."""
     if a.compiler_options != b.compiler_options:
-        was, now_is = (write_options(one.compiler_options) or "none" for one in (a, b))
+        was, now_is = (write_options(variant.compiler_options) or "none" for variant in (a, b))
         return f"the compiler options of {name} have changed: {was} → {now_is}"
     return f"the code of {name} has changed" if a.source != b.source else ""
 

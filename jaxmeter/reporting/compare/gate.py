@@ -94,16 +94,16 @@ def list_suspects(changes: Changes, budgets: Budgets, *, also_changed: bool = Fa
         today's, stored times would tell a large difference alone.
     """
     watched = _find_changed(changes) if also_changed else {}
-    found = [one for one in changes.times if _is_suspect(one, budgets) or one.key in watched]
-    replayed = ((one, budgets.find(one.suite, one.case, TIME)) for one in found if one.replayed)
+    suspected = [change for change in changes.times if _is_suspect(change, budgets) or change.key in watched]
+    replayed = ((change, budgets.find(change.suite, change.case, TIME)) for change in suspected if change.replayed)
     scattered = [
-        (one.effect, allowance.share or 0.0)
-        for one, allowance in replayed
-        if one.effect is not None and allowance is not None
+        (change.effect, allowance.share or 0.0)
+        for change, allowance in replayed
+        if change.effect is not None and allowance is not None
     ]
     return Suspects(
         baseline=changes.before,
-        suspects=tuple(Suspect(case=one.case, variant=one.variant) for one in found),
+        suspects=tuple(Suspect(case=change.case, variant=change.variant) for change in suspected),
         processes=plan_processes(scattered, among=_count_family(changes)),
     )
 
@@ -124,8 +124,8 @@ def judge(
       also_changed: As the suspects were listed. Of these nothing stands in the way of an answer.
     """
     budgets, allowed = _relax(changes, budgets)
-    regressions = [one for one in changes.found if one.metric != TIME and exceeds(one, budgets)]
-    looked = {} if confirmed_by is None else {one.key: one for one in confirmed_by.times}
+    regressions = [change for change in changes.found if change.metric != TIME and exceeds(change, budgets)]
+    looked = {} if confirmed_by is None else {change.key: change for change in confirmed_by.times}
     obstacles = list(_list_obstacles(changes, budgets, looked, exact=exact))
     edited = {*changes.edited, *(() if confirmed_by is None else confirmed_by.edited)}
     obstacles += [f"the files of run {name} have changed since it ended" for name in sorted(edited)]
@@ -136,16 +136,18 @@ def judge(
         )
     if exact:
         return Judgement(tuple(regressions), (), tuple(obstacles), allowed)
-    suspects = {one.key: one for one in changes.times if _is_suspect(one, budgets)}
+    suspects = {change.key: change for change in changes.times if _is_suspect(change, budgets)}
     watched = (_find_changed(changes) if also_changed else {}) | suspects
-    again = {key: one for key in watched if (one := looked.get(key)) is not None}
+    again = {key: change for key in watched if (change := looked.get(key)) is not None}
     sure = _list_sure(again, among=_count_family(changes))
     unconfirmed = []
-    for key, one in watched.items():
+    for key, change in watched.items():
         if key in again and key in sure and exceeds(again[key], budgets):
             regressions.append(again[key])
-        elif key in suspects and (key not in again or not _is_refuted(one, again[key], budgets, is_sure=key in sure)):
-            unconfirmed.append(again.get(key, one))
+        elif key in suspects and (
+            key not in again or not _is_refuted(change, again[key], budgets, is_sure=key in sure)
+        ):
+            unconfirmed.append(again.get(key, change))
     if machine := describe_machine(unconfirmed, among=len(changes.times)):
         obstacles.append(machine)
     return Judgement(tuple(regressions), tuple(unconfirmed), tuple(obstacles), allowed)
@@ -157,18 +159,18 @@ def _list_sure(again: Mapping[Key, Change], *, among: int) -> frozenset[Key]:
     Programs that ran next to each other are confirmed, so that each of the run's times could have been a false one.
     Stored times only withhold an answer.
     """
-    found: frozenset[Key] = frozenset()
+    sure: frozenset[Key] = frozenset()
     for replayed, verdicts, family in (
         (True, (Verdict.SLOWER,), among),
         (False, (Verdict.SLOWER, Verdict.SUSPECTED_SLOWER), len(again)),
     ):
         chances = {
-            key: one.chance
-            for key, one in again.items()
-            if one.replayed is replayed and one.chance is not None and one.verdict in verdicts
+            key: change.chance
+            for key, change in again.items()
+            if change.replayed is replayed and change.chance is not None and change.verdict in verdicts
         }
-        found |= reject_by_holm(chances, among=family, level=1 - CONFIDENCE)
-    return found
+        sure |= reject_by_holm(chances, among=family, level=1 - CONFIDENCE)
+    return sure
 
 
 def describe_machine(unconfirmed: Iterable[Change], *, among: int) -> str:
@@ -180,7 +182,7 @@ def describe_machine(unconfirmed: Iterable[Change], *, among: int) -> str:
       unconfirmed: Suspects that are left.
       among: Number of all times.
     """
-    factors = [one.effect.estimate for one in unconfirmed if one.effect is not None and not one.replayed]
+    factors = [change.effect.estimate for change in unconfirmed if change.effect is not None and not change.replayed]
     if len(factors) < max(FEWEST_MOVED, MOST * among):
         return ""
     middle = statistics.median(factors)
@@ -200,12 +202,12 @@ def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = F
       count_suspected: Whether what is suspected to be slower counts, too.
     """
     budgets, allowed = _relax(changes, budgets)
-    found = (
-        one
-        for one in changes.found
-        if exceeds(one, budgets) or (count_suspected and one.verdict is Verdict.SUSPECTED_SLOWER)
+    regressions = (
+        change
+        for change in changes.found
+        if exceeds(change, budgets) or (count_suspected and change.verdict is Verdict.SUSPECTED_SLOWER)
     )
-    return Judgement(tuple(found), (), tuple(_list_missing(changes)), allowed)
+    return Judgement(tuple(regressions), (), tuple(_list_missing(changes)), allowed)
 
 
 def _relax(changes: Changes, budgets: Budgets) -> tuple[Budgets, tuple[Change, ...]]:
@@ -237,9 +239,9 @@ def _list_missing(changes: Changes) -> Iterator[str]:
         yield "nothing was compared: the two runs have no case in common, or nothing of it was measured"
         return
     for verdict, words in ((Verdict.FAILED, "failed"), (Verdict.GONE, "is gone")):
-        found = [one for one in changes.having(verdict) if one.metric == WHOLE]
-        if found:
-            yield f"{_name_some(found)} {words}"
+        wholes = [change for change in changes.having(verdict) if change.metric == WHOLE]
+        if wholes:
+            yield f"{_name_some(wholes)} {words}"
 
 
 def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Change], *, exact: bool) -> Iterator[str]:
@@ -255,13 +257,15 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
         if not changes.exact:
             yield "the runs have no exact number in common: planned peak memory, counts of a program, its fingerprint"
         return
-    decided = sum(one.verdict.is_decided or looked.get(one.key, one).verdict.is_decided for one in changes.times)
+    decided = sum(
+        change.verdict.is_decided or looked.get(change.key, change).verdict.is_decided for change in changes.times
+    )
     timed = _count_family(changes)
     alone = [
-        one
-        for one in changes.times
-        if one.is_program_alone
-        or (one.verdict is Verdict.NOT_COMPARABLE and one.reason != changes.conditions.other_runtime)
+        change
+        for change in changes.times
+        if change.is_program_alone
+        or (change.verdict is Verdict.NOT_COMPARABLE and change.reason != changes.conditions.other_runtime)
     ]
     if alone:
         yield f"the whole call of {_name_some(alone)} was not compared: {alone[0].reason}"
@@ -274,56 +278,58 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
 
 def _group(changes: Changes, budgets: Budgets, verdict: Verdict) -> dict[str, list[Change]]:
     """Return the numbers with a verdict, by metric, if the gate or a budget asks for them."""
-    found: dict[str, list[Change]] = {}
-    for one in changes.having(verdict):
-        if one.metric == PROGRAM or (one.metric and budgets.find(one.suite, one.case, one.metric) is not None):
-            found.setdefault(one.metric, []).append(one)
-    return found
+    by_metric: dict[str, list[Change]] = {}
+    for change in changes.having(verdict):
+        if change.metric == PROGRAM or (
+            change.metric and budgets.find(change.suite, change.case, change.metric) is not None
+        ):
+            by_metric.setdefault(change.metric, []).append(change)
+    return by_metric
 
 
-def _name_some(found: Iterable[Change]) -> str:
-    names = [f"{one.case} {one.variant}".strip() for one in found]
+def _name_some(changes: Iterable[Change]) -> str:
+    names = [f"{change.case} {change.variant}".strip() for change in changes]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"{', '.join(names[:3])}{more}"
 
 
 def _find_changed(changes: Changes) -> dict[Key, Change]:
     """Times of which two runs tell nothing, of programs that are no longer the same."""
-    changed = {one.key for one in changes.found if one.metric == PROGRAM and one.verdict is Verdict.CHANGED}
-    open_ones = (one for one in changes.times if one.verdict in (Verdict.INCONCLUSIVE, Verdict.SAME))
-    return {one.key: one for one in open_ones if one.key in changed and not one.replayed}
+    changed = {change.key for change in changes.found if change.metric == PROGRAM and change.verdict is Verdict.CHANGED}
+    open_ones = (change for change in changes.times if change.verdict in (Verdict.INCONCLUSIVE, Verdict.SAME))
+    return {change.key: change for change in open_ones if change.key in changed and not change.replayed}
 
 
-def _is_suspect(one: Change, budgets: Budgets) -> bool:
-    if one.call is not None and _is_ratio_beyond(one, one.call, budgets):
+def _is_suspect(change: Change, budgets: Budgets) -> bool:
+    if change.call is not None and _is_ratio_beyond(change, change.call, budgets):
         return True
-    if one.effect is None or not _is_beyond(one, budgets, part=0.5):
+    if change.effect is None or not _is_beyond(change, budgets, part=0.5):
         return False
-    if one.verdict in (Verdict.SLOWER, Verdict.SUSPECTED_SLOWER):
-        return _is_beyond(one, budgets)
-    return one.verdict is Verdict.INCONCLUSIVE and one.replayed
+    if change.verdict in (Verdict.SLOWER, Verdict.SUSPECTED_SLOWER):
+        return _is_beyond(change, budgets)
+    return change.verdict is Verdict.INCONCLUSIVE and change.replayed
 
 
-def _is_refuted(first: Change, one: Change, budgets: Budgets, *, is_sure: bool) -> bool:
+def _is_refuted(first: Change, second: Change, budgets: Budgets, *, is_sure: bool) -> bool:
     """Return whether many processes found no difference beyond the budget.
 
     Args:
       first: The suspect.
       is_sure: Whether it holds among all suspects that the call is longer.
     """
-    if one.call is not None and _is_ratio_beyond(one, one.call, budgets):
+    if second.call is not None and _is_ratio_beyond(second, second.call, budgets):
         return False
-    if not one.replayed:
-        return not first.replayed and not (is_sure and _is_beyond(one, budgets)) and _is_nearer_to_1(first, one)
-    if one.verdict in (Verdict.SAME, Verdict.FASTER):
+    if not second.replayed:
+        return not first.replayed and not (is_sure and _is_beyond(second, budgets)) and _is_nearer_to_1(first, second)
+    if second.verdict in (Verdict.SAME, Verdict.FASTER):
         return True
-    if one.verdict is Verdict.SLOWER:
-        return not _is_beyond(one, budgets)
-    if one.verdict is not Verdict.INCONCLUSIVE or one.reason or one.smallest is None:
+    if second.verdict is Verdict.SLOWER:
+        return not _is_beyond(second, budgets)
+    if second.verdict is not Verdict.INCONCLUSIVE or second.reason or second.smallest is None:
         return False
     # What it did not find it could have found: else silence says nothing.
-    allowance = budgets.find(one.suite, one.case, TIME)
-    return allowance is not None and one.smallest <= max(allowance.share or 0.0, LEAST_SURE)
+    allowance = budgets.find(second.suite, second.case, TIME)
+    return allowance is not None and second.smallest <= max(allowance.share or 0.0, LEAST_SURE)
 
 
 def _is_nearer_to_1(first: Change, second: Change) -> bool:
@@ -335,23 +341,23 @@ def _is_nearer_to_1(first: Change, second: Change) -> bool:
     return is_less and now_is.estimate <= LARGE and now_is.decisive.high <= max(was.estimate, LARGE)
 
 
-def exceeds(one: Change, budgets: Budgets) -> bool:
+def exceeds(change: Change, budgets: Budgets) -> bool:
     """Whether it is surely worse, and beyond its budget."""
-    if one.metric == TIME:
-        return one.verdict is Verdict.SLOWER and _is_beyond(one, budgets)
-    allowance = budgets.find(one.suite, one.case, one.metric)
-    if allowance is None or one.before is None or one.after is None:
+    if change.metric == TIME:
+        return change.verdict is Verdict.SLOWER and _is_beyond(change, budgets)
+    allowance = budgets.find(change.suite, change.case, change.metric)
+    if allowance is None or change.before is None or change.after is None:
         return False
-    return one.verdict in (Verdict.MORE, Verdict.CHANGED) and allowance.is_exceeded(one.before, one.after)
+    return change.verdict in (Verdict.MORE, Verdict.CHANGED) and allowance.is_exceeded(change.before, change.after)
 
 
-def _is_beyond(one: Change, budgets: Budgets, *, part: float = 1.0) -> bool:
+def _is_beyond(change: Change, budgets: Budgets, *, part: float = 1.0) -> bool:
     """Whether the estimate is beyond a part of the budget."""
-    return one.effect is not None and _is_ratio_beyond(one, one.effect, budgets, part=part)
+    return change.effect is not None and _is_ratio_beyond(change, change.effect, budgets, part=part)
 
 
-def _is_ratio_beyond(one: Change, ratio: Interval, budgets: Budgets, *, part: float = 1.0) -> bool:
-    allowance = budgets.find(one.suite, one.case, TIME)
+def _is_ratio_beyond(change: Change, ratio: Interval, budgets: Budgets, *, part: float = 1.0) -> bool:
+    allowance = budgets.find(change.suite, change.case, TIME)
     return allowance is not None and ratio.estimate > 1 + part * (allowance.share or 0.0)
 
 

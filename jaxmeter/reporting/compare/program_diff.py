@@ -140,7 +140,7 @@ class ProgramDiff:
 
     def _judge_program(self) -> str:
         if self.same is None:
-            known = [f"{one.title} {'differ' if one.rows else 'have equal counts'}" for one in self.counts]
+            known = [f"{count.title} {'differ' if count.rows else 'have equal counts'}" for count in self.counts]
             return "; ".join(["optimised programs not compared", *known])
         if self.same:
             return "same program"
@@ -213,7 +213,7 @@ def _parse(name: str, program: Program, notes: list[str]) -> Module:
 
 def _have_other_constants(pair: Pair) -> bool:
     """Whether equal texts leave out constants of unequal values, which the recorded fingerprints tell."""
-    recorded = [set(one.fingerprints) for one in (pair.a, pair.b)]
+    recorded = [set(program.fingerprints) for program in (pair.a, pair.b)]
     return hlo.ELIDED in pair.a.texts["hlo"] and all(recorded) and not recorded[0] & recorded[1]
 
 
@@ -239,7 +239,7 @@ def _find_changes(title: str, a: Mapping[str, int], b: Mapping[str, int]) -> Cou
 def _find_memory_changes(pair: Pair) -> tuple[MemoryChange, ...]:
     a, b = pair.a.memory, pair.b.memory
     known = [MemoryChange(name, a[name], b[name]) for name in PLANNED if name in a and name in b]
-    return tuple(one for one in known if one.a != one.b)
+    return tuple(difference for difference in known if difference.a != difference.b)
 
 
 def find_fusions(a: Module, b: Module) -> tuple[tuple[Fusion, ...], tuple[Fusion, ...]]:
@@ -257,12 +257,12 @@ def _read_bodies(module: Module, known: dict[str, Fusion]) -> Iterator[str]:
     for instruction, opcode in hlo.walk_operations(module):
         if opcode != "fusion":
             continue
-        found = _KIND.search(instruction.attributes)
-        kind = "" if found is None else found[1]
+        match = _KIND.search(instruction.attributes)
+        kind = "" if match is None else match[1]
         called = hlo.list_called(instruction)
         try:
             body = "\n".join([kind, instruction.shape, *(hlo.read_body(module, name) for name in called)])
-            inside = [one.opcode for name in called for one in module.computation(name).instructions]
+            inside = [inner.opcode for name in called for inner in module.computation(name).instructions]
         except HloError:  # a hand-made text that calls what it does not hold
             body, inside = f"{kind}\n{instruction.shape}", []
         if body not in known:
@@ -275,8 +275,8 @@ def _read_bodies(module: Module, known: dict[str, Fusion]) -> Iterator[str]:
 def _name_opcodes(opcodes: list[str]) -> str:
     """`multiply×2+add`: by first appearance; what says little only where there is nothing else."""
     telling = Counter(opcode for opcode in opcodes if opcode not in _SAYS_LITTLE)
-    told = telling or Counter(opcode for opcode in opcodes if opcode != "parameter")
-    return "+".join(opcode if count == 1 else f"{opcode}×{count}" for opcode, count in told.items())
+    named = telling or Counter(opcode for opcode in opcodes if opcode != "parameter")
+    return "+".join(opcode if count == 1 else f"{opcode}×{count}" for opcode, count in named.items())
 
 
 def find_layout_changes(a: Module, b: Module) -> Iterator[Difference]:
@@ -290,19 +290,21 @@ def find_layout_changes(a: Module, b: Module) -> Iterator[Difference]:
 
 
 def _read_entry_shapes(module: Module) -> dict[str, str]:
-    parameters = [one for one in module.entry.instructions if one.opcode == "parameter"]
-    shapes = {f"parameter {', '.join(one.operands)}": one.shape for one in parameters}
-    return shapes | dict([("result", one.shape) for one in module.entry.instructions if one.is_root][:1])
+    parameters = [instruction for instruction in module.entry.instructions if instruction.opcode == "parameter"]
+    shapes = {f"parameter {', '.join(instruction.operands)}": instruction.shape for instruction in parameters}
+    return shapes | dict(
+        [("result", instruction.shape) for instruction in module.entry.instructions if instruction.is_root][:1]
+    )
 
 
 def _read_named_shapes(module: Module) -> dict[tuple[str, str], list[str]]:
     """Shapes by JAX's name and opcode, without those of the entry that are told apart by their places."""
     shapes: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for computation in module.computations:
-        for one in computation.instructions:
-            has_place = one.opcode == "parameter" or (computation.is_entry and one.is_root)
-            if one.operation is not None and not has_place:
-                shapes[one.operation, one.opcode].append(one.shape)
+        for instruction in computation.instructions:
+            has_place = instruction.opcode == "parameter" or (computation.is_entry and instruction.is_root)
+            if instruction.operation is not None and not has_place:
+                shapes[instruction.operation, instruction.opcode].append(instruction.shape)
     return shapes
 
 
@@ -310,7 +312,7 @@ def _pair_shapes(what: str, a: list[str], b: list[str]) -> Iterator[Difference]:
     only_a, only_b = list((Counter(a) - Counter(b)).elements()), list((Counter(b) - Counter(a)).elements())
     for shape in only_a:
         plain = hlo.without_layout(shape)
-        other = next((one for one in only_b if hlo.without_layout(one) == plain), None)
+        other = next((shape for shape in only_b if hlo.without_layout(shape) == plain), None)
         if other is not None:
             only_b.remove(other)
             yield Difference(what, shape, other)
@@ -318,11 +320,11 @@ def _pair_shapes(what: str, a: list[str], b: list[str]) -> Iterator[Difference]:
 
 def count_primitives(jaxpr: str) -> Counter[str]:
     """Equations by primitive, at all levels; a jaxpr that several equations share is written, and counted, once."""
-    found = Counter(_WITH_RESULT.findall(jaxpr))
-    found.update(_WITHOUT_RESULT.findall(jaxpr))
+    counts = Counter(_WITH_RESULT.findall(jaxpr))
+    counts.update(_WITHOUT_RESULT.findall(jaxpr))
     for match in _OF_REFERENCE.finditer(jaxpr):
-        found["addupdate" if match[2] == "+=" else "swap" if match[1] is None else "get"] += 1
-    return found
+        counts["addupdate" if match[2] == "+=" else "swap" if match[1] is None else "get"] += 1
+    return counts
 
 
 def count_stablehlo_operations(text: str) -> Counter[str]:
@@ -353,8 +355,8 @@ def find_surroundings(a: Manifest, b: Manifest) -> tuple[Difference, ...]:
     facts = facts_of(a), facts_of(b)
     order = list(_TITLES)
     names = sorted(find_differences(facts, of=order), key=lambda name: order.index(name.partition(".")[0]))
-    found = (Difference(_title(name), *(_write(name, side) for side in facts)) for name in names)
-    return tuple(one for one in found if one.a != one.b)
+    facts_of_both = (Difference(_title(name), *(_write(name, side) for side in facts)) for name in names)
+    return tuple(difference for difference in facts_of_both if difference.a != difference.b)
 
 
 def find_changed_code(pair: Pair) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ class RecordedCase:
         Raises:
           NothingToCompareError: There is none.
         """
-        by_name = {one.name: one for one in self.planned.variants}
+        by_name = {variant.name: variant for variant in self.planned.variants}
         if name not in by_name:
             raise NothingToCompareError(f"{self} has no variant {name!r}{suggest_nearest(name, by_name)}")
         return by_name[name]
@@ -147,8 +147,8 @@ class RecordedCase:
 
 def suggest_nearest(wanted: str, names: Iterable[str]) -> str:
     """`; nearest: 'selu:jit'`: the end of a message that something is not there; empty where nothing is."""
-    found = find_nearest(wanted, names, cutoff=0.0)
-    return "" if found is None else f"; nearest: {found!r}"
+    nearest = find_nearest(wanted, names, cutoff=0.0)
+    return "" if nearest is None else f"; nearest: {nearest!r}"
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def find_pairs(a: Run, b: Run, pattern: str, variant: str | None = None) -> Pair
         try:
             sides = RecordedCase(a, in_a[name]), RecordedCase(b, in_b[name])
             chosen = _choose_variants(*sides, variant, warnings)
-            pairs += [Pair(name, one, *(side.read_program(one, warnings) for side in sides)) for one in chosen]
+            pairs += [Pair(name, own, *(side.read_program(own, warnings) for side in sides)) for own in chosen]
         except NothingToCompareError as error:
             problems.append(str(error))
     comparable = [pair for pair in pairs if pair.a.texts.keys() & pair.b.texts.keys()]
@@ -206,22 +206,22 @@ def _choose_variants(a: RecordedCase, b: RecordedCase, wanted: str | None, warni
         side.require_program(wanted)
     if wanted is not None:
         return (wanted,)
-    in_a, in_b = ({one.name for one in side.planned.variants} & side.kept.keys() for side in (a, b))
+    in_a, in_b = ({planned.name for planned in side.planned.variants} & side.kept.keys() for side in (a, b))
     for name in sorted(in_a ^ in_b):
         only = a if name in in_a else b
         warnings.append(f"case {only.planned.name}: {name} has a program in {only.loaded.folder.path} only")
-    both = tuple(one.name for one in a.planned.variants if one.name in in_a & in_b)
+    both = tuple(planned.name for planned in a.planned.variants if planned.name in in_a & in_b)
     if not both:
         raise NothingToCompareError(f"case {a.planned.name}: no variant has a program in both runs")
     return both
 
 
 def _match(loaded: Run, pattern: str) -> dict[str, PlannedCase]:
-    found = {case.name: case for case in match_cases(loaded.manifest.cases, pattern)}
-    if not found:
+    matching = {case.name: case for case in match_cases(loaded.manifest.cases, pattern)}
+    if not matching:
         nearest = suggest_nearest(pattern, _all_names(loaded))
         raise NothingToCompareError(f"{loaded.folder.path}: no case matches --case {pattern!r}{nearest}")
-    return found
+    return matching
 
 
 def _all_names(loaded: Run) -> list[str]:

@@ -29,13 +29,13 @@ _BY_VERDICT = {
 }
 
 
-def judge_reports(before: Run, after: Run, found: Iterable[Change]) -> Iterator[JudgedReport]:
+def judge_reports(before: Run, after: Run, changes: Iterable[Change]) -> Iterator[JudgedReport]:
     """Yield the reports of changes between the releases of two runs, in the order of the later run's cases.
 
     Args:
       found: What was found of both runs; of it the times of calls count.
     """
-    times = {one.key: one for one in found if one.metric == TIME}
+    times = {change.key: change for change in changes if change.metric == TIME}
     for key, case in after.by_key.items():
         earlier, name = before.by_key.get(key), case.planned.baseline
         old, new = None if earlier is None else earlier.find(name), case.find(name)
@@ -84,12 +84,12 @@ def _read(change: Change | None) -> tuple[Interval | None, str]:
 def _divide(metric: str, old: Variant, new: Variant) -> tuple[Interval | None, str]:
     """The ratio of another time, over the processes of both runs."""
     readings = old.read(metric), new.read(metric)
-    if not all(one.has_number for one in readings):
+    if not all(reading.has_number for reading in readings):
         return None, "not measured in both runs"
     return divide_readings(readings[1], readings[0], new.settings, two_runs=True), ""
 
 
 def _order(version: str) -> tuple[int, ...]:
     """What releases are sorted by; empty for what is no version."""
-    found = _RELEASE.match(version)
-    return () if found is None else tuple(map(int, found[0].split(".")))
+    match = _RELEASE.match(version)
+    return () if match is None else tuple(map(int, match[0].split(".")))

@@ -56,7 +56,7 @@ class Scaling:
     @property
     def is_told(self) -> bool:
         """Whether that is narrow enough to be of use beside a whole exponent, such as 1 or 2."""
-        widths = [one.high - one.low for one in self.bounded if one.low is not None and one.high is not None]
+        widths = [slope.high - slope.low for slope in self.bounded if slope.low is not None and slope.high is not None]
         return bool(widths) and max(widths) <= 2 * NEAR
 
     @property
@@ -90,7 +90,7 @@ def fit_exponent(
     Raises:
       ValueError: Fewer than 2 different sizes, or a value that is not positive.
     """
-    xs, ys = (np.array([math.log(one) for one in some]) for some in (sizes, values))
+    xs, ys = (np.array([math.log(value) for value in some]) for some in (sizes, values))
     count = len(set(xs))
     if count < 2:
         raise ValueError("growth needs at least 2 different sizes")
@@ -114,7 +114,7 @@ def find_slope(ratio: Interval, smaller: float, larger: float) -> Interval:
     step = math.log(larger) - math.log(smaller)
     if step <= 0:
         raise ValueError("a slope needs two different sizes")
-    low, high = (None if one is None or one <= 0 else math.log(one) / step for one in (ratio.low, ratio.high))
+    low, high = (None if bound is None or bound <= 0 else math.log(bound) / step for bound in (ratio.low, ratio.high))
     verdict = None if ratio.verdict is None else find_slope(ratio.verdict, smaller, larger)
     return Interval(low, math.log(ratio.estimate) / step, high, ratio.count, verdict)
 
@@ -140,33 +140,33 @@ def _fit_beside_constant(xs: np.ndarray, ys: np.ndarray, confidence: float) -> I
       Pereyra, SIAM Journal on Numerical Analysis 10, 1973, pages 413-432 (variables that separate).
     """
     misfit = partial(_misfit, xs, np.exp(ys - ys.mean()))
-    found = np.array([misfit(one) for one in EXPONENTS])
-    best = int(found.argmin())
+    misfits = np.array([misfit(tried) for tried in EXPONENTS])
+    best = int(misfits.argmin())
     around = EXPONENTS[max(best - 1, 0)], EXPONENTS[min(best + 1, len(EXPONENTS) - 1)]
     exponent = float(scipy.optimize.minimize_scalar(misfit, bounds=around, method="bounded", options={"xatol": FINE}).x)
     freedom = len(xs) - 3
     quantile = float(scipy.stats.t.isf((1 - confidence) / 2, freedom))
     most = misfit(exponent) * (1 + quantile**2 / freedom) + len(xs) * ROUNDING**2
-    allowed = [*EXPONENTS[found <= most], exponent]
+    allowed = [*EXPONENTS[misfits <= most], exponent]
     low, high = (_find_edge(misfit, most, float(end(allowed)), sign) for end, sign in ((min, -1), (max, 1)))
     return None if low is None or high is None else Interval(low, exponent, high, len(xs))
 
 
 def _find_edge(misfit: Callable[[float], float], most: float, inner: float, sign: int) -> float | None:
     """Where the misfit exceeds the most, outwards from the last exponent that does not; None beyond all EXPONENTS."""
-    outer = [float(one) for one in EXPONENTS if sign * one > sign * inner][::sign]
+    outer = [float(tried) for tried in EXPONENTS if sign * tried > sign * inner][::sign]
     if not outer or misfit(inner) >= most:
         return inner if outer else None
-    return float(scipy.optimize.brentq(lambda one: misfit(one) - most, inner, outer[0]))
+    return float(scipy.optimize.brentq(lambda tried: misfit(tried) - most, inner, outer[0]))
 
 
 def _misfit(xs: np.ndarray, values: np.ndarray, exponent: float) -> float:
     """Least sum of squared relative errors of a + b * exp(x)**exponent, where a and b are at least 0."""
     powers = exponent * xs
     # Scaled so that nothing overflows; b takes the scale.
-    columns = [one / np.linalg.norm(one) for one in (1 / values, np.exp(powers - powers.max()) / values)]
+    columns = [column / np.linalg.norm(column) for column in (1 / values, np.exp(powers - powers.max()) / values)]
     solution = np.linalg.lstsq(np.stack(columns, axis=1), np.ones_like(xs), rcond=None)[0]
     if min(solution) >= 0:
         return float(np.sum((solution @ columns - 1) ** 2))
     # The least lies on an edge: one of the two alone.
-    return min(float(np.sum((one.sum() * one - 1) ** 2)) for one in columns)
+    return min(float(np.sum((column.sum() * column - 1) ** 2)) for column in columns)

@@ -48,10 +48,10 @@ def compare_times(sides: VariantPair) -> Change | None:
     """The verdict about the time of a call; None where the earlier run did not time the variant."""
     if sides.old.read(TIME).has_number and not sides.new.read(TIME).has_number:
         return make_change(sides.case, sides.name, TIME, Verdict.GONE, reason="only the earlier run timed it")
-    told = _find_told(sides)
-    replay = _find_replay(sides, told)
+    today = _find_today(sides)
+    replay = _find_replay(sides, today)
     if replay is not None and replay.read(TIME).has_number:
-        return _judge_replay(sides, told, replay)
+        return _judge_replay(sides, today, replay)
     if not sides.old.read(TIME).has_number:
         if replay is None or not _is_in_lock_step(replay):
             return None
@@ -65,10 +65,10 @@ def compare_cold(sides: VariantPair) -> Iterator[Change]:
     if sides.is_same_program:
         return
     for metric in COLD:
-        if min(len(read_raw(one, STAGE)) for one in (sides.old, sides.new)) < FEWEST_PROCESSES:
+        if min(len(read_raw(variant, STAGE)) for variant in (sides.old, sides.new)) < FEWEST_PROCESSES:
             continue  # most, where cold processes are few: reading takes longer
         readings = sides.old.read(metric), sides.new.read(metric)
-        if not all(one.has_number for one in readings):
+        if not all(reading.has_number for reading in readings):
             continue
         ratio = divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
         verdict = _judge(ratio, sides.runs.minimum_effect)
@@ -87,7 +87,7 @@ def compare_cold(sides: VariantPair) -> Iterator[Change]:
             )
 
 
-def _find_told(sides: VariantPair) -> Variant:
+def _find_today(sides: VariantPair) -> Variant:
     """The variant that tells: of an ahead-of-time program jit's, if it is the same one; else the variant itself."""
     new = sides.new
     if new.planned.mode != "aot":
@@ -97,16 +97,16 @@ def _find_told(sides: VariantPair) -> Variant:
     return new if jitted is None or own is None or find_fingerprint(jitted) != own else jitted
 
 
-def _find_replay(sides: VariantPair, told: Variant) -> Variant | None:
+def _find_replay(sides: VariantPair, today: Variant) -> Variant | None:
     """The variant that ran the earlier run's program, or its code in its environment, beside this one."""
     run = sides.runs.before.manifest.run_id
     return next(
         (
-            one
-            for one in sides.case.variants
-            if one.planned.replays is not None
-            and one.planned.same_as == told.planned.name
-            and one.planned.replays.run == run
+            variant
+            for variant in sides.case.variants
+            if variant.planned.replays is not None
+            and variant.planned.same_as == today.planned.name
+            and variant.planned.replays.run == run
         ),
         None,
     )
@@ -123,14 +123,14 @@ def _say_why_untimed(replay: Variant) -> str:
     return "it was not timed in the earlier environment" + (f": {outcome.reason}" if outcome and outcome.reason else "")
 
 
-def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
+def _judge_replay(sides: VariantPair, today: Variant, replay: Variant) -> Change:
     """By the processes that ran both programs."""
-    ratio, doubt = compare_paired(replay, told), doubt_ratio(replay, told)
+    ratio, doubt = compare_paired(replay, today), doubt_ratio(replay, today)
     verdict = _judge(ratio, sides.runs.minimum_effect)
-    own = _find_infidelity(replay) or find_interference(replay, told, ratio)
+    own = _find_infidelity(replay) or find_interference(replay, today, ratio)
     conditions = sides.runs.conditions
     outer = conditions.weak_in_lock_step if _is_in_lock_step(replay) else conditions.weak
-    withheld = find_withheld(replay, told)
+    withheld = find_withheld(replay, today)
     reason = "" if withheld is None else withheld.reason
     if doubt or (own and verdict is Verdict.SAME):
         verdict, reason = Verdict.INCONCLUSIVE, doubt or own
@@ -139,15 +139,15 @@ def _judge_replay(sides: VariantPair, told: Variant, replay: Variant) -> Change:
     elif outer and sides.old.read(TIME).has_number:
         # What took its place may be slower in itself: only stored times know how it was before.
         return _judge_stored(sides, AS_FAST_TODAY)
-    found = _make(sides, verdict, ratio, reason)
-    before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (replay, told))
+    change = _make(sides, verdict, ratio, reason)
+    before, after = (variant.read(FAIR).estimate or variant.read(TIME).estimate for variant in (replay, today))
     if ratio is not None and after is not None and ratio.estimate > 0:
         before = after / ratio.estimate  # paired by process: the times of both drift, and their ratio does not
     in_lock_step = _is_in_lock_step(replay)
     cores = sides.runs.after.manifest.settings.lock_step_cores if in_lock_step else None
-    chance = find_chance(replay, told)
+    chance = find_chance(replay, today)
     of_program = replace(
-        found, before=before, after=after, replayed=True, in_lock_step=in_lock_step, cores=cores, chance=chance
+        change, before=before, after=after, replayed=True, in_lock_step=in_lock_step, cores=cores, chance=chance
     )
     return of_program if _covers_call(sides, replay) else _look_at_call(sides, of_program)
 
@@ -213,7 +213,7 @@ def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
     readings = sides.old.read(metric), sides.new.read(metric)
     if conditions.other_machine:
         return _make(sides, Verdict.NOT_COMPARABLE, None, conditions.other_machine)
-    lacking = next((one for one in readings if not one.has_number), None)
+    lacking = next((reading for reading in readings if not reading.has_number), None)
     equal = _find_equal(sides)
     ratio = (
         None if lacking is not None else divide_readings(readings[1], readings[0], sides.new.settings, two_runs=True)
@@ -223,7 +223,7 @@ def _judge_stored(sides: VariantPair, why_no_replay: str) -> Change:
     if ratio is None:
         why = "" if lacking is None or lacking.fault is None else lacking.fault.reason
         return _make(sides, Verdict.NOT_COMPARABLE, None, f"no normalised time{f': {why}' if why else ''}")
-    where = [run for run, one in zip(("earlier", "later"), readings, strict=True) if one.contended]
+    where = [run for run, reading in zip(("earlier", "later"), readings, strict=True) if reading.contended]
     contended = f"contended in the {' and the '.join(where)} run" if where else ""
     # The code has not changed: then runs may differ as on a machine whose speed varies, whatever this one's did.
     wide = _widen(*readings, sides.new.settings) if equal else ratio
@@ -298,7 +298,7 @@ def _judge(ratio: Interval | None, minimum_effect: float) -> Verdict:
 
 
 def _make(sides: VariantPair, verdict: Verdict, ratio: Interval | None, reason: str) -> Change:
-    before, after = (one.read(FAIR).estimate or one.read(TIME).estimate for one in (sides.old, sides.new))
+    before, after = (variant.read(FAIR).estimate or variant.read(TIME).estimate for variant in (sides.old, sides.new))
     has_changed = verdict.is_confirmed or verdict.is_suspected
     has_no_bounds = ratio is not None and ratio.decisive.low is None
     if not reason and verdict is Verdict.INCONCLUSIVE and has_no_bounds:
@@ -347,11 +347,11 @@ def find_interference(before: Readable, after: Readable, ratio: Interval | None)
 def _is_noisy(variant: Readable) -> bool:
     """Whether its calls take surely longer beside the other's than alone."""
     pairs = zip(variant.read(TIME).values, variant.read(ALONE).values, strict=False)
-    known = [math.log(one / alone) for one, alone in pairs if one is not None and alone is not None and alone > 0]
+    known = [math.log(value / alone) for value, alone in pairs if value is not None and alone is not None and alone > 0]
     if not known:
         return False
-    found = speedup(known)
-    return found.estimate > 1 and differs(found, minimum_effect=ALTERNATION_EFFECT)
+    ratio_alone = speedup(known)
+    return ratio_alone.estimate > 1 and differs(ratio_alone, minimum_effect=ALTERNATION_EFFECT)
 
 
 def _find_infidelity(replay: Variant) -> str:
@@ -402,18 +402,20 @@ def compare_exact(sides: VariantPair) -> Iterator[Change]:
         yield gone
     for metric in EXACT:
         # Most are the same, and reading takes longer.
-        if read_raw(sides.old, metric) != read_raw(sides.new, metric) and (found := _compare(sides, metric)):
-            yield found
+        if read_raw(sides.old, metric) != read_raw(sides.new, metric) and (change := _compare(sides, metric)):
+            yield change
 
 
-def count_exact(pairs: Sequence[VariantPair], found: Iterable[Change]) -> tuple[ExactCount, ...]:
+def count_exact(pairs: Sequence[VariantPair], changes: Iterable[Change]) -> tuple[ExactCount, ...]:
     """Count the variants whose exact numbers both runs have, by kind of number.
 
     Args:
       found: What differs between the runs.
     """
-    different = {(*one.key, one.metric) for one in found}
-    sides = [pair for pair in pairs if all(find_status(one)[0] not in INCOMPLETE for one in (pair.old, pair.new))]
+    different = {(*change.key, change.metric) for change in changes}
+    sides = [
+        pair for pair in pairs if all(find_status(variant)[0] not in INCOMPLETE for variant in (pair.old, pair.new))
+    ]
     return tuple(_count(name, metrics, sides, different) for name, metrics in KINDS.items())
 
 
@@ -422,7 +424,7 @@ def _count(
 ) -> ExactCount:
     numbers = compared = equal = before = after = 0
     for pair in pairs:
-        old, new = ({metric for metric in metrics if has_exact(one, metric)} for one in (pair.old, pair.new))
+        old, new = ({metric for metric in metrics if has_exact(variant, metric)} for variant in (pair.old, pair.new))
         planned = pair.case.planned
         key = (planned.name, planned.platform, pair.name)
         numbers += len(old & new)
@@ -440,12 +442,12 @@ def has_exact(variant: Variant, metric: str) -> bool:
 
 def _compare(sides: VariantPair, metric: str) -> Change | None:
     readings = sides.old.read(metric), sides.new.read(metric)
-    was, now_is = (one.estimate for one in readings)
+    was, now_is = (reading.estimate for reading in readings)
     if was is not None and now_is is None:
         return _make_gone(sides, metric, was, _say_why_gone(readings[1]))
     if was is None or now_is is None or was == now_is:
         return None
-    if not all(one.exact for one in readings):
+    if not all(reading.exact for reading in readings):
         reason = "it is not the same in all processes"
         return make_change(
             sides.case, sides.name, metric, Verdict.INCONCLUSIVE, before=was, after=now_is, reason=reason

@@ -142,18 +142,18 @@ class VariantPair:
             return ""
         least_s = LEAST_GROWTH * (find_busy_s(before.busiest) or 0.0)
         grown = [
-            one
-            for one in find_grown(before, after)
-            if (one.difference_s > 0) == is_slower
-            and abs(one.difference_s) >= least_s
-            and None not in (one.before_s, one.after_s)
+            operation
+            for operation in find_grown(before, after)
+            if (operation.difference_s > 0) == is_slower
+            and abs(operation.difference_s) >= least_s
+            and None not in (operation.before_s, operation.after_s)
         ]
-        largest = sorted(grown, key=lambda one: -abs(one.difference_s))[:MOST_GROWN]
+        largest = sorted(grown, key=lambda operation: -abs(operation.difference_s))[:MOST_GROWN]
         more = "more" if is_slower else "less"
         words = [
-            f"{visible(one.name)}{f' ({visible(one.source)})' if one.source else ''} takes "
-            f"{numbers.difference(abs(one.difference_s))} {more}"
-            for one in largest
+            f"{visible(operation.name)}{f' ({visible(operation.source)})' if operation.source else ''} takes "
+            f"{numbers.difference(abs(operation.difference_s))} {more}"
+            for operation in largest
         ]
         return f"in their captured steps {', '.join(words)}" if words else ""
 
@@ -162,14 +162,14 @@ class VariantPair:
         if not self.has_another_program:
             return ""
         counts = {
-            one: (before, after)
-            for metric, one in DESCRIBED_BY.items()
+            noun: (before, after)
+            for metric, noun in DESCRIBED_BY.items()
             for before, after in [tuple(side.read(metric).estimate for side in (self.old, self.new))]
             if before is not None and after is not None
         }
         different = [
-            f"{counted(int(abs(after - before)), one)} {'more' if after > before else 'fewer'}"
-            for one, (before, after) in counts.items()
+            f"{counted(int(abs(after - before)), noun)} {'more' if after > before else 'fewer'}"
+            for noun, (before, after) in counts.items()
             if before != after
         ]
         if different:
@@ -212,8 +212,8 @@ def find_fingerprint(variant: Variant) -> str | None:
     """Of the program that was checked, and timed."""
     if variant.planned.mode == NATIVE:
         return None
-    found = (one.details for one in variant.outcomes.values())
-    return next((one.fingerprint for one in found if isinstance(one, NumericsDetails)), None)
+    all_details = (outcome.details for outcome in variant.outcomes.values())
+    return next((details.fingerprint for details in all_details if isinstance(details, NumericsDetails)), None)
 
 
 def read_raw(variant: Variant, metric: str) -> Sequence[float | None]:

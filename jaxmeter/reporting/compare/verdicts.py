@@ -271,27 +271,27 @@ class Changes:
     @property
     def exact(self) -> int:
         """How many exact numbers both runs have."""
-        return sum(one.numbers for one in self.exact_counts)
+        return sum(count.numbers for count in self.exact_counts)
 
     def having(self, *verdicts: Verdict) -> tuple[Change, ...]:
         """Those with some verdicts."""
-        return tuple(one for one in self.found if one.verdict in verdicts)
+        return tuple(change for change in self.found if change.verdict in verdicts)
 
     @property
     def without_runtimes(self) -> tuple[Change, ...]:
         """Those that the sentence about two runtimes does not say already, once for all."""
         sentence = self.conditions.other_runtime
-        return tuple(one for one in self.found if not sentence or one.reason != sentence)
+        return tuple(change for change in self.found if not sentence or change.reason != sentence)
 
     @property
     def times(self) -> tuple[Change, ...]:
         """Those about the time of a variant."""
-        return tuple(one for one in self.found if one.metric == TIME)
+        return tuple(change for change in self.found if change.metric == TIME)
 
 
 def leave_out_times(changes: Changes) -> Changes:
     """The changes that follow from programs alone."""
-    return replace(changes, found=tuple(one for one in changes.found if one.metric not in (TIME, *COLD)))
+    return replace(changes, found=tuple(change for change in changes.found if change.metric not in (TIME, *COLD)))
 
 
 def merge(changes: Changes, confirmation: Changes) -> Changes:
@@ -299,7 +299,7 @@ def merge(changes: Changes, confirmation: Changes) -> Changes:
 
     Stored times replace no verdict about programs that ran next to each other.
     """
-    again = {one.key: one for one in confirmation.times if one.effect is not None}
+    again = {change.key: change for change in confirmation.times if change.effect is not None}
 
     def choose(first: Change) -> Change:
         second = again.get(first.key) if first.metric == TIME else None
@@ -314,7 +314,7 @@ def encode_fields(record: Any) -> dict[str, Any]:
     return {"finding" if name == "verdict" else name: value for name, value in msgspec.to_builtins(record).items()}
 
 
-def make_change(case: Case, variant: str, metric: str, verdict: Verdict, **told: Any) -> Change:
+def make_change(case: Case, variant: str, metric: str, verdict: Verdict, **fields: Any) -> Change:
     """Return a change of a variant of a case.
 
     Args:
@@ -329,5 +329,5 @@ def make_change(case: Case, variant: str, metric: str, verdict: Verdict, **told:
         variant=variant,
         metric=metric,
         verdict=verdict,
-        **told,
+        **fields,
     )

@@ -77,44 +77,44 @@ class Shown:
         return next((finding.text for finding in self.summary.findings if finding.is_fatal), "")
 
 
-def describe_capture(one: Shown, others: Sequence[str] = (), hosts: Sequence[Shown] = ()) -> Document:
+def describe_capture(shown: Shown, others: Sequence[str] = (), hosts: Sequence[Shown] = ()) -> Document:
     """Return what a capture shows.
 
     Args:
       others: Names of sessions of the same folder that were not taken.
       hosts: All hosts of the session, where there are several.
     """
-    summary = one.summary
+    summary = shown.summary
     parts = [Part(items=(*_describe_traced(summary), *_name_others(others)))]
     if len(hosts) > 1:
-        parts.append(_compare_hosts(hosts, one))
+        parts.append(_compare_hosts(hosts, shown))
     if summary.is_healthy:
         parts += [
             *_show_ledger(summary),
             *_show_times(summary),
-            *_show_rates(one),
+            *_show_rates(shown),
             *_show_operations(summary),
             *_show_sources(summary),
         ]
     else:
         parts.append(say("This capture cannot be relied on, so it gives no numbers.", tone=Tone.BAD))
     parts += _list_findings("Findings", summary.findings)
-    if summary.is_healthy and (sentence := describe_bound(one.bound)):
+    if summary.is_healthy and (sentence := describe_bound(shown.bound)):
         parts.append(say(sentence))
-    return Document(one.label, tuple(parts))
+    return Document(shown.label, tuple(parts))
 
 
 def describe_captures(shown: Sequence[Shown]) -> Document:
     """Return a row for each capture of a run."""
     rows = []
-    for one in shown:
-        summary, bound = one.summary, one.bound
+    for capture in shown:
+        summary, bound = capture.summary, capture.bound
         if summary.is_healthy:
             words = "" if bound is None else f"{bound.kind} {numbers.percent(bound.share)}"
             times = numbers.time(find_busy_s(summary.busiest)), numbers.percent(find_busy_share(summary))
         else:
-            words, times = f"unhealthy: {one.objection}", (numbers.MISSING, numbers.MISSING)
-        rows.append((one.label, *times, words))
+            words, times = f"unhealthy: {capture.objection}", (numbers.MISSING, numbers.MISSING)
+        rows.append((capture.label, *times, words))
     table = make_table(("Case, variant", *_number("busy in a step", "share"), "bound by"), rows)
     note = "Shares are of the traced step. --case and --variant choose a capture, which is shown in full."
     return Document(parts=(Part(tables=(table,), notes=(note,)),))
@@ -123,8 +123,10 @@ def describe_captures(shown: Sequence[Shown]) -> Document:
 def describe_difference(before: Shown, after: Shown, most: int) -> Document:
     """Return what differs between two captures: at most so many operations."""
     sides = (("A", before), ("B", after))
-    parts = [Part(f"{name}: {one.label}", items=tuple(_describe_traced(one.summary))) for name, one in sides]
-    unhealthy = [(name, one) for name, one in sides if not one.summary.is_healthy]
+    parts = [
+        Part(f"{name}: {capture.label}", items=tuple(_describe_traced(capture.summary))) for name, capture in sides
+    ]
+    unhealthy = [(name, capture) for name, capture in sides if not capture.summary.is_healthy]
     if unhealthy:
         parts.append(say("A capture cannot be relied on, so nothing is compared.", tone=Tone.BAD))
     else:
@@ -133,8 +135,8 @@ def describe_difference(before: Shown, after: Shown, most: int) -> Document:
             parts.append(say(*unlike, tone=Tone.WARN, title=title))
         parts += _compare_ledgers(before.summary, after.summary)
         parts.append(_show_grown(before.summary, after.summary, most))
-    for name, one in unhealthy or sides:
-        parts += _list_findings(f"Findings of {name}", one.summary.findings)
+    for name, capture in unhealthy or sides:
+        parts += _list_findings(f"Findings of {name}", capture.summary.findings)
     return Document(parts=(*parts, *(() if unhealthy else (Part(items=(Item(NO_FINDING),)),))))
 
 
@@ -253,8 +255,8 @@ def _name_device(name: str) -> str:
     return f"device {name}" if name.isdecimal() else name
 
 
-def _show_rates(one: Shown) -> Iterator[Part]:
-    if all(rate.achieved is None for rate in one.rates):
+def _show_rates(shown: Shown) -> Iterator[Part]:
+    if all(rate.achieved is None for rate in shown.rates):
         return
     rows = [
         (
@@ -262,15 +264,15 @@ def _show_rates(one: Shown) -> Iterator[Part]:
             *(numbers.amount(value, rate.unit) for value in (rate.achieved, rate.peak)),
             numbers.percent(rate.share),
         )
-        for rate in one.rates
+        for rate in shown.rates
     ]
-    if one.roofs.source:
-        notes = [f"peaks: {one.roofs.source}"]
-    elif one.summary.platform == "cpu":
+    if shown.roofs.source:
+        notes = [f"peaks: {shown.roofs.source}"]
+    elif shown.summary.platform == "cpu":
         notes = ["a capture does not contain a CPU's peaks; --peaks RUN uses those of a run on that machine"]
     else:
         notes = ["the peaks of this device are not known; --peaks RUN takes those of a run"]
-    if any((rate.share or 0.0) > HIGHEST_SHARE for rate in one.rates):
+    if any((rate.share or 0.0) > HIGHEST_SHARE for rate in shown.rates):
         notes.append("above its peak: the data stays in a cache, or a cost or the peak is wrong")
     table = make_table(("", *_number("achieved", "peak", "share")), rows)
     yield Part("Rates of the busy device", (table,), tuple(notes))
@@ -343,21 +345,21 @@ def _compare_ledgers(before: TraceSummary, after: TraceSummary) -> Iterator[Part
 
 def _show_grown(before: TraceSummary, after: TraceSummary, most: int) -> Part:
     grown = find_grown(before, after)
-    kept = set(map(id, sorted(grown, key=lambda one: -abs(one.difference_s))[:most]))
+    kept = set(map(id, sorted(grown, key=lambda operation: -abs(operation.difference_s))[:most]))
     rows = [
         (
-            one.name,
-            *_write_times(one.before_s, one.after_s),
-            one.opcode,
-            shorten_source(one.source),
-            _describe_join(one),
+            operation.name,
+            *_write_times(operation.before_s, operation.after_s),
+            operation.opcode,
+            shorten_source(operation.source),
+            _describe_join(operation),
         )
-        for one in grown
-        if id(one) in kept
+        for operation in grown
+        if id(operation) in kept
     ]
-    others = [one for one in grown if id(one) not in kept]
+    others = [operation for operation in grown if id(operation) not in kept]
     if others:
-        times = ([getattr(one, name) for one in others] for name in ("before_s", "after_s"))
+        times = ([getattr(operation, name) for operation in others] for name in ("before_s", "after_s"))
         sums = (sum(filter(None, known)) if any(known) else None for known in times)
         rows.append((f"{numbers.count(len(others))} others", *_write_times(*sums), "", "", ""))
     rows.append(("busy time", *_write_times(find_busy_per_step(before), find_busy_per_step(after)), "", "", ""))
@@ -370,10 +372,10 @@ def _write_times(before_s: float | None, after_s: float | None) -> tuple[str, st
     return _sign(numbers.difference(difference), difference), numbers.time(before_s), numbers.time(after_s)
 
 
-def _describe_join(one: Grown) -> str:
-    if one.presence is not Presence.BOTH:
-        return {Presence.NEW: "new", Presence.GONE: "gone", Presence.UNNAMED: "?"}[one.presence]
-    return f"was {one.earlier_name}" if one.earlier_name else ""
+def _describe_join(operation: Grown) -> str:
+    if operation.presence is not Presence.BOTH:
+        return {Presence.NEW: "new", Presence.GONE: "gone", Presence.UNNAMED: "?"}[operation.presence]
+    return f"was {operation.earlier_name}" if operation.earlier_name else ""
 
 
 def _sign(text: str, value: float) -> str:

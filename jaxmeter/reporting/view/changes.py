@@ -89,11 +89,13 @@ def describe_changes(changes: Changes) -> str:
     """`of 41 times in lock-step on one core 1 slower (confirmed), 40 same; more planned peak memory in 2 variants`."""
     if changes.conditions.incomparable:
         return f"not comparable with {changes.before}: {changes.conditions.incomparable}"
-    counts = Counter(one.verdict for one in changes.times)
-    told = [f"{counts[one]} {_CONFIRMED.get(one, one.value)}" for one in _OF_TIMES if counts[one]]
-    if told:
-        how = ", ".join(sorted({one.condition for one in changes.times} - {""}))
-        compared = f"of {counted(len(changes.times), 'time')}{f' {how}' if how else ''} {', '.join(told)}"
+    counts = Counter(change.verdict for change in changes.times)
+    counted_verdicts = [
+        f"{counts[verdict]} {_CONFIRMED.get(verdict, verdict.value)}" for verdict in _OF_TIMES if counts[verdict]
+    ]
+    if counted_verdicts:
+        how = ", ".join(sorted({change.condition for change in changes.times} - {""}))
+        compared = f"of {counted(len(changes.times), 'time')}{f' {how}' if how else ''} {', '.join(counted_verdicts)}"
     else:
         compared = f"no time, {counted(changes.exact, 'exact number')} compared"
     parts = [compared, *_count_exact(changes), *_count_wholes(changes)]
@@ -107,37 +109,39 @@ def write_open_times(changes: Changes, most: int, said: Sequence[Change] = ()) -
       most: Times that each sentence names.
       said: Changes that are listed by themselves.
     """
-    named = {one.key for one in said if one.metric == TIME}
-    inconclusive = [one for one in changes.times if one.verdict is Verdict.INCONCLUSIVE and one.key not in named]
-    equal = [one for one in changes.times if one.verdict is Verdict.SAME_PROGRAM]
+    named = {change.key for change in said if change.metric == TIME}
+    inconclusive = [
+        change for change in changes.times if change.verdict is Verdict.INCONCLUSIVE and change.key not in named
+    ]
+    equal = [change for change in changes.times if change.verdict is Verdict.SAME_PROGRAM]
     sentences = (
         (
             "Inconclusive",
             sorted(inconclusive, key=_most_slower, reverse=True),
-            lambda one: shorten(one.reason, LONGEST_OPEN),
+            lambda change: shorten(change.reason, LONGEST_OPEN),
         ),
         (
             "Same program or code, but the call may be slower by up to",
             sorted(equal, key=_most_slower, reverse=True),
-            lambda one: numbers.percent(_most_slower(one)),
+            lambda change: numbers.percent(_most_slower(change)),
         ),
     )
-    return [_name_times(words, found, detail, most) for words, found, detail in sentences if found]
+    return [_name_times(words, times, detail, most) for words, times, detail in sentences if times]
 
 
-def _most_slower(one: Change) -> float:
+def _most_slower(change: Change) -> float:
     """The largest slowdown that the interval leaves possible, as a share."""
-    high = None if one.effect is None else one.effect.decisive.high
+    high = None if change.effect is None else change.effect.decisive.high
     return math.inf if high is None else max(0.0, high - 1)
 
 
-def _name_times(words: str, found: Sequence[Change], detail: Callable[[Change], str], most: int) -> str:
+def _name_times(words: str, times: Sequence[Change], detail: Callable[[Change], str], most: int) -> str:
     named = [
-        f"{shorten(one.case, LONGEST_NAME)} {shorten(one.variant, LONGEST_NAME)}" + (f" ({why})" if why else "")
-        for one in found[:most]
-        for why in [detail(one)]
+        f"{shorten(change.case, LONGEST_NAME)} {shorten(change.variant, LONGEST_NAME)}" + (f" ({why})" if why else "")
+        for change in times[:most]
+        for why in [detail(change)]
     ]
-    left = len(found) - len(named)
+    left = len(times) - len(named)
     return f"{words}: {', '.join(named)}{f'; and {left} more' if left else ''}"
 
 
@@ -149,152 +153,156 @@ def describe_exact(changes: Changes) -> str:
     counts = changes.exact_counts
     if not changes.compared or not counts:
         return ""
-    compared = [one for one in counts if one.compared]
-    first, *others = [f"{one.name} in {one.equal} of {one.compared}" for one in compared] or [""]
+    compared = [count for count in counts if count.compared]
+    first, *others = [f"{count.name} in {count.equal} of {count.compared}" for count in compared] or [""]
     nouns = "variant" if compared and compared[0].compared == 1 else "variants"
     sentences = [f"Equal: {', '.join([f'{first} {nouns}', *others])}."] if compared else []
     for which, number in (("earlier", "only_before"), ("later", "only_after")):
-        lone = [f"{one.name} of {counted(alone, 'variant')}" for one in counts if (alone := getattr(one, number))]
+        lone = [f"{count.name} of {counted(alone, 'variant')}" for count in counts if (alone := getattr(count, number))]
         sentences += [f"Not compared, only in the {which} run: {', '.join(lone)}."] if lone else []
-    absent = [one.name for one in counts if not (one.compared or one.only_before or one.only_after)]
+    absent = [count.name for count in counts if not (count.compared or count.only_before or count.only_after)]
     sentences += [f"In neither run: {', '.join(absent)}."] if absent else []
     return " ".join(sentences)
 
 
 def _count_exact(changes: Changes) -> Iterable[str]:
-    memory = [one for one in changes.found if one.metric == "planned_peak_bytes"]
+    memory = [change for change in changes.found if change.metric == "planned_peak_bytes"]
     for verdict, words in ((Verdict.MORE, "more"), (Verdict.LESS, "less"), (Verdict.GONE, "no")):
-        if number := sum(one.verdict is verdict for one in memory):
+        if number := sum(change.verdict is verdict for change in memory):
             yield f"{words} planned peak memory in {counted(number, 'variant')}"
-    if number := sum(one.metric in ("compiles", "recompiles") and one.verdict is Verdict.MORE for one in changes.found):
+    if number := sum(
+        change.metric in ("compiles", "recompiles") and change.verdict is Verdict.MORE for change in changes.found
+    ):
         yield f"more compiled programs in {counted(number, 'variant')}"
-    if number := sum(one.metric == PROGRAM and one.verdict is Verdict.CHANGED for one in changes.found):
+    if number := sum(change.metric == PROGRAM and change.verdict is Verdict.CHANGED for change in changes.found):
         yield f"{counted(number, 'program')} changed"
 
 
 def _count_wholes(changes: Changes) -> Iterable[str]:
-    wholes = [one for one in changes.found if one.metric == WHOLE]
+    wholes = [change for change in changes.found if change.metric == WHOLE]
     for verdict in (Verdict.FAILED, Verdict.NEW, Verdict.GONE, Verdict.NOT_COMPARABLE):
-        if number := sum(one.verdict is verdict for one in wholes):
+        if number := sum(change.verdict is verdict for change in wholes):
             yield f"{number} {verdict.value}"
 
 
-def write_flag(one: Change) -> str:
+def write_flag(change: Change) -> str:
     """Return `suspected slower, +52 % [+40, +65]`, `planned peak memory more, +10 %`: for a cell."""
-    what = "" if one.metric == TIME else f"{one.title} "
-    effect, bounds = write_effect(one)
-    told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
-    return ", ".join(filter(None, (f"{what}{one.verdict.value}", told)))
+    what = "" if change.metric == TIME else f"{change.title} "
+    effect, bounds = write_effect(change)
+    size = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
+    return ", ".join(filter(None, (f"{what}{change.verdict.value}", size)))
 
 
 def list_changed(changes: Changes) -> tuple[Item, ...]:
     """What changed, the worst first and the largest first."""
-    items = tuple(_item(one) for one in order_changes(changes.without_runtimes))
+    items = tuple(_item(change) for change in order_changes(changes.without_runtimes))
     if len(changes.without_runtimes) == len(changes.found):
         return items
     sentence = changes.conditions.other_runtime
     return (Item(sentence[:1].upper() + sentence[1:], Verdict.NOT_COMPARABLE.value, tone=Tone.WARN), *items)
 
 
-def order_changes(found: Iterable[Change]) -> list[Change]:
+def order_changes(changes: Iterable[Change]) -> list[Change]:
     """Those with verdicts of TOLD, the worst first, of those the largest change; of a program all counts as one."""
-    found = list(found)
-    shown = [one for one in found if one.verdict in TOLD and one.metric not in COUNTED]
-    told = [_tell_counts(one, found) if one.metric == PROGRAM else one for one in shown]
-    return sorted(told, key=lambda one: (TOLD.index(one.verdict), -one.size))
+    changes = list(changes)
+    shown = [change for change in changes if change.verdict in TOLD and change.metric not in COUNTED]
+    ordered = [_tell_counts(change, changes) if change.metric == PROGRAM else change for change in shown]
+    return sorted(ordered, key=lambda change: (TOLD.index(change.verdict), -change.size))
 
 
-def _tell_counts(program: Change, found: Sequence[Change]) -> Change:
+def _tell_counts(program: Change, changes: Sequence[Change]) -> Change:
     """That a program changed, with what there is more or less of in it."""
-    counts = [one for one in found if one.key == program.key and one.metric in COUNTED]
-    words = ", ".join(f"{one.title} {write_effect(one)[0]}" for one in counts)
+    counts = [count for count in changes if count.key == program.key and count.metric in COUNTED]
+    words = ", ".join(f"{count.title} {write_effect(count)[0]}" for count in counts)
     return replace(program, reason=words or program.reason)
 
 
-def _item(one: Change) -> Item:
+def _item(change: Change) -> Item:
     return Item(
-        write_change(one),
-        one.verdict.value,
-        make_fragment("case", one.suite, one.case),
-        TONES.get(one.verdict, Tone.PLAIN),
+        write_change(change),
+        change.verdict.value,
+        make_fragment("case", change.suite, change.case),
+        TONES.get(change.verdict, Tone.PLAIN),
     )
 
 
-def write_change(one: Change) -> str:
+def write_change(change: Change) -> str:
     """`scan[n=100] scan:jit: time 11 µs → 12 µs, +9.1 % [+6.2, +12]; likely cause: its program has changed`."""
-    name = " ".join(filter(None, (shorten(one.case, LONGEST_NAME), shorten(one.variant, LONGEST_NAME))))
-    numbers_told = write_numbers(one)
-    parts = [f"{name}: {numbers_told}" if numbers_told else name, write_why(one)]
+    name = " ".join(filter(None, (shorten(change.case, LONGEST_NAME), shorten(change.variant, LONGEST_NAME))))
+    sizes = write_numbers(change)
+    parts = [f"{name}: {sizes}" if sizes else name, write_why(change)]
     return "; ".join(filter(None, parts))
 
 
-def write_numbers(one: Change, of: str = "") -> str:
+def write_numbers(change: Change, of: str = "") -> str:
     """`time 11 µs → 12 µs, +9.1 % [+6.2, +12], 5 processes in lock-step on one core`; empty without numbers.
 
     Args:
       of: Whose metric it is, where nothing before it says so.
     """
-    if one.before is None or one.after is None:
-        return "" if one.metric in (WHOLE, TIME) else one.title
-    was, now_is = write_both(one)
-    effect, bounds = write_effect(one)
-    told = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
-    how = f", {counted(one.processes, 'process', 'processes')} {one.condition}" if one.condition else ""
-    what = " ".join(filter(None, (one.title, of)))
-    return f"{what} {was} → {now_is}{f', {told}' if told else ''}{how}"
+    if change.before is None or change.after is None:
+        return "" if change.metric in (WHOLE, TIME) else change.title
+    was, now_is = write_both(change)
+    effect, bounds = write_effect(change)
+    size = " ".join(part for part in (effect, bounds) if part not in ("", numbers.MISSING))
+    how = f", {counted(change.processes, 'process', 'processes')} {change.condition}" if change.condition else ""
+    what = " ".join(filter(None, (change.title, of)))
+    return f"{what} {was} → {now_is}{f', {size}' if size else ''}{how}"
 
 
-def write_both(one: Change) -> tuple[str, str]:
+def write_both(change: Change) -> tuple[str, str]:
     """Both numbers in the metric's unit."""
-    if one.before is None or one.after is None:
+    if change.before is None or change.after is None:
         return numbers.MISSING, numbers.MISSING
-    return write_sides(METRICS[one.metric], one.before, one.after)
+    return write_sides(METRICS[change.metric], change.before, change.after)
 
 
-def write_effect(one: Change) -> tuple[str, str]:
+def write_effect(change: Change) -> tuple[str, str]:
     """The change and its bounds; of a count how many more there are."""
     if (
-        one.metric in METRICS
-        and METRICS[one.metric].unit is Unit.COUNT
-        and one.before is not None
-        and one.after is not None
+        change.metric in METRICS
+        and METRICS[change.metric].unit is Unit.COUNT
+        and change.before is not None
+        and change.after is not None
     ):
-        return numbers.signed_count(int(one.after - one.before)), ""
-    text, bounds = numbers.change(one.effect)
-    is_exact = one.effect is None or one.effect.low == one.effect.high
+        return numbers.signed_count(int(change.after - change.before)), ""
+    text, bounds = numbers.change(change.effect)
+    is_exact = change.effect is None or change.effect.low == change.effect.high
     return text, "" if is_exact else bounds
 
 
-def write_why(one: Change) -> str:
+def write_why(change: Change) -> str:
     """The reason, and the likely cause."""
-    cause = f"likely cause: {one.cause}" if one.cause else ""
-    return shorten("; ".join(filter(None, (one.reason, cause))), LONGEST_REASON)
+    cause = f"likely cause: {change.cause}" if change.cause else ""
+    return shorten("; ".join(filter(None, (change.reason, cause))), LONGEST_REASON)
 
 
-def make_change_table(found: Sequence[Change]) -> Table:
+def make_change_table(changes: Sequence[Change]) -> Table:
     """A row for each below its verdict, in the order given."""
     groups: dict[str, list[Row]] = {}
-    for one in found:
-        what = "" if one.metric == WHOLE else f"{one.title}: "
-        groups.setdefault(f"{what}{one.verdict.value}", []).append(_make_row(one))
+    for change in changes:
+        what = "" if change.metric == WHOLE else f"{change.title}: "
+        groups.setdefault(f"{what}{change.verdict.value}", []).append(_make_row(change))
     rows = (Group(tuple(own), title) for title, own in groups.items())
     return Table(CAPTION, COLUMNS, tuple(rows), grouped_by="verdict")
 
 
-def _make_row(one: Change) -> Row:
-    name = " ".join(filter(None, (shorten(one.case, LONGEST_NAME), shorten(one.variant, LONGEST_NAME))))
-    has_numbers = one.before is not None and one.after is not None
-    effect, bounds = write_effect(one) if has_numbers else ("", "")
-    smallest = "" if one.smallest is None else f"smallest detectable {numbers.percent(one.smallest)}"
-    processes = counted(one.processes, "process", "processes") if one.processes else ""
-    how = ", ".join(filter(None, (" ".join(filter(None, (processes, one.condition))), smallest)))
-    tone = TONES.get(one.verdict, Tone.PLAIN)
+def _make_row(change: Change) -> Row:
+    name = " ".join(filter(None, (shorten(change.case, LONGEST_NAME), shorten(change.variant, LONGEST_NAME))))
+    has_numbers = change.before is not None and change.after is not None
+    effect, bounds = write_effect(change) if has_numbers else ("", "")
+    smallest = "" if change.smallest is None else f"smallest detectable {numbers.percent(change.smallest)}"
+    processes = counted(change.processes, "process", "processes") if change.processes else ""
+    how = ", ".join(filter(None, (" ".join(filter(None, (processes, change.condition))), smallest)))
+    tone = TONES.get(change.verdict, Tone.PLAIN)
     return Row(
         (
-            Cell(name, tone=Tone.PLAIN if has_numbers else tone, target=make_fragment("case", one.suite, one.case)),
-            *map(Cell, write_both(one) if has_numbers else ("", "")),
+            Cell(
+                name, tone=Tone.PLAIN if has_numbers else tone, target=make_fragment("case", change.suite, change.case)
+            ),
+            *map(Cell, write_both(change) if has_numbers else ("", "")),
             Cell(effect, "" if bounds == numbers.MISSING else bounds, tone),
-            Cell("; ".join(filter(None, (how, write_why(one))))),
+            Cell("; ".join(filter(None, (how, write_why(change))))),
         )
     )
 
@@ -363,15 +371,15 @@ def _mark_beyond(regression: Change) -> Change:
     return regression if regression.verdict.is_suspected else replace(regression, reason=reason)
 
 
-def _show(title: str, found: Sequence[Change], *, in_full: bool) -> Part:
+def _show(title: str, changes: Sequence[Change], *, in_full: bool) -> Part:
     """Return a table of changes, without its caption in a terminal."""
-    if not found:
+    if not changes:
         return Part()
-    shown = found if in_full else found[:MOST_ROWS]
+    shown = changes if in_full else changes[:MOST_ROWS]
     table = make_change_table(shown)
-    left = len(found) - len(shown)
+    left = len(changes) - len(shown)
     more = (f"+ {left} more, {IN_FILES}",) if left else ()
-    return Part(f"{title} ({len(found)})", (table if in_full else replace(table, caption=""),), more)
+    return Part(f"{title} ({len(changes)})", (table if in_full else replace(table, caption=""),), more)
 
 
 def write_heading(changes: Changes, judgement: Judgement | None, compared_with: str = "") -> str:
@@ -380,31 +388,31 @@ def write_heading(changes: Changes, judgement: Judgement | None, compared_with: 
     Args:
       compared_with: The earlier runs, where the heading has to name them.
     """
-    told = describe_changes(changes)
+    summary = describe_changes(changes)
     if judgement is None:
-        return told[:1].upper() + told[1:]
+        return summary[:1].upper() + summary[1:]
     compared = f", compared with {compared_with}" if compared_with else ""
     if judgement.regressions:
-        is_sure = not any(one.verdict.is_suspected for one in judgement.regressions)
+        is_sure = not any(change.verdict.is_suspected for change in judgement.regressions)
         what = "confirmed regression" if is_sure else "regression"
-        return f"Failed{compared}: {counted(len(judgement.regressions), what)}; {told}"
+        return f"Failed{compared}: {counted(len(judgement.regressions), what)}; {summary}"
     if judgement.code:
         suspects = f"{counted(len(judgement.unconfirmed), 'suspect')} not confirmed; " if judgement.unconfirmed else ""
-        return f"No answer{compared}: {suspects}{told}"
-    return f"Passed{compared}: {told}"
+        return f"No answer{compared}: {suspects}{summary}"
+    return f"Passed{compared}: {summary}"
 
 
 def find_confirming_command(changes: Changes, judgement: Judgement) -> str:
     """Return the command that confirms what only stored times suspect; empty where nothing is left open so."""
-    is_open = any(not one.replayed or one.call is not None for one in judgement.unconfirmed)
+    is_open = any(not change.replayed or change.call is not None for change in judgement.unconfirmed)
     return changes.confirming if is_open else ""
 
 
 def list_others(changes: Changes, judgement: Judgement | None) -> list[Change]:
     """What else changed: neither a regression nor a suspect that was not confirmed."""
     said = () if judgement is None else (*judgement.regressions, *judgement.unconfirmed)
-    named = {(*one.key, one.metric) for one in said}
-    others = [one for one in order_changes(changes.without_runtimes) if (*one.key, one.metric) not in named]
+    named = {(*change.key, change.metric) for change in said}
+    others = [change for change in order_changes(changes.without_runtimes) if (*change.key, change.metric) not in named]
     return _explain(others, judgement)
 
 
@@ -440,16 +448,16 @@ def make_verdict(
         "not_as_before": [*changes.conditions.steering, *changes.conditions.others],
         "incomparable": changes.conditions.incomparable,
         "other_runtime": changes.conditions.other_runtime,
-        "exact_numbers": [msgspec.to_builtins(one) for one in changes.exact_counts],
+        "exact_numbers": [msgspec.to_builtins(count) for count in changes.exact_counts],
         "obstacles": [] if judgement is None else list(judgement.obstacles),
         "regressions": [] if judgement is None else _encode(judgement.regressions),
         "unconfirmed": [] if judgement is None else _encode(judgement.unconfirmed),
         "changes": _encode(kept),
-        "reports": [msgspec.to_builtins(one) for one in changes.reports],
+        "reports": [msgspec.to_builtins(report) for report in changes.reports],
     }
 
 
-def _encode(found: Sequence[Change]) -> list[Any]:
+def _encode(changes: Sequence[Change]) -> list[Any]:
     """Return changes as data, each with what budgets and bisections call its metric."""
     called = {name: word for word, name in NAMES.items()} | {PROGRAM: PROGRAM}
-    return [{**encode_fields(one), "budget": called.get(one.metric, "")} for one in found]
+    return [{**encode_fields(change), "budget": called.get(change.metric, "")} for change in changes]

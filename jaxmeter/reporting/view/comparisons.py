@@ -67,7 +67,7 @@ class Comparisons:
     @property
     def reports(self) -> tuple[JudgedReport, ...]:
         """Reports of releases, of all machines."""
-        return tuple(one for _, changes in self.of_machines for one in changes.reports)
+        return tuple(report for _, changes in self.of_machines for report in changes.reports)
 
     def of(self, case: Case) -> tuple[Change, ...]:
         """What was found of a case of a newest run; empty where it was not compared."""
@@ -75,12 +75,19 @@ class Comparisons:
 
     def worst_of(self, case: Case, variant: str = "") -> Change | None:
         """What is to be told first of a case, or of one variant of it; None where nothing changed."""
-        found = [one for one in self.of(case) if not variant or one.variant in ("", variant)]
-        return next(iter(order_changes(found)), None)
+        own = [change for change in self.of(case) if not variant or change.variant in ("", variant)]
+        return next(iter(order_changes(own)), None)
 
     def change_points_of(self, case: Case) -> tuple[ChangePoint, ...]:
         """What changed for good of a case at the place of its run."""
-        return next((one.of(case) for one in self.change_points if one.machine.has(case.run)), ())
+        return next(
+            (
+                machine_changes.of(case)
+                for machine_changes in self.change_points
+                if machine_changes.machine.has(case.run)
+            ),
+            (),
+        )
 
     def steps_of(self, case: Case) -> tuple[tuple[str, Change], ...]:
         """Return the confirmed changes of a case from run to run."""
@@ -119,12 +126,12 @@ def compare_machines(
             again = find_changes(earlier, confirmation, minimum_effect=minimum_effect, explained_by=newest)
             changes = merge(changes, again)
         if newest.manifest.against != changes.before:
-            changes = replace(changes, found=tuple(one for one in changes.found if not _is_elsewhere(one)))
+            changes = replace(changes, found=tuple(change for change in changes.found if not _is_elsewhere(change)))
         of_machines.append((machine, changes))
-        for one in changes.found:
-            by_case.setdefault((id(newest), one.case, one.platform), []).append(one)
+        for change in changes.found:
+            by_case.setdefault((id(newest), change.case, change.platform), []).append(change)
     change_points = gather_change_points(machines, known, minimum_effect)
-    cases = {key: tuple(found) for key, found in by_case.items()}
+    cases = {key: tuple(own) for key, own in by_case.items()}
     return Comparisons(tuple(of_machines), change_points, cases, pairs)
 
 
@@ -137,9 +144,14 @@ def _find_pairs(machines: Sequence[MachineRuns], minimum_effect: float) -> Itera
                 yield MeasuredPair(before, run, find_changes(before, run, minimum_effect=minimum_effect))
 
 
-def _is_elsewhere(one: Change) -> bool:
+def _is_elsewhere(change: Change) -> bool:
     """Whether it says that only one of the runs has a case: the page has those of all runs."""
-    return one.metric == WHOLE and not one.variant and not one.reason and one.verdict in (Verdict.NEW, Verdict.GONE)
+    return (
+        change.metric == WHOLE
+        and not change.variant
+        and not change.reason
+        and change.verdict in (Verdict.NEW, Verdict.GONE)
+    )
 
 
 def _choose_earlier(machine: MachineRuns) -> Run | None:

@@ -79,24 +79,24 @@ def explain_nothing(loaded: Loaded, pattern: str) -> str:
     )
 
 
-def describe_history(found: Sequence[MachineChanges]) -> Document:
+def describe_history(machines: Sequence[MachineChanges]) -> Document:
     """Return the change points of each machine, by the first run that has them."""
-    return Document(parts=tuple(part for one in found for part in _describe_machine(one)))
+    return Document(parts=tuple(part for machine in machines for part in _describe_machine(machine)))
 
 
-def _describe_machine(found: MachineChanges) -> Iterator[Part]:
+def _describe_machine(changes: MachineChanges) -> Iterator[Part]:
     notes = []
-    short = sum(one.metric == TIME and not is_told_by_time(one) for one in found.series)
+    short = sum(series.metric == TIME and not is_told_by_time(series) for series in changes.series)
     if short:
         times = counted(short, "series of times has", "series of times have")
         notes.append(f"{times} fewer than {FEWEST} clean runs: too few to detect a change point")
-    if contended := sum(one.contended for one in found.series):
+    if contended := sum(series.contended for series in changes.series):
         notes.append(f"{counted(contended, 'time')} left out as contended")
-    yield Part(f"{found.machine.name}: {describe_change_points(found)}", notes=tuple(notes))
-    for change_points in group_change_points(found.change_points):
+    yield Part(f"{changes.machine.name}: {describe_change_points(changes)}", notes=tuple(notes))
+    for change_points in group_change_points(changes.change_points):
         first = change_points[0]
         changed = "; ".join(filter(None, (first.commits, first.versions))) or "no commit or version changed"
-        about = "about " if all(one.metric == TIME for one in change_points) else ""
+        about = "about " if all(point.metric == TIME for point in change_points) else ""
         since = f"since {about}run {first.first}, begun {first.began[:16].replace('T', ' ')}: {changed}"
         left = len(change_points) - MOST_CHANGE_POINTS
         more = (f"+ {left} more, in --json",) if left > 0 else ()
@@ -106,21 +106,21 @@ def _describe_machine(found: MachineChanges) -> Iterator[Part]:
 def group_change_points(change_points: Sequence[ChangePoint]) -> list[list[ChangePoint]]:
     """Change points that may have one cause, the newest first: those of one run, and times within NEAR runs of it."""
     groups: list[list[ChangePoint]] = []
-    for change_point in sorted(change_points, key=lambda one: (one.metric == TIME, -one.index)):
-        near = NEAR if change_point.metric == TIME else 0
-        group = next((one for one in groups if abs(one[0].index - change_point.index) <= near), None)
+    for point in sorted(change_points, key=lambda point: (point.metric == TIME, -point.index)):
+        near = NEAR if point.metric == TIME else 0
+        group = next((group for group in groups if abs(group[0].index - point.index) <= near), None)
         if group is None:
-            groups.append([change_point])
+            groups.append([point])
         else:
-            group.append(change_point)
-    return sorted(groups, key=lambda one: -one[0].index)
+            group.append(point)
+    return sorted(groups, key=lambda group: -group[0].index)
 
 
 def _make_table(change_points: Sequence[ChangePoint]) -> Table:
     """A row for each, below the title of its metric."""
-    metrics = dict.fromkeys(one.metric for one in change_points)
+    metrics = dict.fromkeys(point.metric for point in change_points)
     groups = (
-        Group(tuple(_make_row(one) for one in change_points if one.metric == metric), _name_metric(metric))
+        Group(tuple(_make_row(point) for point in change_points if point.metric == metric), _name_metric(metric))
         for metric in metrics
     )
     return Table("", COLUMNS, tuple(groups))
@@ -130,17 +130,17 @@ def _name_metric(metric: str) -> str:
     return "time" if metric == TIME else METRICS[metric].title if metric in METRICS else metric
 
 
-def _make_row(one: ChangePoint) -> Row:
-    has_both = one.before is not None and one.after is not None
-    sides = write_sides(METRICS[one.metric], one.before, one.after) if has_both else ("", "")
-    cause = one.known or f"likely cause: {one.cause}"
+def _make_row(point: ChangePoint) -> Row:
+    has_both = point.before is not None and point.after is not None
+    sides = write_sides(METRICS[point.metric], point.before, point.after) if has_both else ("", "")
+    cause = point.known or f"likely cause: {point.cause}"
     return Row(
         (
-            Cell(f"{one.case} {one.variant}"),
+            Cell(f"{point.case} {point.variant}"),
             *map(Cell, sides),
-            Cell(write_effect(one)),
-            Cell(f"{one.runs[0]} + {one.runs[1]}"),
-            Cell(f"{label(one)}; {cause}", tone=Tone.MUTED if one.known else TONES.get(one.verdict, Tone.PLAIN)),
+            Cell(write_effect(point)),
+            Cell(f"{point.runs[0]} + {point.runs[1]}"),
+            Cell(f"{label(point)}; {cause}", tone=Tone.MUTED if point.known else TONES.get(point.verdict, Tone.PLAIN)),
         )
     )
 
@@ -166,7 +166,7 @@ class MachineChanges:
     def of(self, case: Case) -> tuple[ChangePoint, ...]:
         """Those of a case of the machine."""
         wanted = (case.planned.suite, case.planned.name, case.planned.platform)
-        return tuple(one for one in self.change_points if (one.suite, one.case, one.platform) == wanted)
+        return tuple(point for point in self.change_points if (point.suite, point.case, point.platform) == wanted)
 
 
 def gather_change_points(
@@ -197,68 +197,68 @@ def _look(
     return MachineChanges(machine, series, find_change_points(series, known, minimum_effect))
 
 
-def list_steps(found: Iterable[MachineChanges]) -> tuple[Item, ...]:
+def list_steps(machines: Iterable[MachineChanges]) -> tuple[Item, ...]:
     """A line for each change point that is news, the newest first."""
-    change_points = (change_point for one in found for change_point in one.change_points if not change_point.known)
+    change_points = (point for machine in machines for point in machine.change_points if not point.known)
     return tuple(
-        Item(write_change_point(one), one.verdict.value, _link(one), TONES.get(one.verdict, Tone.PLAIN))
-        for one in change_points
+        Item(write_change_point(point), point.verdict.value, _link(point), TONES.get(point.verdict, Tone.PLAIN))
+        for point in change_points
     )
 
 
-def describe_change_points(found: MachineChanges) -> str:
+def describe_change_points(changes: MachineChanges) -> str:
     """`20 runs, 36 series: 2 change points, 1 of them known`."""
-    known = sum(bool(one.known) for one in found.change_points)
+    known = sum(bool(point.known) for point in changes.change_points)
     of_them = f", {known} of them known" if known else ""
-    series = counted(len(found.series), "series", "series")
+    series = counted(len(changes.series), "series", "series")
     return (
-        f"{counted(len(found.machine.runs), 'run')}, {series}: "
-        f"{counted(len(found.change_points), 'change point')}{of_them}"
+        f"{counted(len(changes.machine.runs), 'run')}, {series}: "
+        f"{counted(len(changes.change_points), 'change point')}{of_them}"
     )
 
 
-def write_change_point(one: ChangePoint) -> str:
+def write_change_point(point: ChangePoint) -> str:
     """`selu[n=1] selu:jit: time 11 µs → 12 µs, +9 %, since run A, begun 2026-11-20 (6 and 8 runs); commit a → b; …`."""
-    name = " ".join((shorten(one.case, LONGEST_NAME), shorten(one.variant, LONGEST_NAME)))
-    about = "about " if one.metric == TIME else ""
-    since = f"since {about}run {shorten(one.first, LONGEST_NAME)}, begun {one.began[:10]}"
-    sides = f"({one.runs[0]} and {counted(one.runs[1], 'run')})"
-    told = f"{name}: {', '.join(filter(None, (write_levels(one), since)))} {sides}"
-    return "; ".join((told, *list_reasons(one)))
+    name = " ".join((shorten(point.case, LONGEST_NAME), shorten(point.variant, LONGEST_NAME)))
+    about = "about " if point.metric == TIME else ""
+    since = f"since {about}run {shorten(point.first, LONGEST_NAME)}, begun {point.began[:10]}"
+    sides = f"({point.runs[0]} and {counted(point.runs[1], 'run')})"
+    text = f"{name}: {', '.join(filter(None, (write_levels(point), since)))} {sides}"
+    return "; ".join((text, *list_reasons(point)))
 
 
-def list_reasons(one: ChangePoint) -> Iterator[str]:
+def list_reasons(point: ChangePoint) -> Iterator[str]:
     """What may explain it."""
-    if one.known:
-        yield shorten(f"known: {one.known}", LONGEST_REASON)
+    if point.known:
+        yield shorten(f"known: {point.known}", LONGEST_REASON)
         return
-    cause = one.cause.removeprefix(NOTHING_KNOWN).removeprefix("; ") if one.commits else one.cause
-    told = (one.commits, cause)
-    yield shorten(f"likely cause: {'; '.join(filter(None, told))}", LONGEST_REASON)
+    cause = point.cause.removeprefix(NOTHING_KNOWN).removeprefix("; ") if point.commits else point.cause
+    reasons = (point.commits, cause)
+    yield shorten(f"likely cause: {'; '.join(filter(None, reasons))}", LONGEST_REASON)
 
 
-def write_levels(one: ChangePoint) -> str:
+def write_levels(point: ChangePoint) -> str:
     """`time 11 µs → 12 µs, +9.1 %`; `program`."""
-    if one.before is None or one.after is None:
+    if point.before is None or point.after is None:
         return "program"
-    metric = METRICS[one.metric]
-    title = "time" if one.metric == TIME else metric.title
+    metric = METRICS[point.metric]
+    title = "time" if point.metric == TIME else metric.title
     return ", ".join(
-        filter(None, (f"{title} {' → '.join(write_sides(metric, one.before, one.after))}", write_effect(one)))
+        filter(None, (f"{title} {' → '.join(write_sides(metric, point.before, point.after))}", write_effect(point)))
     )
 
 
-def write_effect(one: ChangePoint) -> str:
+def write_effect(point: ChangePoint) -> str:
     """`+9.1 %`; of a count, and of a program, nothing."""
-    if one.effect is None or one.metric in (PROGRAM, "compiles", "recompiles"):
+    if point.effect is None or point.metric in (PROGRAM, "compiles", "recompiles"):
         return ""
-    return numbers.change(Interval(one.effect, one.effect, one.effect, 1))[0]
+    return numbers.change(Interval(point.effect, point.effect, point.effect, 1))[0]
 
 
-def _link(one: ChangePoint) -> str:
-    return make_fragment("case", one.suite, one.case)
+def _link(point: ChangePoint) -> str:
+    return make_fragment("case", point.suite, point.case)
 
 
-def label(one: ChangePoint) -> str:
+def label(point: ChangePoint) -> str:
     """The verdict, or that it is known."""
-    return KNOWN if one.known else one.verdict.value
+    return KNOWN if point.known else point.verdict.value

@@ -59,7 +59,9 @@ def _list_details(diff: ProgramDiff) -> Iterator[Part]:
         yield from _show_counts(changes)
     yield from _list("Fusions only in A", [_write_fusion(fusion) for fusion in diff.gone])
     yield from _list("Fusions only in B", [_write_fusion(fusion) for fusion in diff.new])
-    yield from _list("Layouts that changed", [item for one in diff.layouts for item in _write_change(one)])
+    yield from _list(
+        "Layouts that changed", [item for difference in diff.layouts for item in _write_change(difference)]
+    )
     yield from _show_memory(diff.memory)
     for changes in diff.calls:
         yield from _show_counts(changes)
@@ -106,12 +108,12 @@ def _list(title: str, items: Sequence[Item]) -> Iterator[Part]:
         yield Part(f"{title} ({numbers.count(len(items))})", items=limit(items, ROWS_AT_MOST))
 
 
-def _write_change(one: Difference) -> Iterator[Item]:
+def _write_change(difference: Difference) -> Iterator[Item]:
     """`what: A → B`; a sentence a side where they are long, since what differs may be at their ends."""
-    a, b = (numbers.MISSING if value is None else value for value in (one.a, one.b))
-    whole = f"{one.what}: {a} → {b}"
+    a, b = (numbers.MISSING if value is None else value for value in (difference.a, difference.b))
+    whole = f"{difference.what}: {a} → {b}"
     if len(whole) <= LONGEST_CHANGE:
         yield Item(whole)
     else:
-        yield Item(f"{one.what} of A: {a}")
-        yield Item(f"{one.what} of B: {b}")
+        yield Item(f"{difference.what} of A: {a}")
+        yield Item(f"{difference.what} of B: {b}")

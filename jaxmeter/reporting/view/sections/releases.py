@@ -54,9 +54,9 @@ def make_releases_view(pairs: Sequence[MeasuredPair], history: History) -> Relea
         return None
     steps = _order(pairs)
     rows, left = _make_rows(steps)
-    times = [one for pair in steps if not pair.is_span for one in pair.changes.times]
-    confirmed = sum(one.verdict.is_confirmed for one in times)
-    how = next((one.condition for one in times if one.condition), "")
+    times = [change for pair in steps if not pair.is_span for change in pair.changes.times]
+    confirmed = sum(change.verdict.is_confirmed for change in times)
+    how = next((change.condition for change in times if change.condition), "")
     answer = (
         f"{counted(confirmed, 'confirmed change')} in {counted(len(times), 'comparison')}{f', {how}' if how else ''}."
     )
@@ -88,41 +88,43 @@ def choose_reports(pairs: Sequence[MeasuredPair], others: Sequence[JudgedReport]
     names = sorted({_name_run(run) for pair in pairs for run in (pair.before, pair.after)}, key=by_numbers)
     places = {name: place for place, name in enumerate(names)}
 
-    def rank(one: JudgedReport) -> tuple[int, bool]:
-        before, after = (places.get(release, 0) for release in one.releases)
-        return abs(after - before) or len(places), one.ours is None
+    def rank(report: JudgedReport) -> tuple[int, bool]:
+        before, after = (places.get(release, 0) for release in report.releases)
+        return abs(after - before) or len(places), report.ours is None
 
-    found: dict[tuple[str, str, str, str], JudgedReport] = {}
-    for one in sorted((*others, *(report for pair in pairs for report in pair.changes.reports)), key=rank):
-        found.setdefault((one.report.source, one.report.after, one.report.metric, one.case), one)
-    return tuple(sorted(found.values(), key=lambda one: by_numbers(f"{one.report.before} {one.report.after}")))
+    closest: dict[tuple[str, str, str, str], JudgedReport] = {}
+    for report in sorted((*others, *(report for pair in pairs for report in pair.changes.reports)), key=rank):
+        closest.setdefault((report.report.source, report.report.after, report.report.metric, report.case), report)
+    return tuple(
+        sorted(closest.values(), key=lambda report: by_numbers(f"{report.report.before} {report.report.after}"))
+    )
 
 
 def gather_steps(pairs: Sequence[MeasuredPair]) -> dict[tuple[str, str], tuple[tuple[str, Change], ...]]:
     """Return by suite and case the confirmed changes of times between neighbours, each with the later release."""
-    found: dict[tuple[str, str], list[tuple[str, Change]]] = {}
+    by_case: dict[tuple[str, str], list[tuple[str, Change]]] = {}
     steps = [step for step in _order(pairs) if not step.is_span]
     for step, (name, _) in zip(steps, _name_steps(steps), strict=True):
-        for one in step.changes.times:
-            if one.verdict.is_confirmed and one.effect is not None:
-                found.setdefault((one.suite, one.case), []).append((name, one))
-    return {key: tuple(changes) for key, changes in found.items()}
+        for change in step.changes.times:
+            if change.verdict.is_confirmed and change.effect is not None:
+                by_case.setdefault((change.suite, change.case), []).append((name, change))
+    return {key: tuple(changes) for key, changes in by_case.items()}
 
 
 def _order(pairs: Sequence[MeasuredPair]) -> list[MeasuredPair]:
     """Return neighbours by the name of the later run, then pairs of releases that others lie between."""
     of_one = _are_of_one_release(pairs)
     name = _name_by_time([run for pair in pairs for run in (pair.before, pair.after)]) if of_one else _name_run
-    found: dict[tuple[str, str], MeasuredPair] = {}
-    for pair in sorted(pairs, key=lambda one: one.after.manifest.started):
+    by_sides: dict[tuple[str, str], MeasuredPair] = {}
+    for pair in sorted(pairs, key=lambda pair: pair.after.manifest.started):
         sides = name(pair.before), name(pair.after)
-        found[sides] = replace(pair, names=sides)  # a second measurement takes the first one's place
-    names = sorted({name for sides in found for name in sides}, key=by_numbers)
+        by_sides[sides] = replace(pair, names=sides)  # a second measurement takes the first one's place
+    names = sorted({name for sides in by_sides for name in sides}, key=by_numbers)
     marked = [
         replace(pair, is_span=not of_one and abs(names.index(after) - names.index(before)) > 1)
-        for (before, after), pair in found.items()
+        for (before, after), pair in by_sides.items()
     ]
-    return sorted(marked, key=lambda one: (one.is_span, by_numbers(one.names[1]), one.names[0]))
+    return sorted(marked, key=lambda pair: (pair.is_span, by_numbers(pair.names[1]), pair.names[0]))
 
 
 def _are_of_one_release(pairs: Sequence[MeasuredPair]) -> bool:
@@ -200,10 +202,10 @@ def _describe_most_changed(steps: Sequence[MeasuredPair]) -> str:
     neighbours = [step for step in steps if not step.is_span]
     for step, (name, _) in zip(neighbours, _name_steps(neighbours), strict=True):
         slower, faster = (
-            sum(one.verdict is kind for one in step.changes.times) for kind in (Verdict.SLOWER, Verdict.FASTER)
+            sum(change.verdict is kind for change in step.changes.times) for kind in (Verdict.SLOWER, Verdict.FASTER)
         )
         counts.append((slower + faster, slower, faster, name))
-    most, slower, faster, name = max(counts, key=lambda one: one[0], default=(0, 0, 0, ""))
+    most, slower, faster, name = max(counts, key=lambda count: count[0], default=(0, 0, 0, ""))
     return f" Most changes: {name}, {slower} slower, {faster} faster." if most else ""
 
 
@@ -212,12 +214,12 @@ def _make_rows(steps: Sequence[MeasuredPair]) -> tuple[list[Row], int]:
     cells: dict[Key, dict[int, Change]] = {}
     compared: dict[tuple[int, Key], Change] = {}
     for number, step in enumerate(steps):
-        for one in step.changes.times:
-            if one.effect is not None:
-                compared[number, (one.suite, one.case, one.variant)] = one
-            if one.verdict.is_confirmed and one.effect is not None:
-                cells.setdefault((one.suite, one.case, one.variant), {})[number] = one
-    ordered = sorted(cells.items(), key=lambda item: -max(one.size for one in item[1].values()))
+        for change in step.changes.times:
+            if change.effect is not None:
+                compared[number, (change.suite, change.case, change.variant)] = change
+            if change.verdict.is_confirmed and change.effect is not None:
+                cells.setdefault((change.suite, change.case, change.variant), {})[number] = change
+    ordered = sorted(cells.items(), key=lambda item: -max(change.size for change in item[1].values()))
     names = name_rows([key for key, _ in ordered])
     rows = [
         Row(
@@ -237,12 +239,12 @@ def _make_rows(steps: Sequence[MeasuredPair]) -> tuple[list[Row], int]:
 
 def _make_cells(steps: Sequence[MeasuredPair], changes: Sequence[Change | None]) -> Iterator[Cell]:
     """Yield the cells of a row. A total that its steps contradict is a warning: one of the two is wrong."""
-    for step, one in zip(steps, changes, strict=True):
-        cell = _make_cell(one, is_span=step.is_span)
+    for step, change in zip(steps, changes, strict=True):
+        cell = _make_cell(change, is_span=step.is_span)
         why = ""
-        if step.is_span and one is not None:
+        if step.is_span and change is not None:
             of_steps = [changes[number] for number in _find_chain(step, steps)]
-            why = explain_contradiction(of_steps, one)
+            why = explain_contradiction(of_steps, change)
         yield (
             replace(cell, text=f"! {cell.text}", tone=Tone.WARN, shade="", hint=f"{cell.hint}; {why}") if why else cell
         )
@@ -264,28 +266,31 @@ def _find_chain(span: MeasuredPair, steps: Sequence[MeasuredPair]) -> list[int]:
     return chain if name == span.names[1] else []
 
 
-def _make_cell(one: Change | None, *, is_span: bool) -> Cell:
+def _make_cell(change: Change | None, *, is_span: bool) -> Cell:
     """Return the cell of a comparison; of neighbours it is blank where nothing is confirmed, which is most often."""
-    if one is None:
+    if change is None:
         return NOT_COMPARED
-    text, bounds = write_effect(one)
-    if not one.verdict.is_confirmed:
-        return Cell(f"({text})", tone=Tone.MUTED, hint=f"{bounds}, {one.verdict.value}") if is_span else Cell()
-    tone = Tone.BAD if one.verdict is Verdict.SLOWER else Tone.GOOD
-    return Cell(text, tone=tone, shade=_find_shade(one), hint="" if bounds == numbers.MISSING else bounds)
+    text, bounds = write_effect(change)
+    if not change.verdict.is_confirmed:
+        return Cell(f"({text})", tone=Tone.MUTED, hint=f"{bounds}, {change.verdict.value}") if is_span else Cell()
+    tone = Tone.BAD if change.verdict is Verdict.SLOWER else Tone.GOOD
+    return Cell(text, tone=tone, shade=_find_shade(change), hint="" if bounds == numbers.MISSING else bounds)
 
 
-def _find_shade(one: Change) -> str:
+def _find_shade(change: Change) -> str:
     """Return `slower-2`, `faster-4`: the direction, and how dark the cell is."""
-    level = max(1, sum(one.size - 1 >= least for least in SHADES))
-    return f"{one.verdict.value}-{level}"
+    level = max(1, sum(change.size - 1 >= least for least in SHADES))
+    return f"{change.verdict.value}-{level}"
 
 
 def _list_histories(steps: Sequence[MeasuredPair], history: History) -> Iterator[Card]:
     """Yield the time in each run of the cases that changed most."""
-    found = [one for step in steps if not step.is_span for one in step.changes.times if one.verdict.is_confirmed]
+    confirmed = [
+        change for step in steps if not step.is_span for change in step.changes.times if change.verdict.is_confirmed
+    ]
     targets = dict.fromkeys(
-        make_fragment("case", one.suite, one.case) for one in sorted(found, key=lambda one: -one.size)
+        make_fragment("case", change.suite, change.case)
+        for change in sorted(confirmed, key=lambda change: -change.size)
     )
     for target in list(targets)[:MOST_CURVES]:
         machines: Sequence[Sequence[Case]] = history.get(target, ())
@@ -342,9 +347,9 @@ def _list_groups(cases: Sequence[Case], change_points: Sequence[ChangePoint]) ->
     """The runs of a machine below each variant that the newest has."""
     groups = []
     for newest in cases[0].shown:
-        found = [variant for case in cases if (variant := case.find(newest.name)) is not None]
+        variants = [variant for case in cases if (variant := case.find(newest.name)) is not None]
         own = [change_point for change_point in change_points if change_point.variant == newest.name]
-        groups.append(Group(tuple(_row(variant, own) for variant in found), f"{newest.name} · {cases[0].run.label}"))
+        groups.append(Group(tuple(_row(variant, own) for variant in variants), f"{newest.name} · {cases[0].run.label}"))
     return groups
 
 
