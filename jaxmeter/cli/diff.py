@@ -15,6 +15,9 @@ from jaxmeter.reporting.compare.program_diff import compare_programs, find_surro
 from jaxmeter.reporting.compare.programs import NothingToCompareError, find_pairs
 from jaxmeter.reporting.view.program_diffs import describe_diffs
 
+MOST_REASONS = 3
+"""Why there is nothing to compare, besides the first reason."""
+
 
 def command(
     run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="Folder or URL of the earlier run.")],
@@ -29,8 +32,12 @@ def command(
     try:
         found = find_pairs(a, b, case, variant)
     except NothingToCompareError as error:
-        for line in str(error).split("\n"):
-            complain(line)
+        first, *others = str(error).split("\n")
+        complain(first)
+        for line in others[:MOST_REASONS]:
+            complain(line, "warning")
+        if len(others) > MOST_REASONS:
+            complain(f"{len(others) - MOST_REASONS} more of these; name one case with --case", "warning")
         raise typer.Exit(UNUSABLE) from None
     for warning in found.warnings:
         complain(warning, "warning")

@@ -12,7 +12,7 @@ import typer
 from jaxmeter.cli.complaints import complain, give_up
 from jaxmeter.cli.inputs import LONGEST_NAME, KnownFile, Last, MinEffect, Runs, Since, load_any, load_known, read_limits
 from jaxmeter.document import terminal
-from jaxmeter.harness.record.wording import shorten, visible
+from jaxmeter.harness.record.wording import counted, shorten, visible
 from jaxmeter.reporting.compare.verdicts import encode_fields
 from jaxmeter.reporting.load import leave_out_confirming
 from jaxmeter.reporting.view.history import (
@@ -37,7 +37,10 @@ def command(
     """It also lists what else changed in that run, and the likely cause."""
     effect, _ = read_limits(min_effect, None)
     known = load_known(known_file)
-    loaded = leave_out_confirming(load_any(runs, since, last))
+    read = load_any(runs, since, last)
+    loaded = leave_out_confirming(read)
+    if left_out := len(read.runs) - len(loaded.runs):
+        complain(f"{counted(left_out, 'run')} left out: they time suspects of a gate only", "warning")
     found = find_history(loaded, known, case, effect)
     faults = [*loaded.warnings, *map(visible, list_faults(loaded))]
     for warning in faults:

@@ -50,11 +50,15 @@ def judge_runs(
 
 
 def _check_roles(before: Manifest, after: Manifest) -> None:
-    """Raise an error if both runs are the same, or in the wrong order."""
+    """Raise an error if both runs are the same, in the wrong order, or the later one only confirms another."""
     if before.run_id == after.run_id:
         raise typer.BadParameter(f"BASELINE and CANDIDATE are the same run, {before.run_id}; give two runs")
     if before.against == after.run_id:
         raise typer.BadParameter(f"{before.run_id} was measured --against {after.run_id}: give the latter as BASELINE")
+    if after.confirms:
+        raise typer.BadParameter(
+            f"{after.run_id} timed suspects only: give the run that it confirms as CANDIDATE, and it as --confirmed-by"
+        )
 
 
 def warn_of_unused(budgets: Budgets, changes: Changes) -> None:

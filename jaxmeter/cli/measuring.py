@@ -78,7 +78,9 @@ def run_command(command: Callable[[], int]) -> int:
         return UNUSABLE
     except OSError as error:
         if is_disk_full(error):
-            complain(f"the disk is full ({describe_full_disk(error)}); free some room, then continue with --resume RUN")
+            complain(
+                f"the disk is full ({describe_full_disk(error)}); free some room; a run continues with --resume RUN"
+            )
             return INCOMPLETE
         complain(explain(error))
         return INCOMPLETE if error.errno in OF_THE_MACHINE else UNUSABLE
@@ -175,6 +177,6 @@ def explain(error: OSError) -> str:
 
 
 def describe_full_disk(error: OSError) -> str:
-    """Where the disk is full, and what a process said of it."""
+    """Return where the disk is full, and what a process said of it."""
     words = "" if error.strerror in (None, os.strerror(error.errno or 0)) else f": {error.strerror}"
-    return f"{error.filename or 'while writing the run'}{words}"
+    return f"{error.filename or 'while writing'}{words}"

@@ -14,8 +14,9 @@ _PRINTABLE_ASCII = re.compile(r"[ -~]*")
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """`1 case`, `2 cases`: a count with its noun."""
-    return f"{count} {singular if count == 1 else plural or singular + 's'}"
+    """`1 case`, `2 cases`, `1 588 cases`: a count with its noun."""
+    number = f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+    return f"{number} {singular if count == 1 else plural or singular + 's'}"
 
 
 def write_options(options: Mapping[str, object]) -> str:

@@ -100,16 +100,17 @@ def _list_pairs(runs: RunPair) -> Iterator[VariantPair]:
 
 def _list_lone_notes(pairs: Iterable[VariantPair]) -> Iterator[LoneNote]:
     """Yield each note that only one run has, with its variants. Notes that differ only in numbers count as equal."""
-    notes: dict[tuple[str, bool], tuple[str, list[str]]] = {}
+    notes: dict[tuple[str, bool], dict[str, str]] = {}
     for pair in pairs:
         for probe in filter(pair.new.outcomes.__contains__, pair.old.outcomes):
             old, new = (_read_notes(variant.outcomes[probe]) for variant in (pair.old, pair.new))
             for own, other, is_later in ((old, new, False), (new, old, True)):
                 for key in own.keys() - other.keys():
-                    _, variants = notes.setdefault((key, is_later), (own[key], []))
-                    variants.append(f"{pair.case.planned.name} {pair.name}")
-    for (_, is_later), (text, variants) in sorted(notes.items()):
-        yield LoneNote(text, is_later, tuple(dict.fromkeys(variants)))
+                    notes.setdefault((key, is_later), {})[f"{pair.case.planned.name} {pair.name}"] = own[key]
+    for (_, is_later), texts in sorted(notes.items(), key=lambda item: item[0]):
+        variant, text = next(iter(texts.items()))
+        differ = "" if len(set(texts.values())) == 1 else f" (of {variant}; the others have other numbers)"
+        yield LoneNote(text + differ, is_later, tuple(texts))
 
 
 def _read_notes(outcome: Outcome) -> dict[str, str]:

@@ -196,7 +196,7 @@ def find_pairs(a: Run, b: Run, pattern: str, variant: str | None = None) -> Pair
     comparable = [pair for pair in pairs if pair.a.texts.keys() & pair.b.texts.keys()]
     if not comparable:
         unread = ["no text of a program can be read in both runs"] if pairs else []
-        raise NothingToCompareError("\n".join([*problems, *warnings, *unread]))
+        raise NothingToCompareError("\n".join([*unread, *problems, *warnings]))
     return Pairs(tuple(comparable), (*problems, *warnings))
 
 

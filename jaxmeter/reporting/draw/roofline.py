@@ -31,6 +31,7 @@ def draw_roofline(figure: Roofline, width: int) -> Markup:
     for roof in figure.roofs:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in _bend(roof.bandwidth, roof.peak, x_scale, y_scale))
         canvas.add("polyline", "ink", points=path, stroke_width=1.5)
+    for roof in figure.roofs:  # no line crosses a name
         draw_level_name(canvas, right, y_scale(roof.peak), roof.text, (right, right - left))
     shown = [one for one in figure.dots if x_scale.shows(one.x) and y_scale.shows(one.mark.estimate.value)]
     for dot in shown:

@@ -203,7 +203,7 @@ MOST_ITEMS, MOST_ANSWERS = 4, 6
 MOST_ITEMS_IN_FULL, MOST_ANSWERS_IN_FULL = 10, 24
 """Of each list: in a terminal, of which it fills 40 lines, and in a pull request."""
 
-LONGEST_ITEM, LONGEST_WARNING = 85, 180
+LONGEST_ITEM, LONGEST_WARNING = 85, 400
 """Characters in a terminal: a line; a warning's reason comes last, after a long path."""
 
 IN_THE_REPORT = "in the report"
