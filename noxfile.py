@@ -187,6 +187,14 @@ def container(session: nox.Session) -> None:
 
 
 @nox.session
+def end_to_end(session: nox.Session) -> None:
+    """Whole programs in processes of their own: runs, reports, bad input, interruptions. The longest are in `slow`."""
+    install(session, "dev")
+    marks = "end_to_end and not slow and not releases and not suites"
+    session.run("python", "-m", "pytest", "-m", marks, *SIDE_BY_SIDE, *session.posargs)
+
+
+@nox.session
 def slow(session: nox.Session) -> None:
     """The whole runs that take longest: interrupted, without disk, out of their budget, tested against themselves."""
     install(session, "dev")

@@ -1,4 +1,4 @@
-"""All tests, and which of them continuous integration leaves out: those that cost gigabytes and test a few files."""
+"""All tests, and which of them continuous integration leaves out: those that cost much and test a few files."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from tests.tools.git import ask_git
 
 EVERYTHING = (
     *("lint", "types", "docs"),
-    *("tests", "oldest", "page", "suites", "torch", "container", "slow", "releases", "cloud"),
+    *("tests", "end_to_end", "oldest", "page", "suites", "torch", "container", "slow", "releases", "cloud"),
 )
 """The sessions that check jaxmeter, in an order that fails early."""
 
 REQUIRED = ("JAXMETER_REQUIRE_BROWSER", "JAXMETER_REQUIRE_ENGINE", "JAXMETER_REQUIRE_PODMAN")
 """Variables that make a failure of what would be skipped: a skipped test proves nothing."""
+
+OF_OLDER_JAX = (
+    *("pyproject.toml", "docker/locks/dev.txt", "docker/locks/launch.txt"),
+    *("jaxmeter/harness/machine/jax_internals.py", "jaxmeter/harness/programs/older_jax.py"),
+)
+"""What decides whether jaxmeter works with an older Python or jax."""
 
 ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
     "torch": (
@@ -32,8 +38,16 @@ ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
         *(f"jaxmeter/launch/{name}.py" for name in ("environments", "nvidia", "request", "tpu")),
         "jaxmeter/launch/doctor/examination.py",
     ),
+    "releases": (
+        *OF_OLDER_JAX,
+        *(f"jaxmeter/harness/{name}.py" for name in ("child/arm", "child/checkout", "child/family", "parent/arms")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("bisect", "environments", "releases", "upgrade")),
+        "jaxmeter/reporting/releases/*",
+        *(f"tests/end_to_end/{name}.py" for name in ("test_light_install", "test_older_releases")),
+    ),
+    "oldest": (*OF_OLDER_JAX, ".ci/find-python"),
 }
-"""By the mark of its tests: the files whose change calls for them, as fnmatch reads a path (`*` matches slashes)."""
+"""By the mark of its tests, or their session: the files whose change calls for them, as fnmatch reads a path (`*` matches slashes)."""
 
 DAY_S = 24 * 60 * 60
 MAIN = "main"

@@ -83,9 +83,11 @@ def test_what_everything_runs_is_listed_without_running_it(arguments, code, prin
         (["jaxmeter/launch/engines.py"], ["podman"]),
         ([".ci/run"], ["podman"]),
         (["tests/container/deeper/test_a.py", "README.md"], ["podman"]),
-        (None, ["torch", "podman"]),
+        (["jaxmeter/launch/upgrade.py"], ["releases"]),
+        (["pyproject.toml"], ["releases", "oldest"]),
+        (None, list(ONLY_IF_CHANGED)),
     ],
-    ids=["nothing", "other files", "a peer", "a lock", "engines", "their set-up", "tests of containers", "unknown"],
+    ids=["nothing", "other files", "a peer", "a lock", "engines", "their set-up", "tests of containers", "a walk over releases", "dependencies", "unknown"],
 )
 def test_a_change_of_their_files_calls_for_tests(changed, selected):
     assert select_changed(changed) == selected
@@ -135,7 +137,7 @@ def test_on_a_branch_changes_count_since_it_left_main(history):
 def test_off_main_everything_is_called_for_where_main_of_the_remote_is_unknown(history, switch):
     git(history, "switch", "--quiet", *switch)
 
-    assert choose(history) == (["torch", "podman"], "the history does not show what changed")
+    assert choose(history) == (list(ONLY_IF_CHANGED), "the history does not show what changed")
 
 
 def test_a_change_that_is_not_committed_counts(history):
@@ -149,7 +151,7 @@ def test_without_the_history_everything_is_called_for(history, tmp_path_factory)
     git(shallow, "clone", "--quiet", "--depth", "1", f"file://{history}", ".")
 
     for checkout in (shallow, empty):
-        assert choose(checkout) == (["torch", "podman"], "the history does not show what changed")
+        assert choose(checkout) == (list(ONLY_IF_CHANGED), "the history does not show what changed")
 
 
 @pytest.mark.parametrize(
