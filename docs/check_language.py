@@ -1,7 +1,8 @@
-"""Checks the language of documentation, help texts, Python API and messages: `python docs/check_language.py [FILE...]`.
+"""Checks the language of documentation, help texts, Python API, messages and names: `python docs/check_language.py`.
 
-Prints FILE:LINE for every word that docs/language.toml replaces and for every sentence that is too long. Exits with 1
-if it finds any. `nox -s lint` runs it.
+Prints FILE:LINE for every word that docs/language.toml replaces, for every sentence that is too long, and for every
+variable with a name that says nothing. Exits with 1 if it finds any. With names of pages it checks these alone. `nox -s
+lint` runs it.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ UNCHECKED_PAGES = (
 PROGRAMS = ("jaxmeter",)
 """Folders of programs whose messages are checked."""
 
+NAMED = ("jaxmeter", "docs", "benchmarks", "examples", "noxfile.py")
+"""Programs whose variables are checked."""
+
 UNCHECKED_TEXT = re.compile(r'`[^`]*`|"[^"]*"|“[^”]*”')
 """Code, and quoted output."""
 SENTENCE_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bal)[.!?][\"')\]]*\s+")
@@ -76,6 +80,7 @@ class Rules:
 
     words: Sequence[Word]
     longest_sentence: int
+    vague_names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def read_rules(path: Path = RULES) -> Rules:
         Word(_compile(row["find"]), row["use"], [_compile(phrase) for phrase in row.get("except", ())])
         for row in content["word"]
     ]
-    return Rules(words, content["longest_sentence"])
+    return Rules(words, content["longest_sentence"], content["vague_names"])
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -305,15 +310,34 @@ def check_messages(rules: Rules) -> Iterator[str]:
                     yield f"{path.relative_to(CHECKOUT).as_posix()}:{problem.line}: {problem.text}"
 
 
+def list_bindings(program: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each variable, argument, function and class where a program binds it."""
+    for node in ast.walk(ast.parse(program)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.MatchAs(name=str(name)):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+
+
+def check_names(rules: Rules) -> Iterator[str]:
+    """Yield a line for each variable with a name that does not say what it holds."""
+    for root in NAMED:
+        for path in sorted((CHECKOUT / root).rglob("*.py")) or [CHECKOUT / root]:
+            for line, name in list_bindings(path.read_text(encoding="utf8")):
+                if name in rules.vague_names:
+                    yield f"{path.relative_to(CHECKOUT).as_posix()}:{line}: '{name}': use a noun for what it holds"
+
+
 def main(names: Sequence[str]) -> int:
-    """Check the named pages, or all pages, help texts, docstrings and messages; return the exit code."""
+    """Check the named pages, or all pages, help texts, docstrings, messages and names; return the exit code."""
     rules = read_rules()
     lines = []
     for name in names or list_pages():
         problems = check_page((CHECKOUT / name).read_text(encoding="utf8"), rules)
         lines += [f"{name}:{problem.line}: {problem.text}" for problem in problems]
     if not names:
-        lines += [*check_helps(rules), *check_docstrings(rules), *check_messages(rules)]
+        lines += [*check_helps(rules), *check_docstrings(rules), *check_messages(rules), *check_names(rules)]
         report = (CHECKOUT / REPORT).read_text(encoding="utf8")
         lines += [f"{REPORT}:{problem.line}: {problem.text}" for problem in check_report(report, rules)]
     for line in lines:

@@ -185,3 +185,11 @@ def test_sentences_of_a_report_have_a_longest_length_and_cells_are_checked_one_b
     assert list(checker.check_report(f"{row}{packed}", RULES)) == []
     (problem,) = checker.check_report(f"<table><tr><td>{cell}{cell}<td>{cell}</tr></table>{packed}", RULES)
     assert problem.text.startswith("32 words, 30 are allowed")
+
+
+def test_names_that_say_nothing_are_found_where_they_are_bound() -> None:
+    program = "for one in ():\n    found = [told for told in one]\ndef f(found): return found.one\nlambda told: 1"
+
+    vague = sorted(binding for binding in checker.list_bindings(program) if binding[1] in RULES.vague_names)
+
+    assert vague == [(1, "one"), (2, "found"), (2, "told"), (3, "found"), (4, "told")]
