@@ -29,7 +29,7 @@ from jaxmeter.harness.record.runs import Contents, check_contents, explain_stop
 from jaxmeter.harness.record.wording import counted, visible
 
 from .text import hide_home
-from .trim import Outdated, keep_cut, read_cut, read_sum
+from .trim import Outdated, read_sum
 
 MOST_CHECKED = 20
 """Runs of which every process file is read, to see that nobody has changed it; of more it would take a minute."""
@@ -65,16 +65,15 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
             own = warnings.setdefault(index, [])
             folder = RunFolder(folders[index])
             try:
-                cut = _find_cut(folder, outdated) if only_newest else None
-                run = _load_run(folder, own) if cut is None else cut
+                run = _load_run(folder, own)
             except RecordError as error:
                 own.append(f"left out: {error}")
             else:
                 if not _is_repeated(run, folder, known, own):
                     if only_newest:
-                        run = _cut(run, folder, outdated) if cut is None else outdated.count(cut)
+                        run = outdated.cut(run)
                     # The cache has seals of its own, and may hold a part of a run's process files.
-                    is_read = cut is None and len(folders) <= MOST_CHECKED and read_sum(folder) is None
+                    is_read = len(folders) <= MOST_CHECKED and read_sum(folder) is None
                     contents = check_contents(run, folder, reads=is_read)
                     if contents is Contents.CHANGED:
                         own.append(f"{folder.path}: {EDITED}")
@@ -88,21 +87,6 @@ def leave_out_confirming(loaded: Loaded) -> Loaded:
     """Without runs that only time a gate's suspects once more, unless there are no others."""
     others = tuple(one for one in loaded.runs if not one.manifest.confirms)
     return replace(loaded, runs=others or loaded.runs)
-
-
-def _find_cut(folder: RunFolder, outdated: Outdated) -> RunRecord | None:
-    """A run of the cache, if only its times are needed and they are there by themselves."""
-    run = read_cut(folder)
-    return run if run is not None and outdated.is_covered(run.manifest) else None
-
-
-def _cut(run: RunRecord, folder: RunFolder, outdated: Outdated) -> RunRecord:
-    """What a page keeps of a run; where that is its times alone, the cache has a file of them from then on."""
-    is_covered = outdated.is_covered(run.manifest)
-    cut = outdated.cut(run)
-    if is_covered:
-        keep_cut(folder, cut)
-    return cut
 
 
 def _is_repeated(run: RunRecord, folder: RunFolder, known: dict[str, set[bytes]], warnings: list[str]) -> bool:

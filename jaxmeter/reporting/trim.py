@@ -1,4 +1,4 @@
-"""What a page keeps of a case that a newer run has measured again, and its copy beside a fetched run."""
+"""What a page keeps of a case that a newer run has measured again, and the seals of fetched runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import msgspec
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import (
-    SCHEMA_VERSION,
     CaseRecord,
     Manifest,
     Outcome,
@@ -40,24 +39,15 @@ class Outdated:
         self._seen: dict[tuple[str, str, str], Counter[tuple[str, str]]] = {}
         self._planned: dict[bytes, PlannedCase] = {}
 
-    def is_covered(self, manifest: Manifest) -> bool:
-        """Whether enough newer runs of the machine have every case of a run."""
-        seen = self._seen.get(_machine(manifest), Counter())
-        return all(seen[case.suite, case.name] >= WHOLE for case in manifest.cases)
-
     def cut(self, run: RunRecord) -> RunRecord:
         """The run with the cases that fewer than WHOLE newer runs of its place have; of others the series' numbers."""
-        seen = self._seen.get(_machine(run.manifest), Counter())
-        outdated = {case.id for case in run.manifest.cases if seen[case.suite, case.name] >= WHOLE}
-        cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)
-        return self.count(msgspec.structs.replace(run, cases=cases))
-
-    def count(self, run: RunRecord) -> RunRecord:
-        """The run as it is, with what it plans shared; older runs of its place need less of its cases from here on."""
         manifest = run.manifest
-        self._seen.setdefault(_machine(manifest), Counter()).update((case.suite, case.name) for case in manifest.cases)
+        seen = self._seen.setdefault(_machine(manifest), Counter())
+        outdated = {case.id for case in manifest.cases if seen[case.suite, case.name] >= WHOLE}
+        cases = tuple(_cut_case(case) if case.id in outdated else case for case in run.cases)
+        seen.update((case.suite, case.name) for case in manifest.cases)
         planned = tuple(self._share(case) for case in manifest.cases)
-        return msgspec.structs.replace(run, manifest=msgspec.structs.replace(manifest, cases=planned))
+        return msgspec.structs.replace(run, cases=cases, manifest=msgspec.structs.replace(manifest, cases=planned))
 
     def _share(self, case: PlannedCase) -> PlannedCase:
         """An equal case of a newer run, so that a thousand runs of one plan hold it once."""
@@ -93,40 +83,6 @@ def _choose_exact(outcome: Outcome) -> dict[str, tuple[Number | None, ...]]:
     """What all processes agree on, once."""
     found = ((name, {one for one in outcome.values.get(name, ()) if one is not None}) for name in EXACT)
     return {name: tuple(known) for name, known in found if len(known) == 1}
-
-
-FILE = ".times.msgpack"
-FORMAT = b"2.%d\n" % SCHEMA_VERSION
-"""What the file begins with, before the sum of the run that it is of."""
-
-
-def read_cut(folder: RunFolder) -> RunRecord | None:
-    """The run with its series' numbers alone; None where that is not in the cache."""
-    known, data = read_sum(folder), _read(folder.path / FILE)
-    if known is None or data is None or not data.startswith(FORMAT + known):
-        return None
-    try:
-        return msgspec.msgpack.decode(memoryview(data)[len(FORMAT) + len(known) :], type=RunRecord)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-
-
-def keep_cut(folder: RunFolder, run: RunRecord) -> None:
-    """Keeps the series' numbers of a run in the cache; without room for them, it is read whole again."""
-    known = read_sum(folder)
-    if known is None:
-        return
-    try:
-        write_bytes(folder.path / FILE, FORMAT + known + msgspec.msgpack.encode(run), lasting=False)
-    except OSError:
-        return
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
 
 
 SEAL = ".run.json.sha256"
