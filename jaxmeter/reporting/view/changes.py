@@ -78,6 +78,7 @@ COLUMNS = (
     Column("change", "interval", numeric=True),
     Column("cause"),
 )
+AS_ABOVE = "as in the row above"
 CAPTION = (
     "Slower and faster are confirmed: the earlier program was interleaved with today's, in the same processes. "
     "Suspected: only two stored times differ. Times are normalised to the earlier run. Smallest detectable: the least "
@@ -278,16 +279,20 @@ def write_why(change: Change) -> str:
 
 
 def make_change_table(changes: Sequence[Change]) -> Table:
-    """A row for each below its verdict, in the order given."""
+    """A row for each below its verdict, in the order given; what explains several in a row stands in the first."""
     groups: dict[str, list[Row]] = {}
+    causes: dict[str, str] = {}
     for change in changes:
-        what = "" if change.metric == WHOLE else f"{change.title}: "
-        groups.setdefault(f"{what}{change.verdict.value}", []).append(_make_row(change))
+        title = f"{'' if change.metric == WHOLE else f'{change.title}: '}{change.verdict.value}"
+        cause = write_why(change)
+        is_known = cause == causes.get(title) and len(cause) > len(AS_ABOVE)
+        causes[title] = cause
+        groups.setdefault(title, []).append(_make_row(change, AS_ABOVE if is_known else cause))
     rows = (Group(tuple(own), title) for title, own in groups.items())
     return Table(CAPTION, COLUMNS, tuple(rows), grouped_by="verdict")
 
 
-def _make_row(change: Change) -> Row:
+def _make_row(change: Change, cause: str) -> Row:
     name = " ".join(filter(None, (shorten(change.case, LONGEST_NAME), shorten(change.variant, LONGEST_NAME))))
     has_numbers = change.before is not None and change.after is not None
     effect, bounds = write_effect(change) if has_numbers else ("", "")
@@ -302,7 +307,7 @@ def _make_row(change: Change) -> Row:
             ),
             *map(Cell, write_both(change) if has_numbers else ("", "")),
             Cell(effect, "" if bounds == numbers.MISSING else bounds, tone),
-            Cell("; ".join(filter(None, (how, write_why(change))))),
+            Cell("; ".join(filter(None, (how, cause)))),
         )
     )
 
