@@ -1,4 +1,4 @@
-"""How large jaxmeter is: files and lines of code, without blank lines, comments and docstrings.
+"""How large jaxmeter is: files, lines of code without blank lines, comments and docstrings, imports, class names.
 
     python -m benchmarks.size [--checkout DIR]
 
@@ -11,7 +11,8 @@ import argparse
 import ast
 import io
 import tokenize
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[1]
@@ -27,14 +28,21 @@ _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, to
 
 
 def main() -> None:
-    """Print files and lines of code of each part."""
+    """Print files and lines of code of each part, and of the product what tells whether it is one house."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkout", type=Path, default=CHECKOUT)
-    checkout = parser.parse_args().checkout
+    sources = read_parts(parser.parse_args().checkout)
+    for part, own in sources.items():
+        print(f"{part:12} {len(own):5} files {sum(map(count_lines, own)):7} lines of code")
+    product = sources["product"]
+    imports = sum(map(count_imports, product)) / sum(map(count_lines, product))
+    print(f"product: {imports:.1%} of the lines are imports; {len(find_twins(product))} class names are defined twice")
+
+
+def read_parts(checkout: Path) -> dict[str, list[str]]:
+    """Return the sources of each part of a checkout."""
     part_of = {path: part for part, roots in PARTS.items() for root in roots for path in list_sources(checkout / root)}
-    for part in PARTS:
-        lines = [count_lines(path.read_text(encoding="utf8")) for path, own in part_of.items() if own == part]
-        print(f"{part:12} {len(lines):5} files {sum(lines):7} lines of code")
+    return {part: [path.read_text("utf8") for path, own in part_of.items() if own == part] for part in PARTS}
 
 
 def list_sources(root: Path) -> Iterator[Path]:
@@ -49,6 +57,20 @@ def count_lines(source: str) -> int:
         if token.type not in _NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
     return len(lines - set(_list_docstring_lines(ast.parse(source))))
+
+
+def count_imports(source: str) -> int:
+    """Return the number of lines that import statements take."""
+    statements = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom))
+    return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in statements)
+
+
+def find_twins(sources: Iterable[str]) -> list[str]:
+    """Return the names of classes that are defined more than once, sorted."""
+    names = Counter(
+        node.name for source in sources for node in ast.parse(source).body if isinstance(node, ast.ClassDef)
+    )
+    return sorted(name for name, count in names.items() if count > 1)
 
 
 def _list_docstring_lines(tree: ast.Module) -> Iterator[int]:
