@@ -207,7 +207,7 @@ def test_the_exact_part_alone_needs_no_time(call):
 
 
 def test_the_markdown_of_many_changes_fits_into_a_comment(call, tmp_path):
-    pairs = [(changed.case(f"case{index}", source="1"), index) for index in range(200)]
+    pairs = [(changed.case(f"case{index}", source="1"), index) for index in range(500)]
 
     def run_of(name, factor):
         made = (

@@ -108,7 +108,7 @@ def test_files_that_use_what_is_left_out_call_for_its_tests(mark, folders, word)
     assert [path for path in using if mark not in select_changed([path])] == []
 
 
-@pytest.mark.parametrize("pattern", [pattern for patterns in ONLY_IF_CHANGED.values() for pattern in patterns])
+@pytest.mark.parametrize("pattern", sorted({pattern for patterns in ONLY_IF_CHANGED.values() for pattern in patterns}))
 def test_every_pattern_names_files_that_exist(pattern):
     assert list(CHECKOUT.glob(pattern))
 
