@@ -92,7 +92,7 @@ def _look(look: Look, suites: Sequence[str]) -> Reply:
     try:
         for case in look.cases:
             _, now = find_workload(case, suites, look.platform)
-            sources = {one.name: one.source for one in now.variants}
+            sources = {variant.name: variant.source for variant in now.variants}
             seen[case.id] = SeenCase(definition=now.definition, sources=sources)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything
         return Reply(refusal=_describe(error))
@@ -174,7 +174,7 @@ def _prepare(variant: str, context: Context, begin: Begin) -> Sampler:
       SuiteError: Its code is not that of the earlier run.
       Whatever it raises.
     """
-    own = {} if context.case is None else {one.name: one.source for one in context.case.variants}
+    own = {} if context.case is None else {item.name: item.source for item in context.case.variants}
     if own.get(variant) != begin.sources.get(variant):
         raise SuiteError("its code there is not what the run has measured; give that run's own checkout")
     prepared = context.prepare(variant)

@@ -110,19 +110,19 @@ def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> di
     context.too_large = compare_with_capacity(size_bytes(shapes), capacity)
     if TRACED in looks:
         return {variant: {TRACED: _count_equations(variant, context)} for variant in looks[TRACED]}
-    found = {}
+    outcomes = {}
     for variant in dict.fromkeys(name for names in looks.values() for name in names):
         own = [probe for probe, names in looks.items() if variant in names]
         implementation, mode = context.find_variant(variant)
         if context.too_large is not None:
-            found[variant] = _plan(variant, own, context)
+            outcomes[variant] = _plan(variant, own, context)
         elif mode == "eager" and not workload.declaration.stream:
             context.variant = variant
             context.stage("trace")
             needed = _count_arguments_and_results(implementation.function, context)
             if (excess := compare_with_capacity(needed, capacity)) is not None:
-                found[variant] = dict.fromkeys(own, Outcome(status=Status.TOO_LARGE, reason=excess))
-    return found
+                outcomes[variant] = dict.fromkeys(own, Outcome(status=Status.TOO_LARGE, reason=excess))
+    return outcomes
 
 
 def _count_equations(variant: str, context: Context) -> Outcome:

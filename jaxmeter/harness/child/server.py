@@ -33,8 +33,8 @@ def serve(descriptor: str, *suites: str) -> None:
         if not line:
             return
         pid = forks.fork(partial(_answer, Path(os.fsdecode(line.rstrip(b"\n"))), *descriptors))
-        for one in descriptors:
-            os.close(one)
+        for handle in descriptors:
+            os.close(handle)
         forks.say({"pid": pid})
         status, peak_kib = forks.wait(pid)
         forks.say({"status": status, "peak_kib": peak_kib})

@@ -144,8 +144,8 @@ def _find_arms(message: Measure) -> dict[Arm, Address] | None:
     # Absolute: a process of another checkout works in another folder.
     cache, inputs = (os.path.abspath(path) for path in (message.cache, message.inputs))  # noqa: PTH100
     sources = (
-        {one.replays.variant: one.source for one in variants if one.replays is not None},
-        {one.name: one.source for one in variants},
+        {variant.replays.variant: variant.source for variant in variants if variant.replays is not None},
+        {variant.name: variant.source for variant in variants},
     )
     return {
         arm: Address(

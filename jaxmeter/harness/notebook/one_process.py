@@ -97,7 +97,7 @@ def measure_here(
             started=started,
             elapsed_s=round(budget.elapsed_s, 3),
             processes=1,
-            variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
+            variants=tuple(VariantRecord(name=name, outcomes=by_probe) for name, by_probe in outcomes.items()),
             notes=tuple(dict.fromkeys((*settings_of_process, IN_PROCESS, *notes))),
             statistics_version=VERSION,
         ),
@@ -156,7 +156,7 @@ def _divide(
     context: NotebookContext, outcomes: Mapping[str, Mapping[str, Outcome]], budget: Budget
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Variants that are timed in the same passes, and slow eager code next to compiled programs, timed after them."""
-    sound = tuple(name for name, found in outcomes.items() if found["numerics"].status in TIMED)
+    sound = tuple(name for name, by_probe in outcomes.items() if by_probe["numerics"].status in TIMED)
     slow = tuple(name for name in sound if is_slow(context, name, budget))
     fast = tuple(name for name in sound if name not in slow)
     # The first function is the baseline, however slow: without it in the passes, nothing has a speedup.
@@ -203,7 +203,7 @@ def _time(
         prepared = {name: context.call(name).prepare() for name in group}
         if context.describe_effects(group):
             most = max(1, (options.most_calls - called) // sum(map(len, groups)))
-            prepared = {name: replace(one, most_calls=most) for name, one in prepared.items()}
+            prepared = {name: replace(call, most_calls=most) for name, call in prepared.items()}
         process = time_process(prepared, context)
         for name in group:
             outcomes[name]["timing"] = summarise([[process]], name, case.baseline)
@@ -246,7 +246,7 @@ def _trace(
     budget: Budget,
 ) -> None:
     """Capture all variants that were timed, and add the outcomes."""
-    timed = tuple(name for name, found in outcomes.items() if "timing" in found and found["timing"].status is Status.OK)
+    timed = tuple(name for name, by_probe in outcomes.items() if "timing" in by_probe and by_probe["timing"].status is Status.OK)
     effects = context.describe_effects(timed)
     for name in timed:
         if effects:

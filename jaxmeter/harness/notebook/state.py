@@ -243,8 +243,8 @@ class State:
         own = get_own(item)
 
         def read() -> dict[str, Any]:
-            found = {slot: object.__getattribute__(item, slot) for slot in slots if has(item, slot)}
-            return {**found, **get_own(item)}
+            values = {slot: object.__getattribute__(item, slot) for slot in slots if has(item, slot)}
+            return {**values, **get_own(item)}
 
         def write(kept: dict[str, Any]) -> None:
             attributes = get_own(item)

@@ -214,10 +214,10 @@ def _find_python(given: str) -> str:
     Raises:
       UsageError: There is no such program.
     """
-    found = shutil.which(Path(given).expanduser())
-    if found is None:
+    python = shutil.which(Path(given).expanduser())
+    if python is None:
         raise UsageError(f"--lock-step {given}: no such program; give the python of the earlier run's environment")
-    return os.path.abspath(found)  # noqa: PTH100  Path.resolve would follow links
+    return os.path.abspath(python)  # noqa: PTH100  Path.resolve would follow links
 
 
 def _link_code(folder: Path) -> None:
@@ -232,19 +232,19 @@ def _read_words(path: Path) -> str:
     return path.read_text(errors="replace").strip()[-STDERR_KEPT:] if path.is_file() else ""
 
 
-def check_environment(found: Ready, wanted: OtherEnvironment) -> None:
+def check_environment(actual: Ready, wanted: OtherEnvironment) -> None:
     """Checks that an environment is that of an earlier run.
 
     Raises:
       UsageError: A version is another, or what steers programs is missing.
     """
     others = [
-        f"{name} {found.packages.get(name, 'missing')}, not {version}"
+        f"{name} {actual.packages.get(name, 'missing')}, not {version}"
         for name, version in wanted.packages.items()
-        if (name in found.packages or steers_programs(name)) and found.packages.get(name) != version
+        if (name in actual.packages or steers_programs(name)) and actual.packages.get(name) != version
     ]
-    if found.python.rpartition(".")[0] != wanted.version.rpartition(".")[0]:
-        others.insert(0, f"Python {found.python}, not {wanted.version}")
+    if actual.python.rpartition(".")[0] != wanted.version.rpartition(".")[0]:
+        others.insert(0, f"Python {actual.python}, not {wanted.version}")
     if others:
         raise UsageError(
             f"{_name(wanted)}: not the earlier run's environment: it has {', '.join(others)}; create "

@@ -74,8 +74,8 @@ class CaseProgress:
             if record.refills:
                 continue
             lost, how = set(), (record.kind, record.index, record.cache_state)
-            for name, found in record.outcomes.items():
-                for probe, outcome in found.items():
+            for name, by_probe in record.outcomes.items():
+                for probe, outcome in by_probe.items():
                     if outcome.status is Status.LOST:
                         lost.add((probe, name))
                     elif outcome.status is not Status.OK and probe in PROBES:
@@ -172,7 +172,7 @@ class CaseProgress:
     @property
     def timings(self) -> list[Outcome]:
         """How the timing of each variant ended so far."""
-        return [found[TIMING] for found in self.outcomes.values() if TIMING in found]
+        return [by_probe[TIMING] for by_probe in self.outcomes.values() if TIMING in by_probe]
 
     def make_record(self) -> CaseRecord:
         """The case's record, as far as it is measured."""

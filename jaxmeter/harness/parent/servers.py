@@ -65,8 +65,8 @@ class Servers:
         if key not in self._arms:
             today = describe_own_environment(variables)
             self._arms[key] = tuple(
-                self._stack.enter_context(ArmServer(one, variables, self._suites, checkout))
-                for one, checkout in ((self._lock_step, self._checkout), (today, None))
+                self._stack.enter_context(ArmServer(environment, variables, self._suites, checkout))
+                for environment, checkout in ((self._lock_step, self._checkout), (today, None))
             )
         for arm in self._arms[key]:  # both import jax at the same time, before anything is measured
             arm.start(index)

@@ -37,9 +37,9 @@ def look_with(
             wanted = tuple(variant for variant in group if variant in names)
             if not wanted:
                 continue
-            found = find_look(probe)(wanted, context)
-            process = found.process or process
-            for variant, outcome in found.outcomes.items():
+            findings = find_look(probe)(wanted, context)
+            process = findings.process or process
+            for variant, outcome in findings.outcomes.items():
                 outcomes.setdefault(variant, {})[probe] = outcome
     return outcomes, process
 

@@ -185,7 +185,7 @@ def _status(name: str) -> int:
         text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     except OSError as error:
         raise NoCounterError from error
-    found = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
+    if match is None:
         raise NoCounterError
-    return int(found[1]) * 1024
+    return int(match[1]) * 1024

@@ -63,9 +63,9 @@ def _call_watched(prepared: Prepared, context: Context) -> Any:
         return prepared.call(*prepared.args)
     items = prepared.args if is_stream else (prepared.args,)
     kept = [keep_arguments(item, workload.arguments, carried) for item in items]
-    result = prepared.call(*(one.args for one in kept)) if is_stream else prepared.call(*kept[0].args)
-    for one in kept:
-        one.check()
+    result = prepared.call(*(arguments.args for arguments in kept)) if is_stream else prepared.call(*kept[0].args)
+    for arguments in kept:
+        arguments.check()
     return result
 
 

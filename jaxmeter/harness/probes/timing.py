@@ -124,7 +124,7 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
     if context.case is None or context.settings is None:
         raise ValueError("timing needs the planned case, and the settings of the run")
     started = now()
-    on_device = any(one.returns_early for one in prepared.values())
+    on_device = any(variant.returns_early for variant in prepared.values())
     used = jax.local_devices()[: context.case.devices] if on_device else []
     ordinals = [device.local_hardware_id for device in used]
     calibrations = make_calibrations(context.platform, context.clock, alone=len(prepared) == 1, on_device=on_device)
@@ -223,8 +223,8 @@ def measure(
       Raw samples of each variant, seconds per call, in the given order.
     """
     samplers: dict[str, Timed] = {
-        name: one if isinstance(one, RemoteVariant) else Sampler(one, clock, settings.sample_s, settings.settle_s)
-        for name, one in variants.items()
+        name: variant if isinstance(variant, RemoteVariant) else Sampler(variant, clock, settings.sample_s, settings.settle_s)
+        for name, variant in variants.items()
     }
     orders = random.Random(seed)
     collecting = gc.isenabled()
@@ -286,7 +286,7 @@ def measure(
 
 def _most_passes(variants: Iterable[Prepared | RemoteVariant]) -> int:
     """As many passes, an even number, as the variants may be called; two more calls come before and one after."""
-    limits = [one.most_calls for one in variants if isinstance(one, Prepared) and one.most_calls is not None]
+    limits = [variant.most_calls for variant in variants if isinstance(variant, Prepared) and variant.most_calls is not None]
     return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
 
 
