@@ -81,7 +81,10 @@ def list_own_packages(suites: Iterable[Suite]) -> tuple[OwnPackage, ...]:
     own_files = {os.path.realpath(file) for name in modules.values() if (file := _find_file(name)) is not None}
     packages = [package for spec in specs if (package := _try_to_describe(spec, installed, own_files)) is not None]
     reached = _follow(imported, {package.name: _list_imports_of(package.name) for package in packages})
-    return tuple(replace(package, suites=tuple(name for name in modules if package.name in reached[name])) for package in packages)
+    return tuple(
+        replace(package, suites=tuple(name for name in modules if package.name in reached[name]))
+        for package in packages
+    )
 
 
 def _find_spec(name: str) -> ModuleSpec | None:
@@ -273,9 +276,10 @@ def _list_loaded(package: str) -> list[str]:
 
 def _find_version(name: str, folder: Path) -> str | None:
     """Return the version by metadata next to the code, else the module's own."""
-    distributions = importlib.metadata.distributions(name=name, path=[str(folder.parent), str(folder)])
+    for distribution in importlib.metadata.distributions(name=name, path=[str(folder.parent), str(folder)]):
+        return distribution.metadata.get("Version")
     declared = getattr(sys.modules.get(name), "__version__", None)
-    return next((distribution.metadata.get("Version") for distribution in distributions), declared if isinstance(declared, str) else None)
+    return declared if isinstance(declared, str) else None
 
 
 def _find_source(folder: Path, name: str, files: Mapping[str, str]) -> tuple[str | None, bool | None]:

@@ -114,8 +114,7 @@ def _compare_times(first: Reading, second: Reading) -> EqualPair:
 
 def _read_times(run: Run) -> dict[str, Reading]:
     """Return the normalised time of each case's baseline variant, which has the A/A control, by the case's id."""
-    baselines = [item for item in _list_variants(run) if item.is_baseline]
-    readings = {item.planned_case.id: item.read("normalised_s") for item in baselines}
+    readings = {item.planned_case.id: item.read("normalised_s") for item in _list_variants(run) if item.is_baseline}
     return {case: reading for case, reading in readings.items() if reading.interval is not None}
 
 
@@ -202,9 +201,9 @@ def describe_self_test(self_test: SelfTest | None) -> tuple[str, ...]:
     versions = ", ".join(f"{name} {version}" for name, version in sorted(self_test.packages.items()))
     cases, runs = counted(self_test.cases, "case"), counted(self_test.runs, "run")
     counts = counted(self_test.processes, "timing process", "timing processes")
-    made = f"Self-test of {self_test.machine}, {self_test.at[:10]}, by jaxmeter {self_test.tool_version} with {versions}"
+    made = f"{self_test.machine}, {self_test.at[:10]}, by jaxmeter {self_test.tool_version} with {versions}"
     return (
-        f"{made}: one program twice in each of {cases}, {runs}, {counts}.",
+        f"Self-test of {made}: one program twice in each of {cases}, {runs}, {counts}.",
         *_describe_speedups(self_test.speedups, self_test),
         *_describe_times(self_test.times, self_test),
     )
@@ -221,12 +220,12 @@ def _describe_times(times: Tally | None, self_test: SelfTest) -> Iterator[str]:
         yield "Times of two runs were not compared: they have no calibration loop in common."
         return
     yield from _describe_errors("One program's normalised time in two runs", times, self_test)
-    honest = [100 * hold_another(self_test.shown_confidence, degrees) for degrees in (MANY_DEGREES, FEWEST_PROCESSES - 1)]
-    level = write_share(self_test.shown_confidence)
+    shown = self_test.shown_confidence
+    honest = [100 * hold_another(shown, degrees) for degrees in (MANY_DEGREES, FEWEST_PROCESSES - 1)]
     held = _describe_held("the other's time", times, self_test)
     yield f"One run's {held}."
     correct = f"{honest[0]:.0f} to {honest[1]:.0f}{SPACE}%"
-    yield f"Correct intervals of {level} do so in {correct}, since both times have an error."
+    yield f"Correct intervals of {write_share(shown)} do so in {correct}, since both times have an error."
     yield _describe_smallest(times)
 
 

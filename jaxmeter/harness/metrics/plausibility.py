@@ -141,7 +141,8 @@ def find_disagreement(source: Readable, metric: str) -> str:
 def _compare(baseline: Readable | None, variant: Readable | None, metric: str) -> str:
     if baseline is None or variant is None or (speedup := variant.read("speedup").interval) is None:
         return ""
-    names, times_s = zip(*((side.planned.name, side.read(metric).estimate) for side in (baseline, variant)), strict=True)
+    names = baseline.planned.name, variant.planned.name
+    times_s = baseline.read(metric).estimate, variant.read(metric).estimate
     return describe_disagreement(names, times_s, (speedup.low, speedup.high), OF_PROCESSES)
 
 

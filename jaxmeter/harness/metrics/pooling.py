@@ -41,18 +41,16 @@ def gather_pool(variants: Iterable[Readable], alone: Pool) -> Pool:
       variants: The run's recorded variants, read with `alone` as their pool: their values do not depend on the scatter.
       alone: What `find_reference` returns.
     """
-    variants = list(variants)
+    by_kind: dict[Kind, list[Readable]] = {kind: [] for kind in Kind}
+    for variant in variants:
+        by_kind[kind_of(variant.planned)].append(variant)
     spreads = {
         (metric, kind): spread
         for metric in POOLED
-        for kind in Kind
-        if (spread := _fit(metric, [variant for variant in variants if kind_of(variant.planned) is kind])) is not None
+        for kind, own in by_kind.items()
+        if (spread := _fit(metric, own)) is not None
     }
-    usual = {
-        kind: variance
-        for kind in Kind
-        if (variance := _find_usual_ratio([variant for variant in variants if kind_of(variant.planned) is kind])) is not None
-    }
+    usual = {kind: variance for kind, own in by_kind.items() if (variance := _find_usual_ratio(own)) is not None}
     return Pool(alone.reference, alone.no_reference, spreads, usual)
 
 

@@ -154,7 +154,7 @@ class Case:
         one of them is the baseline variant.
         """
         ordered = sorted(self.variants, key=lambda variant: variant.name != self.planned.baseline)
-        return tuple(variant for variant in ordered if variant.planned.replays is None or variant.name == self.planned.baseline)
+        return tuple(item for item in ordered if item.planned.replays is None or item.name == self.planned.baseline)
 
     def variant(self, name: str) -> Variant:
         """Return a variant by name.

@@ -129,8 +129,8 @@ def find_plan(processes: Sequence[ProcessRecord]) -> dict[str, tuple[str, ...]]:
 
 def find_fingerprint(outcomes: Mapping[str, Outcome]) -> str | None:
     """Return that of the program that was checked, and that timing processes load."""
-    fingerprints = (outcome.details.fingerprint for outcome in outcomes.values() if isinstance(outcome.details, NumericsDetails))
-    return next(fingerprints, None)
+    details = (outcome.details for outcome in outcomes.values())
+    return next((each.fingerprint for each in details if isinstance(each, NumericsDetails)), None)
 
 
 def _list_outcomes(process: ProcessRecord) -> Iterator[tuple[str, str, Outcome]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmeter.document import numbers
@@ -53,16 +53,14 @@ def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline:
     base = [_find(processes, baseline) for processes in rounds]
     trusted = _list_trusted(own)
     values: dict[str, tuple[Number | None, ...]] = {
-        "execution_s": tuple(None if timed is None else execution_s(timed.samples, timed.process) for timed in trusted),
-        "over_calibration": tuple(
-            None if timed is None else over_calibration(timed.samples, timed.process) for timed in trusted
-        ),
-        "return_s": tuple(None if timed is None else _median_of(timed.samples.return_s) for timed in trusted),
-        "isolated_s": tuple(None if timed is None else _median_of(timed.samples.isolated_s) for timed in trusted),
-        "pipelined_s": tuple(None if timed is None else _median_of(timed.samples.queued_s) for timed in trusted),
-        "pipelined_speedup": tuple(None if timed is None else pipelined_speedup(timed.samples) for timed in own),
-        "parallelism": tuple(None if timed is None else parallelism(timed.samples) for timed in trusted),
-        "calibration_s": tuple(None if timed is None else _calibration_s(timed.process) for timed in own),
+        "execution_s": _map(lambda timed: execution_s(timed.samples, timed.process), trusted),
+        "over_calibration": _map(lambda timed: over_calibration(timed.samples, timed.process), trusted),
+        "return_s": _map(lambda timed: _median_of(timed.samples.return_s), trusted),
+        "isolated_s": _map(lambda timed: _median_of(timed.samples.isolated_s), trusted),
+        "pipelined_s": _map(lambda timed: _median_of(timed.samples.queued_s), trusted),
+        "pipelined_speedup": _map(lambda timed: pipelined_speedup(timed.samples), own),
+        "parallelism": _map(lambda timed: parallelism(timed.samples), trusted),
+        "calibration_s": _map(lambda timed: _calibration_s(timed.process), own),
     }
     doubtful_ratios = False
     if variant != baseline and any(base):
@@ -77,7 +75,7 @@ def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline:
         slow_share=find_slow_share([timed.process for timed in present]),
         compiles_per_call=max((timed.samples.compiles_per_call for timed in present), default=0),
     )
-    used = {name: by_process for name, by_process in values.items() if name in _ALWAYS or any(value is not None for value in by_process)}
+    used = {name: by_process for name, by_process in values.items() if name in _ALWAYS or _count(by_process)}
     notes = (*_describe_compiling([timed.samples for timed in present]), *_describe_alternation(values))
     return Outcome(status=Status.OK, values=used, notes=notes, details=details)
 
@@ -145,6 +143,11 @@ def _list_trusted(own: Sequence[_Timed | None]) -> list[_Timed | None]:
     return clean if stand_alone(_count(clean), _count(own)) else list(own)
 
 
+def _map(read: Callable[[_Timed], Number | None], processes: Sequence[_Timed | None]) -> tuple[Number | None, ...]:
+    """Return one value per process, None where the process lacks the variant."""
+    return tuple(None if timed is None else read(timed) for timed in processes)
+
+
 def _count(processes: Iterable[object | None]) -> int:
     return sum(process is not None for process in processes)
 
@@ -152,13 +155,15 @@ def _count(processes: Iterable[object | None]) -> int:
 def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> tuple[tuple[float | None, ...], bool]:
     """By process, and whether there is one that cannot be trusted: those are left out where enough others remain."""
     pairs = list(zip(own, base, strict=True))
-    ratios = [None if variant is None or baseline is None else _log_ratio(variant, baseline) for variant, baseline in pairs]
+    ratios = [None if mine is None or theirs is None else _log_ratio(mine, theirs) for mine, theirs in pairs]
     equal = _equally_parallel(own, base)
     trusted = [
         None
-        if variant is None or baseline is None or ((variant.contended or baseline.contended) and not (equal and _paired(variant, baseline)))
+        if mine is None
+        or theirs is None
+        or ((mine.contended or theirs.contended) and not (equal and _paired(mine, theirs)))
         else ratio
-        for ratio, (variant, baseline) in zip(ratios, pairs, strict=True)
+        for ratio, (mine, theirs) in zip(ratios, pairs, strict=True)
     ]
     if stand_alone(_count(trusted), _count(ratios)):
         return tuple(trusted), False
@@ -192,8 +197,8 @@ def _equally_parallel(own: Sequence[_Timed | None], base: Sequence[_Timed | None
 
 def _usual_parallelism(processes: Sequence[_Timed | None]) -> float | None:
     present = [timed for timed in processes if timed is not None]
-    of_all = [parallelism(timed.samples) for timed in [timed for timed in present if not timed.contended] or present]
-    return _median_of([value for value in of_all if value is not None])
+    clean = [timed for timed in present if not timed.contended]
+    return _median_of([value for timed in clean or present if (value := parallelism(timed.samples)) is not None])
 
 
 def _calibration_s(process: ProcessRecord) -> float | None:
@@ -211,7 +216,7 @@ def _find_calibration(process: ProcessRecord) -> tuple[str, float] | None:
     if DEVICE in identities or ALU not in identities:
         return None
     beside = [block.calibration_s for item in process.variants for block in item.blocks]
-    known = [calibration_s for calibration_s in beside if calibration_s is not None and SHORTEST_S <= calibration_s <= LONGEST_S]
+    known = [loop_s for loop_s in beside if loop_s is not None and SHORTEST_S <= loop_s <= LONGEST_S]
     if not known or len(known) < len(beside):
         return None
     return identities[ALU] + BESIDE, statistics.median(known)
@@ -237,14 +242,14 @@ def _describe_compiling(processes: Sequence[VariantSamples]) -> Iterator[str]:
 def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Iterator[str]:
     """What alternating costs the variant, where that is beyond doubt."""
     pairs = zip(values["execution_s"], values["isolated_s"], strict=True)
-    known = [(interleaved, alone) for interleaved, alone in pairs if interleaved is not None and alone is not None and interleaved > 0 < alone]
+    known = [(mixed, alone) for mixed, alone in pairs if mixed is not None and alone is not None and mixed > 0 < alone]
     if not known:
         return
-    beside_s, alone_s = (statistics.median(side) for side in zip(*known, strict=True))
-    ratio = speedup([math.log(interleaved / alone) for interleaved, alone in known])
-    if beside_s > SHORTEST_ALTERNATED_S and ratio.estimate > 1 and differs(ratio, minimum_effect=ALTERNATION_EFFECT):
+    mixed_s, alone_s = (statistics.median(side) for side in zip(*known, strict=True))
+    ratio = speedup([math.log(mixed / alone) for mixed, alone in known])
+    if mixed_s > SHORTEST_ALTERNATED_S and ratio.estimate > 1 and differs(ratio, minimum_effect=ALTERNATION_EFFECT):
         yield (
-            f"{numbers.time(beside_s)} a call interleaved with the other variants, {numbers.time(alone_s)} alone: in "
+            f"{numbers.time(mixed_s)} a call interleaved with the other variants, {numbers.time(alone_s)} alone: in "
             "calls over 1 ms the caches hold the other variant's data at first"
         )
 

@@ -170,7 +170,8 @@ def _describe_conditioning(verdict: Correctness, conditioning: Conditioning, out
     if conditioning.is_too_slow:
         parts.append(f"error {_write(conditioning.error)}{where}; running the program on moved inputs takes too long")
     else:
-        parts.append(f"error {_write(conditioning.error)}{where}, rounding alone explains {_write(conditioning.allowed)}")
+        error, allowed = _write(conditioning.error), _write(conditioning.allowed)
+        parts.append(f"error {error}{where}, rounding alone explains {allowed}")
         parts.append(f"{conditioning.digits or 0:.1f} digits of that output are left")
         if conditioning.unresolved and verdict is not Correctness.CANNOT_BE_CHECKED:
             parts.append(f"{conditioning.unresolved} cannot be checked: rounding alone reaches their size")

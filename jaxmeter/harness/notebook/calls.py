@@ -199,7 +199,7 @@ class Call:
             if key in threads:
                 continue
             wanted = _describe_form(originals[key])
-            fitting: list[int | str] = [index for index, output in enumerate(outputs) if _describe_form(output) == wanted]
+            fitting: list[int | str] = [place for place, out in enumerate(outputs) if _describe_form(out) == wanted]
             if not fitting and _describe_form(result) == wanted:
                 fitting = [WHOLE]
             if len(fitting) == 1 and fitting[0] not in threads.values():
@@ -214,7 +214,7 @@ class Call:
         threads: dict[Key, int | str] = {}
         for key, output in self.carry.items():
             if key not in known:
-                there = ", ".join(str(name) for name in known if isinstance(name, str)) or f"0 to {len(self.args) - 1}"
+                there = ", ".join(name for name in known if isinstance(name, str)) or f"0 to {len(self.args) - 1}"
                 raise CarryError(f"carry= names the argument {key!r}; the call has {there}")
             if output != WHOLE and not (isinstance(output, int) and 0 <= output < count):
                 raise CarryError(

@@ -240,7 +240,8 @@ def _describe_trace(variant: Variant) -> Iterator[str]:
     yield describe_bound_of(variant)
     for operation in summary.operations[:MOST_OPERATIONS]:
         where = f", {operation.source}" if operation.source else ""
-        yield f"{numbers.percent(operation.share)} of the device's time: {operation.name} ({operation.opcode or operation.category}{where})"
+        what = f"{operation.name} ({operation.opcode or operation.category}{where})"
+        yield f"{numbers.percent(operation.share)} of the device's time: {what}"
 
 
 def _describe(probe: str, outcome: Outcome, process: ProcessRecord | None) -> Iterator[str]:

@@ -246,7 +246,8 @@ def _trace(
     budget: Budget,
 ) -> None:
     """Capture all variants that were timed, and add the outcomes."""
-    timed = tuple(name for name, by_probe in outcomes.items() if "timing" in by_probe and by_probe["timing"].status is Status.OK)
+    timings = {name: by_probe["timing"] for name, by_probe in outcomes.items() if "timing" in by_probe}
+    timed = tuple(name for name, timing in timings.items() if timing.status is Status.OK)
     effects = context.describe_effects(timed)
     for name in timed:
         if effects:

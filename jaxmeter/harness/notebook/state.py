@@ -243,8 +243,7 @@ class State:
         own = get_own(item)
 
         def read() -> dict[str, Any]:
-            values = {slot: object.__getattribute__(item, slot) for slot in slots if has(item, slot)}
-            return {**values, **get_own(item)}
+            return {slot: object.__getattribute__(item, slot) for slot in slots if has(item, slot)} | get_own(item)
 
         def write(kept: dict[str, Any]) -> None:
             attributes = get_own(item)

@@ -76,15 +76,17 @@ class _Troubles:
 
     def find_new(self, record: CaseRecord) -> list[str]:
         """Return the troubles not reported before. Lost variants are left out: the run may still measure them."""
-        remarks = _list_remarks(record, lost=False)
-        new = [remark for remark in remarks if (record.name, key_of(remark[1])) not in self.told]
-        self.told.update((record.name, key_of(remark)) for _, remark in new)
+        new = self._list_unreported(record, lost=False)
+        self.reported.update((record.name, key_of(remark)) for _, remark in new)
         return [f"{record.name}: {trouble}" for trouble in join_remarks(new)]
 
     def find_left(self, record: CaseRecord) -> list[str]:
         """Return the troubles of a case that has ended which were not reported before."""
-        remarks = _list_remarks(record)
-        return join_remarks([remark for remark in remarks if (record.name, key_of(remark[1])) not in self.told])
+        return join_remarks(self._list_unreported(record))
+
+    def _list_unreported(self, record: CaseRecord, *, lost: bool = True) -> list[tuple[str, str]]:
+        remarks = _list_remarks(record, lost=lost)
+        return [(name, remark) for name, remark in remarks if (record.name, key_of(remark)) not in self.reported]
 
 
 class Lines(Watcher):

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 
 from scipy.special import stdtrit
 
@@ -68,11 +69,12 @@ def leave_out(fewest: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
         if excess_s <= 0:
             break
         slow.append((case, variant, seconds))
-        processes = (upcoming for upcoming in _timed(fewest) if upcoming.process.case == case.id and variant in upcoming.variants)
-        excess_s -= seconds * sum(1 for _ in processes)
+        of_case = (upcoming for upcoming in _timed(fewest) if upcoming.process.case == case.id)
+        excess_s -= seconds * sum(variant in upcoming.variants for upcoming in of_case)
     cold: list[Coming] = []
     compiling = {case.id for case in cases if case.measures == COMPILATION}
-    for upcoming in sorted(_cold(fewest), key=lambda upcoming: (upcoming.process.case in compiling, -pace.predict_s([upcoming]))):
+    slowest = sorted(_cold(fewest), key=lambda item: (item.process.case in compiling, -pace.predict_s([item])))
+    for upcoming in slowest:
         if excess_s <= 0:
             break
         cold.append(upcoming)
@@ -85,13 +87,14 @@ def _list_eager(
 ) -> list[tuple[PlannedCase, str, float]]:
     """Return the eager variants that are too slow and still to be timed, the slowest first."""
     timed = {(upcoming.process.case, name) for upcoming in _timed(coming) for name in upcoming.variants}
-    eager = [
-        (case, item.name, pace.predict_variant_s(case.id, item.name))
+    slow = [
+        (case, item.name, seconds)
         for case in cases
         for item in case.variants
         if _is_eager(item) and (case.id, item.name) in timed
+        if (seconds := pace.predict_variant_s(case.id, item.name)) > TOO_SLOW_S
     ]
-    return sorted((slow for slow in eager if slow[2] > TOO_SLOW_S), key=lambda slow: slow[2], reverse=True)
+    return sorted(slow, key=itemgetter(2), reverse=True)
 
 
 def _is_eager(item: PlannedVariant) -> bool:
@@ -105,7 +108,8 @@ def _timed(coming: Sequence[Coming]) -> list[Coming]:
 
 def _cold(coming: Sequence[Coming]) -> list[Coming]:
     """Return the processes of later rounds that keep no samples: they repeat the probes of an earlier round."""
-    return [upcoming for upcoming in coming if upcoming.process.round > 0 and not upcoming.process.refills and upcoming not in _timed([upcoming])]
+    later = (upcoming for upcoming in coming if upcoming.process.round > 0)
+    return [upcoming for upcoming in later if not upcoming.process.refills and not upcoming.process.keeps_samples]
 
 
 GRACE_S = 10.0

@@ -67,7 +67,7 @@ class Warnings:
 def find_warnings(text: str) -> Iterator[str]:
     """Find the lines that are warnings or errors of a library, without time and thread."""
     for line in text.splitlines():
-        match = next((match for form in _FORMS if (match := form.fullmatch(line.strip())) is not None), None)
+        match = next(filter(None, (form.fullmatch(line.strip()) for form in _FORMS)), None)
         if match is not None and match["level"] != "F" and not any(known in line for known in KNOWN_HARMLESS):
             yield match["text"][:LONGEST_LINE]
 

@@ -67,8 +67,8 @@ def add_lock_step(
         return case
     right = {variant.name for variant in record.variants if _is_right(variant)}
     planned_before = {variant.name: variant for variant in before.variants}
-    timed = [variant for variant in case.variants if variant.skip is None and variant.raises is None and variant.mode != NATIVE]
-    jitted = {variant.implementation for variant in timed if variant.mode == "jit"}
+    timed = [item for item in case.variants if item.skip is None and item.raises is None and item.mode != NATIVE]
+    jitted = {item.implementation for item in timed if item.mode == "jit"}
     beside = {
         variant.name: _make_beside(
             variant,
@@ -78,7 +78,8 @@ def add_lock_step(
             Replay(run=run, variant=variant.name, from_checkout=from_checkout),
         )
         for variant in timed
-        if variant.name in right & planned_before.keys() and (variant.mode != "aot" or variant.implementation not in jitted)
+        if variant.name in right & planned_before.keys()
+        if variant.mode != "aot" or variant.implementation not in jitted
     }
     variants = ((item, beside[item.name]) if item.name in beside else (item,) for item in case.variants)
     return replace(case, variants=tuple(item for pair in variants for item in pair))

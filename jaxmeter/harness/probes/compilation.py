@@ -145,9 +145,10 @@ def _find_traps(variant: str, prepared: Prepared, called: Called | None, context
     findings = traps.find_traps(prepared, wide, called)
     declared = context.declared_traps(variant)
     marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in findings.traps)
-    details = CompilationDetails(traps=marked, unknown_traps=tuple(findings.unknown)) if marked or findings.unknown else None
+    unknown = findings.unknown
+    details = CompilationDetails(traps=marked, unknown_traps=tuple(unknown)) if marked or unknown else None
     notes += [remark.text for remark in findings.remarks if remark.kind not in declared]
-    return Outcome(status=Status.OK, notes=(*notes, *findings.unknown.values()), details=details)
+    return Outcome(status=Status.OK, notes=(*notes, *unknown.values()), details=details)
 
 
 def _count_cache_entries(prepared: Prepared) -> int | None:

@@ -139,8 +139,8 @@ class Judge:
             # The first call has shown nothing of this: it has compiled the program.
             if seed > 0 and (clock() - start) / seed * DRAWS > self.limit_s:
                 raise TooLongError
-            moved_inside = seed + 1 if inside else None
-            deviations = self._find_deviations(partial(run, inside=moved_inside), (seed,), unmoved, wanted, read, measure)
+            moved = partial(run, inside=seed + 1 if inside else None)
+            deviations = self._find_deviations(moved, (seed,), unmoved, wanted, read, measure)
             spreads = deviations if not spreads else list(map(max, spreads, deviations))
         return [spread / 2 for spread in spreads] if inside else spreads
 

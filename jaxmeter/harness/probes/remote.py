@@ -211,7 +211,8 @@ def meet(other: Address) -> Iterator[Meeting]:
 
 def sum_cpu_s(variants: Iterable[object]) -> float:
     """Return the processor time so far of the other processes that some variants are in."""
-    return sum(variant.cpu_s for variant in {variant.meeting for variant in variants if isinstance(variant, RemoteVariant)})
+    meetings = {variant.meeting for variant in variants if isinstance(variant, RemoteVariant)}
+    return sum(meeting.cpu_s for meeting in meetings)
 
 
 def _read_end(errors: Path) -> str:

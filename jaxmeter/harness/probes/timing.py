@@ -223,8 +223,8 @@ def measure(
       Raw samples of each variant, seconds per call, in the given order.
     """
     samplers: dict[str, Timed] = {
-        name: variant if isinstance(variant, RemoteVariant) else Sampler(variant, clock, settings.sample_s, settings.settle_s)
-        for name, variant in variants.items()
+        name: call if isinstance(call, RemoteVariant) else Sampler(call, clock, settings.sample_s, settings.settle_s)
+        for name, call in variants.items()
     }
     orders = random.Random(seed)
     collecting = gc.isenabled()
@@ -286,7 +286,7 @@ def measure(
 
 def _most_passes(variants: Iterable[Prepared | RemoteVariant]) -> int:
     """As many passes, an even number, as the variants may be called; two more calls come before and one after."""
-    limits = [variant.most_calls for variant in variants if isinstance(variant, Prepared) and variant.most_calls is not None]
+    limits = [call.most_calls for call in variants if isinstance(call, Prepared) and call.most_calls is not None]
     return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
 
 

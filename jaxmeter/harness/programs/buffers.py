@@ -53,7 +53,7 @@ def find_largest(compiled: Any) -> tuple[Buffer, ...]:
         return ()
     names = _names(compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto())
     module = hlo.parse(program.read_hlo(compiled))
-    known = {instruction.name: instruction for computation in module.computations for instruction in computation.instructions}
+    known = {instruction.name: instruction for instruction in module.instructions()}
     places = sorted(_places(assignment), key=lambda place: -place.size_bytes)
     kept = [place for place in places if place.size_bytes >= SMALLEST_BYTES][:MOST]
     return tuple(

@@ -161,7 +161,8 @@ class Lines:
             frames = internals.SOURCE_LINE.load()(equation.source_info, MOST_FRAMES).splitlines()
             places = (_PLACE.fullmatch(frame.rpartition(" ")[0]) for frame in reversed(frames))
             # The traceback is kept, so that no other takes its id.
-            self._found[id(traceback)] = traceback, tuple(f"{place['path']}:{place['line']}" for place in places if place)
+            lines = tuple(f"{place['path']}:{place['line']}" for place in places if place)
+            self._found[id(traceback)] = traceback, lines
         return self._found[id(traceback)][1]
 
 

@@ -206,7 +206,7 @@ def load_executable(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     assert prepared.stages is not None
     compiled = prepared.stages.compiled
     written, arguments, results = serialize_executable.serialize(compiled)
-    sharding = next((leaf for leaf in jax.tree.leaves(compiled.input_shardings)), None)
+    sharding = next(iter(jax.tree.leaves(compiled.input_shardings)), None)
     devices = None if sharding is None else sorted(sharding.device_set, key=lambda device: device.id)
     start = clock()
     loaded = serialize_executable.deserialize_and_load(written, arguments, results, execution_devices=devices)

@@ -274,7 +274,8 @@ def _list_apart(those: Sequence[Step], steps: Sequence[Step]) -> list[Step]:
     """Those that overlap none of the steps, which are in order and disjoint."""
     starts, ends = _times(steps, "start"), _times(steps, "end")
     following = numpy.searchsorted(ends, _times(those, "start"), side="right").tolist()
-    return [step for step, place in zip(those, following, strict=True) if place == len(ends) or starts[place] >= step.end]
+    pairs = zip(those, following, strict=True)
+    return [step for step, place in pairs if place == len(ends) or starts[place] >= step.end]
 
 
 def _hold(busy: Intervals, steps: Sequence[Step]) -> int:

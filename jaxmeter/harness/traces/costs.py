@@ -192,7 +192,8 @@ class _Counter:
             self._flops[name] = None, 0.0  # of a program that calls itself, which none does
             computation = self.module.computation(name)
             shapes = {other.name: other.shape for other in computation.instructions}
-            parts = [self.count_flops(instruction, shapes) for instruction in computation.instructions if instruction.opcode not in _FREE]
+            costly = [instruction for instruction in computation.instructions if instruction.opcode not in _FREE]
+            parts = [self.count_flops(instruction, shapes) for instruction in costly]
             known = [flops for flops, _ in parts if flops is not None]
             self._flops[name] = sum(known) if len(known) == len(parts) else None, sum(other for _, other in parts)
         return self._flops[name]
@@ -227,7 +228,8 @@ class _Counter:
             for name in inner.operands if inner.opcode not in ("parameter", "constant") else ():
                 users.setdefault(name, []).append(inner)
         by_name = {inner.name: inner for inner in computation.instructions}
-        traffic = sum(_count_read(inner, users, shapes) for inner in computation.instructions if inner.opcode == "parameter")
+        parameters = [inner for inner in computation.instructions if inner.opcode == "parameter"]
+        traffic = sum(_count_read(parameter, users, shapes) for parameter in parameters)
         results = [by_name[name] for name in root.operands if name in by_name] if root.opcode == "tuple" else [root]
         return traffic + sum(_count_written(result, by_name, shapes) for result in results)
 

@@ -118,7 +118,7 @@ def _group(
     collected: dict[tuple[str, str], list[TracedOperation]] = defaultdict(list)
     for operation in operations:
         collected[key(operation)].append(operation)
-    return {key: _Group(tuple(those), busy_s * sum(member.share for member in those)) for key, those in collected.items()}
+    return {key: _Group(tuple(own), busy_s * sum(member.share for member in own)) for key, own in collected.items()}
 
 
 def _flatten(groups: _Groups, others: _Groups) -> list[TracedOperation]:

@@ -254,7 +254,8 @@ def _find_hidden(analysis: Analysis) -> Iterator[Finding]:
     """Kernels of command buffers (CUDA graphs) do not say which operation they belong to."""
     if analysis.timeline.layout is not GPU:
         return
-    hidden = sum(operation.share_ps for operation in analysis.operations if not operation.kind.module and operation.about.category != TRANSFER)
+    nameless = [operation for operation in analysis.operations if not operation.kind.module]
+    hidden = sum(operation.share_ps for operation in nameless if operation.about.category != TRANSFER)
     busy = sum(float(device.busy.sum()) for device in analysis.devices)
     if hidden > HIDDEN_KERNELS * busy:
         yield Finding(

@@ -208,7 +208,7 @@ def count_program(module: Module) -> Counts:
 
 def walk_operations(module: Module) -> Iterator[tuple[Instruction, str]]:
     """Instructions with their opcodes; a start has that of what it starts, and is left out where it calls just that."""
-    inside = {computation.name: {inner.opcode for inner in computation.instructions} for computation in module.computations}
+    inside = {body.name: {inner.opcode for inner in body.instructions} for body in module.computations}
     for instruction in module.instructions():
         opcode = instruction.opcode.removesuffix("-start")
         is_start = opcode != instruction.opcode
@@ -273,7 +273,8 @@ def _canonical(computations: Sequence[Computation]) -> str:
         own = {instruction.name: f"%{place}" for place, instruction in enumerate(instructions)}
         for instruction in instructions:
             root = "ROOT " if instruction.is_root else ""
-            operands = instruction.operands if instruction.opcode in _LITERAL else [own.get(name, name) for name in instruction.operands]
+            is_literal = instruction.opcode in _LITERAL
+            operands = instruction.operands if is_literal else [own.get(name, name) for name in instruction.operands]
             attributes = _renamed(instruction.attributes, own, places)
             lines.append(f"{root}{instruction.shape} {instruction.opcode}({', '.join(operands)}) {attributes}")
         lines.append(f"}}{computation.attributes}")
@@ -289,7 +290,8 @@ def _in_order_of_need(computation: Computation) -> list[Instruction]:
     begun: set[str] = set()
     while waiting:
         instruction = waiting[-1]
-        needed = [] if instruction.opcode in _LITERAL else [known[name] for name in instruction.operands if name in known]
+        operands = () if instruction.opcode in _LITERAL else instruction.operands
+        needed = [known[name] for name in operands if name in known]
         left = [other for other in needed if other.name not in begun]
         if instruction.name not in begun and left:
             begun.add(instruction.name)
@@ -309,7 +311,7 @@ def _renamed(attributes: str, instructions: Mapping[str, str], computations: Map
             return instructions.get(name) or computations.get(name) or match[0]
         if (key := match["key"]) is not None:
             known = computations if key in _CALLING else instructions
-            return f"{key}={re.sub(f'%?({_NAME})', lambda name_match: known.get(name_match[1], name_match[0]), match['value'])}"
+            return f"{key}={re.sub(f'%?({_NAME})', lambda word: known.get(word[1], word[0]), match['value'])}"
         return match[0]
 
     return _REFERENCE.sub(replaced, attributes) if attributes else ""

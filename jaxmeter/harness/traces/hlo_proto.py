@@ -89,7 +89,7 @@ def _read_computation(computation: _Message, names: dict[int, str], frames: _Fra
     root = computation.whole(6)
     return Computation(
         name=computation.text(1),
-        instructions=tuple(_read_instruction(instruction, operands, names, frames, root) for instruction in instructions),
+        instructions=tuple(_read_instruction(part, operands, names, frames, root) for part in instructions),
         is_entry=computation.whole(5) == entry_id,
     )
 

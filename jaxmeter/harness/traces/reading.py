@@ -220,9 +220,9 @@ def describe_finding(finding: Finding) -> str:
 
 
 def _choose(captures: Captures, host: str | None) -> Capture:
-    if len(captures.subjects) > 1:
+    if (count := len(captures.subjects)) > 1:
         names = ", ".join(f"case={case!r} variant={variant!r}" for case, variant, _ in captures.subjects[:5])
-        raise NoCaptureError(f"the run has {len(captures.subjects)} captures; choose by case and variant, such as {names}")
+        raise NoCaptureError(f"the run has {count} captures; choose by case and variant, such as {names}")
     if host is not None:
         return choose_host(captures, host)
     if len(captures.captures) > 1:

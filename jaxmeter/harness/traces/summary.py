@@ -166,7 +166,9 @@ def summarise_analysis(
         launch_delay_s=float(median(delays.tolist())) / PS_PER_S
         if len(delays) and not timeline.before_launch
         else None,
-        flops=_total_cost(analysis, busy, lambda operation: 0.0 if operation.about.category == TRANSFER else operation.about.cost.flops),
+        flops=_total_cost(
+            analysis, busy, lambda item: 0.0 if item.about.category == TRANSFER else item.about.cost.flops
+        ),
         bytes=_total_cost(analysis, busy, lambda operation: operation.about.cost.bytes),
         peak_flops=_scaled(stats.get("peak_teraflops_per_second"), 1e12),
         peak_bytes_per_s=_scaled(stats.get("peak_hbm_bw_gigabytes_per_second"), 1e9)
@@ -181,7 +183,10 @@ def shorten_summary(summary: TraceSummary) -> TraceSummary:
     rest = sum(summary.by_source.values()) - sum(sources.values())
     shortened = msgspec.structs.replace(
         summary,
-        operations=tuple(msgspec.structs.replace(operation, source=_without_folder(operation.source), jax_name="") for operation in kept),
+        operations=tuple(
+            msgspec.structs.replace(operation, source=_without_folder(operation.source), jax_name="")
+            for operation in kept
+        ),
         others=summary.others + len(summary.operations) - len(kept),
         others_share=summary.others_share + sum(operation.share for operation in summary.operations[MOST_RECORDED:]),
         by_source={_without_folder(source): share for source, share in sources.items()}
