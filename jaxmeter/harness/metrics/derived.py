@@ -66,9 +66,9 @@ def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
 
 
 def compare_paired(variant: Readable, other: Readable) -> Interval | None:
-    """How many times faster the one is: the processes' ratios against the baseline, subtracted pair by pair.
+    """How many times faster a variant is than another: the processes' ratios to the baseline, subtracted pair by pair.
 
-    None also where one of them has no speedup: `find_withheld` says why. `doubt_ratio` says whether to trust it.
+    None also where either has no speedup: `find_withheld` says why. `doubt_ratio` says whether to trust it.
     """
     if find_withheld(variant, other) is not None:
         return None

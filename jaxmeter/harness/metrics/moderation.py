@@ -19,8 +19,8 @@ from jaxmeter.harness.metrics.statistics import (
     LOG_UNLIKE,
     MINIMUM_EFFECT,
     RATIOS_BETWEEN_RUNS,
-    Borrowed,
-    Lent,
+    VariancePrior,
+    VarianceModeration,
     PseudoProcess,
 )
 from jaxmeter.harness.record.cases import NATIVE, PlannedCase, PlannedVariant
@@ -71,9 +71,9 @@ class Prior:
     by_variant: tuple[float, ...]
     pooled_degrees: float
 
-    def lend(self, index: int) -> Borrowed:
+    def lend(self, index: int) -> VariancePrior:
         """What one variant borrows, by its place in the order given."""
-        return Borrowed(self.variance, self.by_variant[index], self.pooled_degrees)
+        return VariancePrior(self.variance, self.by_variant[index], self.pooled_degrees)
 
 
 def fit_prior(variances: Sequence[float], degrees: Sequence[float], *, most_degrees: float = math.inf) -> Prior | None:
@@ -369,7 +369,7 @@ class Pool:
     spreads: Mapping[tuple[str, Kind], Spread] = field(default_factory=dict)
     usual_ratios: Mapping[Kind, float] = field(default_factory=dict)
 
-    def lend(self, metric: str, source: Planned) -> Lent | None:
+    def lend(self, metric: str, source: Planned) -> VarianceModeration | None:
         """What is known of the scatter of a variant's metric from the others."""
         if metric == RATIO:
             return self.lend_to_ratio(*list_sides(source))

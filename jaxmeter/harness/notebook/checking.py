@@ -15,7 +15,7 @@ from jaxmeter.harness.notebook.options import FEWEST_BLOCKS, OPERATION_S, Budget
 from jaxmeter.harness.notebook.tracing import OtherChangesError
 from jaxmeter.harness.notebook.variants import SLOW_S, TRACES, NotebookContext
 from jaxmeter.harness.probes.compilation import compile_and_call
-from jaxmeter.harness.probes.look_at_each import describe_failure, look_at_each
+from jaxmeter.harness.probes.probe_each import describe_failure, probe_each
 from jaxmeter.harness.probes.memory import read_plan
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.record import AS_GIVEN, Correctness, NumericsDetails, Outcome, Status
@@ -76,7 +76,7 @@ def check_all(
                 continue
             reference = name
         say(f"checking {name}")
-        by_probe = _look(name, context)
+        by_probe = _probe_variant(name, context)
         if is_extra and by_probe["numerics"].status not in TIMED:
             notes.append(_describe_left_out(name, by_probe["numerics"].reason))
             continue
@@ -179,7 +179,7 @@ def _describe_reference(reference: str, outcomes: Mapping[str, object]) -> list[
     return [f"results are compared with those of {reference.replace(AS_GIVEN, 'as given')}"] if checked else []
 
 
-def _look(variant: str, context: NotebookContext) -> dict[str, Outcome]:
+def _probe_variant(variant: str, context: NotebookContext) -> dict[str, Outcome]:
     """Outcomes by probe. Eager code has no stages and no plan.
 
     Nothing that this process has compiled is forgotten: it is the user's own.
@@ -191,7 +191,7 @@ def _look(variant: str, context: NotebookContext) -> dict[str, Outcome]:
         except OtherChangesError as error:
             return Outcome(status=Status.WRONG, reason=str(error), details=NumericsDetails(verdict=Correctness.WRONG))
 
-    looks: dict[str, Any] = {"numerics": check_with_updates}
+    probes: dict[str, Any] = {"numerics": check_with_updates}
     if context.workload.find_variant(variant)[1] != "eager":
-        looks = {"compilation": compile_and_call, "memory": read_plan, **looks}
-    return {probe: look_at_each(probe, look, (variant,), context).outcomes[variant] for probe, look in looks.items()}
+        probes = {"compilation": compile_and_call, "memory": read_plan, **probes}
+    return {name: probe_each(name, probe, (variant,), context).outcomes[variant] for name, probe in probes.items()}

@@ -70,7 +70,8 @@ def measure_here(
     Raises:
       Whatever the function itself raises, where no variant of it can be called.
     """
-    say = print_progress if (is_watched() if options.progress is None else options.progress) else ignore
+    is_verbose = is_watched() if options.progress is None else options.progress
+    say: Say = print_progress if is_verbose else lambda _: None
     started = now()
     budget = Budget(options.time_limit_s, _make_settings(""))
     untested = filter(None, (describe_untested(list_packages()),))
@@ -280,10 +281,6 @@ def is_watched() -> bool:
 def print_progress(doing: str) -> None:
     """A line on stderr."""
     print(f"jaxmeter.measure: {doing}", file=sys.stderr, flush=True)
-
-
-def ignore(doing: str) -> None:
-    """Nobody looks."""
 
 
 Function = Callable[..., Any] | tuple[Callable[..., Any], tuple[Any, ...]]

@@ -26,7 +26,7 @@ from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
 from jaxmeter.harness.parent.limits import START_LIMIT_S
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.parent.server_process import Server, start_arm
-from jaxmeter.harness.plan.messages import CODE_FOLDER, ERRORS, LOADED, Look, Ready, Reply, Seen, StartArm
+from jaxmeter.harness.plan.messages import CODE_FOLDER, ERRORS, LOADED, DescribeCode, Ready, Reply, Seen, StartArm
 from jaxmeter.harness.record import OtherEnvironment, PlannedCase
 from jaxmeter.harness.record.differences import steers_programs
 from jaxmeter.harness.record.settings import is_plain_setting, leave_out_dumps
@@ -113,7 +113,7 @@ class ArmServer:
             running.is_ready = True
         return str(running.folder / "socket")
 
-    def look(self, index: int, cases: Sequence[PlannedCase], platform: Platform) -> Seen:
+    def describe_code(self, index: int, cases: Sequence[PlannedCase], platform: Platform) -> Seen:
         """Return which code of some cases its processes load.
 
         Raises:
@@ -126,7 +126,7 @@ class ArmServer:
                 connected.settimeout(START_LIMIT_S)
                 connected.connect(path)
                 with connected.makefile("rwb") as stream:
-                    stream.write(msgspec.json.encode(Look(cases=tuple(cases), platform=platform)) + b"\n")
+                    stream.write(msgspec.json.encode(DescribeCode(cases=tuple(cases), platform=platform)) + b"\n")
                     stream.flush()
                     reply = msgspec.json.decode(stream.readline(), type=Reply)
         except (OSError, msgspec.DecodeError) as error:

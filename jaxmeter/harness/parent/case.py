@@ -26,9 +26,6 @@ from jaxmeter.harness.record.processes import LEFT_OUT
 
 BUDGET_ENDED = "the budget ended before"
 
-_Look = tuple[str, int, str, str, str]
-"""Kind, round and cache state of a process, a probe and a variant."""
-
 
 @dataclass
 class CaseProgress:
@@ -68,7 +65,7 @@ class CaseProgress:
 
     def _sum_up(self) -> None:
         self.outcomes = find_outcomes(self.case, self.settings, self.records)
-        self._done: set[_Look] = set()
+        self._done: set[tuple[str, int, str, str, str]] = set()  # kind, round and cache state; probe and variant
         self._broken: set[tuple[str, str, str]] = set()  # process, variant and cache state that ended badly
         for record in self.records:
             if record.refills:

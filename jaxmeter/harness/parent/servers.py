@@ -86,7 +86,7 @@ class Servers:
             return
         replayed = [case for case in cases if any(item.replays is not None for item in case.variants)]
         earlier, _ = self._arms[frozenset(self._make_variables(platform).items())]
-        check_code(self._checkout, replayed, earlier.look(0, replayed, platform), before)
+        check_code(self._checkout, replayed, earlier.describe_code(0, replayed, platform), before)
 
     def list_warnings(self) -> tuple[ProcessWarning, ...]:
         """List what libraries warned of in all processes so far."""

@@ -10,7 +10,7 @@ from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error, make_private
 from jaxmeter.harness.machine.jax_internals import BUDGETS_ARE_FOR, find_jax_release
 from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
+from jaxmeter.harness.probes.probe_each import describe_unread, probe_each
 from jaxmeter.harness.programs import cost, program, traps
 from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
 from jaxmeter.harness.programs.jax_events import (
@@ -33,10 +33,10 @@ LONGEST_EXPLANATION = 4000
 Values = dict[str, tuple[Number | None, ...]]
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Compiles each without any cache."""
     forget_compiled(persistent=True)
-    return look_at_each("compilation", compile_and_call, variants, context)
+    return probe_each("compilation", compile_and_call, variants, context)
 
 
 def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outcome:

@@ -30,7 +30,7 @@ from jaxmeter.harness.plan.processes import (
 )
 from jaxmeter.harness.probes.calibration import TakeCalibration, make_calibrations, take_none
 from jaxmeter.harness.probes.context import Beat, Context, Findings
-from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure
+from jaxmeter.harness.probes.probe_each import LONGEST_REASON, describe_failure
 from jaxmeter.harness.probes.remote import Arm, ArmError, Meeting, RemoteVariant, meet, sum_cpu_s
 from jaxmeter.harness.probes.sampler import Sampler, Timed
 from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers
@@ -44,11 +44,11 @@ DrawCores = Callable[[random.Random], AbstractContextManager[None]]
 """Context in which each thread is kept on a random core."""
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Prepare all variants and time them alternately; for a variant that cannot be called, return why not."""
     with ExitStack() as stack:
         try:
-            return _look(variants, context, stack)
+            return _time_variants(variants, context, stack)
         except ArmError as error:
             # Of the variant that is at work there; where none is yet, of all that the earlier environment should run.
             remote = context.find_remote(variants)
@@ -58,7 +58,7 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
             return Findings({name: _describe_failure_there(error, where) for name in names})
 
 
-def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Findings:
+def _time_variants(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Findings:
     prepared: dict[str, Prepared | RemoteVariant] = {}
     remote = context.find_remote(variants)
     meetings = {arm: _meet(arm, context, stack) for arm in dict.fromkeys(arm for arm, _ in remote.values())}
