@@ -288,7 +288,7 @@ def check_traced(function: Callable[..., Any], args: tuple[Any, ...], names: Seq
     Raises:
       InPlaceError: There are some, and they change what the objects hold.
     """
-    if not _hold_objects(args):
+    if not _has_node(args, _is_object):
         return
     changed: list[str] = []
 
@@ -324,19 +324,13 @@ def _list_leaves(args: Any, names: Sequence[str], exempt: frozenset[int] = froze
     return leaves
 
 
-def _hold_objects(args: Any) -> bool:
-    """Return whether there is any object whose attributes a function could change."""
-    flags = []
-
-    def note(node: Any) -> bool:
-        flags.append(_is_object(node))
-        return False
-
-    jax.tree.leaves(args, is_leaf=note)
-    return any(flags)
+def _has_node(args: Any, test: Callable[[Any], bool]) -> bool:
+    """Return whether a node of a tree passes a test."""
+    return any(map(test, jax.tree.leaves(args, is_leaf=test)))
 
 
 def _is_object(node: Any) -> bool:
+    """Return whether a function could change attributes of a node."""
     frozen = getattr(getattr(node, "__dataclass_params__", None), "frozen", False)
     known = (jax.Array, numpy.ndarray, numpy.generic, dict, list, tuple, FunctionType, ModuleType, type)
     return hasattr(node, "__dict__") and not frozen and not isinstance(node, known)
@@ -364,20 +358,13 @@ def _refuse(changed: Sequence[str], args: Any, leaves: Sequence[Any]) -> None:
         return
     more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
     on_host = any(isinstance(leaf, numpy.ndarray) for leaf in leaves)
-    kind = "numpy" if on_host else "nnx" if _hold_modules(args) else ""
+    kind = "numpy" if on_host else "nnx" if _has_node(args, _is_module) else ""
     raise InPlaceError(
         f"changes its arguments in place: {', '.join(changed[:_MOST_NAMED])}{more}; every call must begin with the "
         f"same arguments, and a compiled program loses such a change: {_ADVICE[kind]}"
     )
 
 
-def _hold_modules(args: Any) -> bool:
-    """Return whether there is a module of flax.nnx; flax need not be there."""
-    flags = []
-
-    def note(node: Any) -> bool:
-        flags.append(any(kind.__module__.startswith("flax.nnx") for kind in type(node).__mro__))
-        return False
-
-    jax.tree.leaves(args, is_leaf=note)
-    return any(flags)
+def _is_module(node: Any) -> bool:
+    """Return whether a node is a module of flax.nnx; flax need not be there."""
+    return any(kind.__module__.startswith("flax.nnx") for kind in type(node).__mro__)

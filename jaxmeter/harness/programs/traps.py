@@ -331,13 +331,13 @@ def find_wide_inputs(make: Callable[[], Any]) -> tuple[str, ...]:
     """
     dtypes: list[tuple[str, ...]] = []
 
-    def look() -> None:
+    def note() -> None:
         dtypes.append(list_wide(make()))
 
     try:
-        jax.eval_shape(look)
+        jax.eval_shape(note)
     except Exception:  # noqa: BLE001  inputs may be made in any way, also without JAX
-        look()
+        note()
     return dtypes[-1]
 
 
