@@ -42,7 +42,7 @@ from jaxmeter.harness.plan.processes import (
 )
 from jaxmeter.harness.probes import Context, timing
 from jaxmeter.harness.probes.sampler import Sampler
-from jaxmeter.harness.probes.timing import measure, probe_variants, time_process
+from jaxmeter.harness.probes.timing import InterleavedTiming, probe_variants, time_process
 from jaxmeter.harness.programs.modes import Carried, Prepared
 from jaxmeter.harness.record import SCHEMA_VERSION, Load, Status, VariantSamples
 from jaxmeter.harness.record.processes import DeviceState
@@ -90,7 +90,8 @@ def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
 def run(clock: FakeClock, variants: dict[str, Prepared], **options: Any) -> list[VariantSamples]:
     """A process of these variants on a quiet machine, by the settings of this file."""
     usual = {"seed": 0, "interference": quiet, "cores": 2, "beat": lambda variant, stage: None}
-    return list(measure(variants, SETTINGS, clock=clock, **{**usual, **options}))
+    arguments = {"variants": variants, "settings": SETTINGS, "clock": clock, **usual, **options}
+    return list(InterleavedTiming(**arguments).measure())
 
 
 def run_one(clock: FakeClock, call: Prepared, **options: Any) -> VariantSamples:
