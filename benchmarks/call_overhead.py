@@ -19,7 +19,7 @@ from jaxmeter.harness.machine.environment import allowed_cores
 from jaxmeter.harness.machine.interference import Interference
 from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.plan.settings import make_settings
-from jaxmeter.harness.probes.timing import measure
+from jaxmeter.harness.probes.timing import InterleavedTiming
 from jaxmeter.harness.programs.modes import How, prepare_as
 
 ROUNDS = 15
@@ -35,15 +35,15 @@ def main() -> None:
     calls, _ = timer.autorange()
     ours, theirs = [], []
     for seed in range(rounds):
-        (process,) = measure(
-            {"call": prepared},
-            settings,
+        (process,) = InterleavedTiming(
+            variants={"call": prepared},
+            settings=settings,
             seed=seed,
             clock=time.perf_counter,
             interference=Interference(),
             cores=allowed_cores(),
             beat=lambda variant, stage: None,
-        )
+        ).measure()
         ours.append(statistics.median(find_block_time(block.samples_s) for block in process.blocks))
         theirs.append(statistics.median(timer.repeat(repeat=5, number=calls)) / calls)
     ratios = [one / other for one, other in zip(ours, theirs, strict=True)]

@@ -81,11 +81,11 @@ def _describe_case(case: PlannedCase, settings: Settings) -> tuple[Cell, Cell]:
 
 
 def _cost(processes: Sequence[PlannedProcess], settings: Settings) -> str:
-    found = estimate(processes, settings)
-    least, most = _duration(found.least_s, found.most_s), _duration(found.most_s)
+    prediction = estimate(processes, settings)
+    least, most = _duration(prediction.least_s, prediction.most_s), _duration(prediction.most_s)
     time = f"about {least}" if least == most else f"about {least} to {most}"
-    fewest = "" if found.fewest == found.most else f"{found.fewest} to "
-    return f"{time}, {fewest}{counted(found.most, 'process', 'processes')}"
+    fewest = "" if prediction.fewest == prediction.most else f"{prediction.fewest} to "
+    return f"{time}, {fewest}{counted(prediction.most, 'process', 'processes')}"
 
 
 def _duration(seconds: float, beside_s: float = 0.0) -> str:

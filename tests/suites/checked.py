@@ -19,7 +19,7 @@ from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
 from jaxmeter.harness.declare.declaration import NoReference
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.plan.cases import name_case
-from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.programs.arguments import make_inputs
 from jaxmeter.harness.programs.callbacks import watch_callbacks
@@ -114,7 +114,7 @@ def look_at(context, implementation):
     )
     own.reference = context.reference
     variant = variant_of(implementation)
-    found, _ = look_with({"numerics": (variant,)}, own)
+    found, _ = run_probes({"numerics": (variant,)}, own)
     outcome = found[variant]["numerics"]
     has_program = outcome.status is Status.OK and implementation.raises is None
     return outcome, undeclared_traps(own, variant) if has_program else []

@@ -5,7 +5,7 @@ from dataclasses import replace
 import jax
 
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.programs.arguments import make_inputs, widest
 
 
@@ -14,7 +14,7 @@ def outcome_of(workload, function, **params):
     tried = replace(workload, implementations=[])
     tried.implementation(lambda *arguments: function(*exact(*arguments)), name="tried", modes=("mixed",))
     context = Context(tried, params, BACKENDS["cpu"], make_inputs(tried, params), lambda: 0.0, folder=None)
-    found, _ = look_with({"numerics": ("tried:mixed",)}, context)
+    found, _ = run_probes({"numerics": ("tried:mixed",)}, context)
     return found["tried:mixed"]["numerics"]
 
 

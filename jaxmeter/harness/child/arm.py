@@ -33,7 +33,7 @@ from jaxmeter.harness.declare.own_packages import list_own_packages
 from jaxmeter.harness.machine.environment import describe_error, list_packages
 from jaxmeter.harness.machine.interference import Interference, ReadInterference
 from jaxmeter.harness.machine.process_settings import keep_on_cores
-from jaxmeter.harness.plan.messages import Begin, Done, Look, Ready, Reply, Seen, SeenCase, Step, Turn
+from jaxmeter.harness.plan.messages import Begin, DescribeCode, Done, Ready, Reply, Seen, SeenCase, Step, Turn
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.sampler import Sampler
 from jaxmeter.harness.programs.arguments import hash_arguments, unpack_numbers
@@ -79,20 +79,20 @@ def _answer(connection: socket.socket, listener: socket.socket, suites: Sequence
     """Serve one process: one that measures, or the parent, which looks at the code first."""
     listener.close()
     with connection.makefile("rwb") as stream:
-        asked = msgspec.json.decode(stream.readline(), type=Begin | Look)
-        if isinstance(asked, Look):
-            _say(stream, _look(asked, suites))
+        asked = msgspec.json.decode(stream.readline(), type=Begin | DescribeCode)
+        if isinstance(asked, DescribeCode):
+            _say(stream, _describe_code(asked, suites))
         else:
             _serve(stream, asked, suites or asked.settings.suites)
 
 
-def _look(look: Look, suites: Sequence[str]) -> Reply:
+def _describe_code(message: DescribeCode, suites: Sequence[str]) -> Reply:
     """Return which code of the cases there is here."""
     seen: dict[str, SeenCase] = {}
     try:
-        for case in look.cases:
-            _, now = find_workload(case, suites, look.platform)
-            sources = {one.name: one.source for one in now.variants}
+        for case in message.cases:
+            _, now = find_workload(case, suites, message.platform)
+            sources = {variant.name: variant.source for variant in now.variants}
             seen[case.id] = SeenCase(definition=now.definition, sources=sources)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything
         return Reply(refusal=_describe(error))
@@ -174,7 +174,7 @@ def _prepare(variant: str, context: Context, begin: Begin) -> Sampler:
       SuiteError: Its code is not that of the earlier run.
       Whatever it raises.
     """
-    own = {} if context.case is None else {one.name: one.source for one in context.case.variants}
+    own = {} if context.case is None else {item.name: item.source for item in context.case.variants}
     if own.get(variant) != begin.sources.get(variant):
         raise SuiteError("its code there is not what the run has measured; give that run's own checkout")
     prepared = context.prepare(variant)

@@ -71,14 +71,14 @@ def _plan(suite: Suite, workload: Workload, params: dict[str, Param], platform: 
 def find_missing_device(platform: Platform) -> str | None:
     """Why the platform's devices cannot be used, or None. JAX would fall back to the CPU without a word."""
     try:
-        found = jax.default_backend()
+        backend = jax.default_backend()
         jax.devices()
     except (RuntimeError, AssertionError, ValueError) as error:
         words = " ".join(str(error).split()) or type(error).__name__
     else:
-        if found == platform.jax_backend:
+        if backend == platform.jax_backend:
             return None
-        words = f"its default backend is '{found}'"
+        words = f"its default backend is '{backend}'"
     return (
         f"no device for --backend {platform.name}: looked for {platform.looked_for}; jax says: {make_private(words)}. "
         f"Install {platform.extra} on a machine that has one, or measure here with --backend {DEFAULT_BACKEND}"

@@ -16,9 +16,9 @@ import numpy
 from jaxmeter.harness.declare.implementation import ONE_COMPILED
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.plan.processes import TRACED
-from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.probes.fit import compare_with_capacity
-from jaxmeter.harness.probes.look_at_each import describe_failure
+from jaxmeter.harness.probes.probe_each import describe_failure
 from jaxmeter.harness.programs.arguments import choose_static, draw_inputs, make_shapes, place_inputs, size_bytes
 from jaxmeter.harness.programs.older_jax import copy_array, is_committed
 from jaxmeter.harness.programs.program import count_equations
@@ -92,13 +92,13 @@ def _read(kept: Path) -> Inputs:
 ONLY_TRACED = "traced, and not compiled"
 
 
-def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> dict[str, dict[str, Outcome]]:
+def probe_shapes(assignments: Mapping[str, Collection[str]], context: Context) -> dict[str, dict[str, Outcome]]:
     """Return outcomes only of the variants that do not fit, and of those that are only traced.
 
     Runs in a process of its own: what a suite's code keeps from tracing ends with the process.
 
     Args:
-      looks: Which probe of the check looks at which variants; or that of compilation at those that are only traced.
+      assignments: Probe of the check -> variants; or that of compilation -> those that are only traced.
     """
     workload = context.workload
     try:
@@ -108,21 +108,21 @@ def look_at_shapes(looks: Mapping[str, Collection[str]], context: Context) -> di
     # Shapes do not specify how arrays are distributed over several devices.
     capacity = None if context.capacity_bytes is None else context.capacity_bytes * jax.device_count()
     context.too_large = compare_with_capacity(size_bytes(shapes), capacity)
-    if TRACED in looks:
-        return {variant: {TRACED: _count_equations(variant, context)} for variant in looks[TRACED]}
-    found = {}
-    for variant in dict.fromkeys(name for names in looks.values() for name in names):
-        own = [probe for probe, names in looks.items() if variant in names]
+    if TRACED in assignments:
+        return {variant: {TRACED: _count_equations(variant, context)} for variant in assignments[TRACED]}
+    outcomes = {}
+    for variant in dict.fromkeys(name for names in assignments.values() for name in names):
+        own = [probe for probe, names in assignments.items() if variant in names]
         implementation, mode = context.find_variant(variant)
         if context.too_large is not None:
-            found[variant] = _plan(variant, own, context)
+            outcomes[variant] = _plan(variant, own, context)
         elif mode == "eager" and not workload.declaration.stream:
             context.variant = variant
             context.stage("trace")
             needed = _count_arguments_and_results(implementation.function, context)
             if (excess := compare_with_capacity(needed, capacity)) is not None:
-                found[variant] = dict.fromkeys(own, Outcome(status=Status.TOO_LARGE, reason=excess))
-    return found
+                outcomes[variant] = dict.fromkeys(own, Outcome(status=Status.TOO_LARGE, reason=excess))
+    return outcomes
 
 
 def _count_equations(variant: str, context: Context) -> Outcome:
@@ -152,5 +152,5 @@ def _plan(variant: str, probes: Sequence[str], context: Context) -> dict[str, Ou
     if context.workload.declaration.stream or context.find_variant(variant)[1] not in ONE_COMPILED:
         reason = f"{context.too_large} for its arguments alone"
         return dict.fromkeys(probes, Outcome(status=Status.TOO_LARGE, reason=reason))
-    outcomes, _ = look_with(dict.fromkeys(probes, (variant,)), context)
+    outcomes, _ = run_probes(dict.fromkeys(probes, (variant,)), context)
     return outcomes.get(variant, {})

@@ -52,17 +52,17 @@ def import_suites(names: Sequence[str]) -> str:
     if tuple(names) == (DEFAULT_SUITES,):  # only declares, as tests hold: a trial would cost 0.7 s of each server
         _read(names)
         return ""
-    told = os.memfd_create("trial")
+    report = os.memfd_create("trial")
     server, own = os.getpid(), list_children()
     pid = os.fork()
     if pid == 0:
         die_with_parent(server)
-        os.write(told, json.dumps(_tried(names)).encode())
+        os.write(report, json.dumps(_tried(names)).encode())
         os._exit(0)
     _, status = os.waitpid(pid, 0)
     end_children(kept=own)
-    words = os.pread(told, _LONGEST_WORDS, 0)
-    os.close(told)
+    words = os.pread(report, _LONGEST_WORDS, 0)
+    os.close(report)
     reason = str(json.loads(words)) if words else _ended(status)
     if not reason:
         _read(names)

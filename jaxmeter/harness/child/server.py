@@ -17,7 +17,7 @@ from jaxmeter.harness.child.forks import Forks
 from jaxmeter.harness.child.worker import answer
 from jaxmeter.harness.plan.messages import Message
 from jaxmeter.harness.plan.probes import PROBES
-from jaxmeter.harness.probes import find_look
+from jaxmeter.harness.probes import find_probe
 
 _LONGEST_PATH = 4096
 
@@ -25,7 +25,7 @@ _LONGEST_PATH = 4096
 def serve(descriptor: str, *suites: str) -> None:
     """Serve until the parent closes its end."""
     for probe in PROBES:
-        find_look(probe)
+        find_probe(probe)
     forks = Forks(descriptor, suites)
     forks.say({"alone": forks.alone})
     while True:
@@ -33,8 +33,8 @@ def serve(descriptor: str, *suites: str) -> None:
         if not line:
             return
         pid = forks.fork(partial(_answer, Path(os.fsdecode(line.rstrip(b"\n"))), *descriptors))
-        for one in descriptors:
-            os.close(one)
+        for handle in descriptors:
+            os.close(handle)
         forks.say({"pid": pid})
         status, peak_kib = forks.wait(pid)
         forks.say({"status": status, "peak_kib": peak_kib})

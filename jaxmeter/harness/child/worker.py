@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from jaxmeter.harness.child.describe import describe, find_missing_device
 from jaxmeter.harness.child.family import run_before
-from jaxmeter.harness.child.inputs import find_inputs, look_at_shapes
+from jaxmeter.harness.child.inputs import find_inputs, probe_shapes
 from jaxmeter.harness.declare.catalogue import SuiteError, find_suites_once
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.declare.workload import Workload
@@ -37,7 +37,7 @@ from jaxmeter.harness.plan.messages import (
 )
 from jaxmeter.harness.plan.probes import DEFAULT_THRESHOLD, PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
-from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.probes.context import Beat
 from jaxmeter.harness.probes.peaks import measure_peaks
 from jaxmeter.harness.probes.remote import Address, Arm
@@ -81,15 +81,15 @@ def _measure(message: Measure, beat: Beat) -> Answer:
     The two share a persistent cache of their own, which the first finds empty and the second as the first left it.
     """
     if message.process.cache_state != DEFAULT_THRESHOLD:
-        return _look(message, beat)
+        return _run_probes(message, beat)
     with TemporaryDirectory(dir=Path(message.result).parent) as cache:
         message = msgspec.structs.replace(message, cache=cache)
-        run_before(lambda: _look(message, beat))
-        return _look(message, beat)
+        run_before(lambda: _run_probes(message, beat))
+        return _run_probes(message, beat)
 
 
-def _look(message: Measure, beat: Beat) -> Answer:
-    """Sets up the process, makes the case's arguments, and has the process's probes look."""
+def _run_probes(message: Measure, beat: Beat) -> Answer:
+    """Set up the process, make the case's arguments, and run the process's probes."""
     process, begun_s = message.process, time.perf_counter()
     beat(None, "start")
     if message.cores is not None:
@@ -120,13 +120,13 @@ def _look(message: Measure, beat: Beat) -> Answer:
         arms=_find_arms(message),
     )
     if process.kind == SHAPES:
-        return Result(outcomes=look_at_shapes(process.assignments, context))
+        return Result(outcomes=probe_shapes(process.assignments, context))
     if message.platform.measures:
         inputs = find_inputs(workload, context.params, Path(message.inputs))
         context.arguments, context.wide = inputs.arguments, inputs.wide
     else:
         context.arguments = make_shapes(workload, context.params)
-    outcomes, samples = look_with(process.assignments, context)
+    outcomes, samples = run_probes(process.assignments, context)
     return Result(outcomes=outcomes, process=samples, artifacts=tuple(_collect_artifacts(message)))
 
 
@@ -144,8 +144,8 @@ def _find_arms(message: Measure) -> dict[Arm, Address] | None:
     # Absolute: a process of another checkout works in another folder.
     cache, inputs = (os.path.abspath(path) for path in (message.cache, message.inputs))  # noqa: PTH100
     sources = (
-        {one.replays.variant: one.source for one in variants if one.replays is not None},
-        {one.name: one.source for one in variants},
+        {variant.replays.variant: variant.source for variant in variants if variant.replays is not None},
+        {variant.name: variant.source for variant in variants},
     )
     return {
         arm: Address(

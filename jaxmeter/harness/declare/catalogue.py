@@ -103,16 +103,16 @@ def _load_suites(name: str) -> list[Suite]:
     path = Path(name).expanduser()  # a run remembers home as ~
     if path.suffix == ".py" or (path.is_dir() and not _is_module(name)):
         files = sorted(path.glob("*.py")) if path.is_dir() else [path]
-        found = [_make_suite(_import_file(file)) for file in files if not file.name.startswith("_")]
+        suites = [_make_suite(_import_file(file)) for file in files if not file.name.startswith("_")]
     else:
         package = _import(name)
         modules = [item.name for item in pkgutil.iter_modules(getattr(package, "__path__", []))]
         members = [f"{name}.{module}" for module in modules if not module.startswith("_")]
-        found = [_make_suite(package), *map(_load_member, members)]
-    found = [suite for suite in found if suite.workloads or suite.is_left_out]
-    if not found:
+        suites = [_make_suite(package), *map(_load_member, members)]
+    suites = [suite for suite in suites if suite.workloads or suite.is_left_out]
+    if not suites:
         raise SuiteError(f"no workload is declared in '{name}'; a suite declares one with @workload(...), see README")
-    return found
+    return suites
 
 
 def _load_member(name: str) -> Suite:

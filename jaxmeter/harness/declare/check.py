@@ -281,7 +281,7 @@ def _check_report(workload: str, declaration: Declaration, report: Reported) -> 
     _check_place(workload, declaration, f"reported by {report.source}", report.at)
     metric = METRICS.get(report.metric)
     if metric is None or metric.unit is not Unit.SECONDS:
-        times = ", ".join(name for name, one in METRICS.items() if one.unit is Unit.SECONDS)
+        times = ", ".join(name for name, entry in METRICS.items() if entry.unit is Unit.SECONDS)
         _refuse(workload, f"'{report.metric}' is reported, which is not a time; times are {times}")
     if not 0 < report.factor < math.inf or report.factor == 1:
         _refuse(workload, f"reported factor {report.factor}; it is times as long, above 0 and not 1")

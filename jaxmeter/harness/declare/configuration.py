@@ -66,7 +66,7 @@ def find_configuration(module: ModuleType) -> dict[str, Any]:
     """Find the options that a module needs as its import has set them: its own, and those of what it imports."""
     if not any(map(_read_record, list(sys.modules.values()))):  # the usual case, in which no text is parsed
         return {}
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     seen: set[str] = set()
     waiting = [module.__name__]
     while waiting:
@@ -75,11 +75,11 @@ def find_configuration(module: ModuleType) -> dict[str, Any]:
         if name in seen or current is None:
             continue
         seen.add(name)
-        found = {**_read_record(current), **found}
+        options = {**_read_record(current), **options}
         waiting += _list_parents(name)
         if name == module.__name__ or is_of_user(getattr(current, "__file__", None)):
             waiting += _list_imported(current)
-    return found
+    return options
 
 
 def _read_record(module: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def describe_configuration(
     """
     kept, others = split_configuration(changed)
     said = []
-    new = {name: value for name, value in kept.items() if not all(one.get(name) == value for one in declared)}
+    new = {name: value for name, value in kept.items() if not all(config.get(name) == value for config in declared)}
     if new:
         options = ", ".join(f"{name} to {value!r}" for name, value in new.items())
         said.append(
@@ -135,9 +135,9 @@ def _restore(before: Mapping[str, Any]) -> None:
             jax.config.update(name, before[name])  # type: ignore[union-attr]
 
 
-def _differs(one: Any, other: Any) -> bool:
+def _differs(left: Any, right: Any) -> bool:
     try:
-        return bool(one is not other and one != other)
+        return bool(left is not right and left != right)
     except Exception:  # noqa: BLE001  an object of a library's may refuse to be compared
         return True
 
@@ -219,4 +219,4 @@ def _list_imported(module: ModuleType) -> list[str]:
             within = above[: len(above) - node.level + 1] if node.level else []
             source = ".".join([*within, *filter(None, [node.module])])
             names += [source, *(f"{source}.{alias.name}" for alias in node.names)]
-    return [found for name in names for found in (*_list_parents(name), name)]
+    return [imported for name in names for imported in (*_list_parents(name), name)]

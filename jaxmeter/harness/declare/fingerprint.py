@@ -131,11 +131,12 @@ def _functions(source: str) -> tuple[ast.AST, ...]:
         tree = ast.parse(source)
     except SyntaxError:
         return ()
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
-    for node in found:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    functions = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    for node in functions:
         if not isinstance(node, ast.Lambda) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-    return tuple(found)
+    return tuple(functions)
 
 
 def _syntax(node: ast.AST) -> str:

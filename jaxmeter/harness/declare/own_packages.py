@@ -79,9 +79,12 @@ def list_own_packages(suites: Iterable[Suite]) -> tuple[OwnPackage, ...]:
     specs = [spec for name in sorted(tops) if (spec := _find_spec(name)) is not None]
     installed = _list_installations()
     own_files = {os.path.realpath(file) for name in modules.values() if (file := _find_file(name)) is not None}
-    found = [one for spec in specs if (one := _try_to_describe(spec, installed, own_files)) is not None]
-    reached = _follow(imported, {one.name: _list_imports_of(one.name) for one in found})
-    return tuple(replace(one, suites=tuple(name for name in modules if one.name in reached[name])) for one in found)
+    packages = [package for spec in specs if (package := _try_to_describe(spec, installed, own_files)) is not None]
+    reached = _follow(imported, {package.name: _list_imports_of(package.name) for package in packages})
+    return tuple(
+        replace(package, suites=tuple(name for name in modules if package.name in reached[name]))
+        for package in packages
+    )
 
 
 def _find_spec(name: str) -> ModuleSpec | None:
@@ -128,18 +131,18 @@ def _list_library_folders() -> tuple[str, ...]:
 
 def _list_installations() -> list[_Installation]:
     """List what pip installed by a direct address. conda notes one for every package, of the machine that built it."""
-    found = []
-    for one in importlib.metadata.distributions():
+    installations = []
+    for distribution in importlib.metadata.distributions():
         with suppress(*_DAMAGE):
-            text = one.read_text("direct_url.json")
-            is_of_pip = (one.read_text("INSTALLER") or "").strip() != "conda"
+            text = distribution.read_text("direct_url.json")
+            is_of_pip = (distribution.read_text("INSTALLER") or "").strip() != "conda"
             if (
                 text is not None
                 and is_of_pip
-                and (installation := _read_installation(one, json.loads(text))) is not None
+                and (installation := _read_installation(distribution, json.loads(text))) is not None
             ):
-                found.append(installation)
-    return found
+                installations.append(installation)
+    return installations
 
 
 def _read_installation(
@@ -184,7 +187,7 @@ def _describe(spec: ModuleSpec, installed: Iterable[_Installation], without: Con
       without: Files that do not count.
     """
     is_library = _is_of_library(spec)
-    own = next((one for one in installed if _holds(one, spec, is_library=is_library)), None)
+    own = next((installation for installation in installed if _holds(installation, spec, is_library=is_library)), None)
     if own is None and is_library:
         return None
     # A file that is a suite and that others import by its name counts for these.
@@ -203,11 +206,11 @@ def _describe(spec: ModuleSpec, installed: Iterable[_Installation], without: Con
     return OwnPackage(name=spec.name, version=version, commit=commit, dirty=dirty, files=files, left_out=left_out)
 
 
-def _holds(one: _Installation, spec: ModuleSpec, *, is_library: bool) -> bool:
+def _holds(installation: _Installation, spec: ModuleSpec, *, is_library: bool) -> bool:
     """Return whether a module is of an installation: one among libraries by its name, an editable one by its folder."""
-    if is_library or not one.is_editable or one.folder is None:
-        return is_library and spec.name in one.names
-    return any(Path(place).resolve().is_relative_to(one.folder.resolve()) for place in _list_places(spec))
+    if is_library or not installation.is_editable or installation.folder is None:
+        return is_library and spec.name in installation.names
+    return any(Path(place).resolve().is_relative_to(installation.folder.resolve()) for place in _list_places(spec))
 
 
 def _hash_files(spec: ModuleSpec, without: Container[str]) -> tuple[dict[str, str], int]:
@@ -273,9 +276,10 @@ def _list_loaded(package: str) -> list[str]:
 
 def _find_version(name: str, folder: Path) -> str | None:
     """Return the version by metadata next to the code, else the module's own."""
-    distributions = importlib.metadata.distributions(name=name, path=[str(folder.parent), str(folder)])
+    for distribution in importlib.metadata.distributions(name=name, path=[str(folder.parent), str(folder)]):
+        return distribution.metadata.get("Version")
     declared = getattr(sys.modules.get(name), "__version__", None)
-    return next((one.metadata.get("Version") for one in distributions), declared if isinstance(declared, str) else None)
+    return declared if isinstance(declared, str) else None
 
 
 def _find_source(folder: Path, name: str, files: Mapping[str, str]) -> tuple[str | None, bool | None]:
@@ -304,10 +308,10 @@ def _read_commit(folder: Path) -> tuple[str | None, bool | None]:
 
 def _list_imports(text: str) -> set[str]:
     """Return the names of the top level that import statements name, also statements inside functions."""
-    found = set()
+    tops = set()
     for source, names in _IMPORT.findall(text):
-        found |= {word.split()[0].partition(".")[0] for word in (source or names).split(",") if word.strip()}
-    return found - {""}
+        tops |= {word.split()[0].partition(".")[0] for word in (source or names).split(",") if word.strip()}
+    return tops - {""}
 
 
 def _list_imports_of(package: str) -> set[str]:
@@ -328,11 +332,11 @@ def _follow(imported: Mapping[str, set[str]], further: Mapping[str, set[str]]) -
     """Return by suite all that it imports, through packages too."""
     reached = {}
     for suite, names in imported.items():
-        found, coming = set(), list(names)
+        seen, coming = set(), list(names)
         while coming:
             name = coming.pop()
-            if name not in found:
-                found.add(name)
+            if name not in seen:
+                seen.add(name)
                 coming += further.get(name, ())
-        reached[suite] = found
+        reached[suite] = seen
     return reached

@@ -149,8 +149,8 @@ class Workload:
 
     def find_data_source(self) -> DataSource | None:
         """Which data its inputs are; None where that depends on nothing."""
-        found = None if self.declaration.data is None else self.declaration.data()
-        return DataSource(found) if isinstance(found, str) else found
+        source = None if self.declaration.data is None else self.declaration.data()
+        return DataSource(source) if isinstance(source, str) else source
 
     def count_items(self, params: Mapping[str, Param]) -> int | None:
         """How many items one call processes; None where nothing is declared.
@@ -266,4 +266,4 @@ workload = make_decorator(Declaration, declare)
 
 def _find_at(declared: tuple[_Placed, ...], params: Mapping[str, Param], backend: str) -> tuple[_Placed, ...]:
     here = {**params, "backend": backend}
-    return tuple(one for one in declared if all(here[name] == value for name, value in one.at.items()))
+    return tuple(placed for placed in declared if all(here[name] == value for name, value in placed.at.items()))

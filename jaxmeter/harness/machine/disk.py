@@ -18,7 +18,7 @@ def is_disk_full(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:
             return True
-        if isinstance(error, RuntimeError) and any(one in str(error) for one in words):
+        if isinstance(error, RuntimeError) and any(message in str(error) for message in words):
             return True
         error = error.__cause__ or error.__context__
     return False

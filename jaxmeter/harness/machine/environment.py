@@ -230,13 +230,13 @@ def _octal(text: str) -> str:
 
 def list_packages() -> dict[str, str]:
     """Return the versions of those recorded packages that are installed."""
-    found = {}
+    versions = {}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _processor() -> str:
@@ -266,14 +266,14 @@ def _list_quotas(root: Path) -> Iterator[tuple[Path, float]]:
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
         if number == "0":
             groups = _groups(root / "sys/fs/cgroup", path)
-            found = [(group, (_text(group / "cpu.max") or "").split()) for group in groups]
+            limits = [(group, (_text(group / "cpu.max") or "").split()) for group in groups]
         elif "cpu" in controllers.split(","):
             names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
             groups = _groups(root / "sys/fs/cgroup/cpu", path)
-            found = [(group, [_text(group / name) or "" for name in names]) for group in groups]
+            limits = [(group, [_text(group / name) or "" for name in names]) for group in groups]
         else:
             continue
-        for group, pair in found:
+        for group, pair in limits:
             if len(pair) == 2 and all(map(str.isdigit, pair)):
                 yield group, int(pair[0]) / int(pair[1])
 
@@ -306,8 +306,8 @@ def _memory_bytes() -> int | None:
 
 def _revision(variables: Mapping[str, str]) -> tuple[str | None, bool | None]:
     """Return the revision of the working folder; for a container, which has no git, from a variable of the launcher."""
-    if told := variables.get("JAXMETER_REVISION"):
-        return told.removesuffix("-dirty"), told.endswith("-dirty")
+    if revision := variables.get("JAXMETER_REVISION"):
+        return revision.removesuffix("-dirty"), revision.endswith("-dirty")
     return _git()
 
 

@@ -382,12 +382,12 @@ def describe_missing_name(error: BaseException) -> str:
         return ""
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
         missing = f"{error.obj.__name__}.{error.name}"
-    elif isinstance(error, ImportError) and (found := _FROM.search(str(error))) is not None:
-        missing = f"{found[2]}.{found[1]}"
+    elif isinstance(error, ImportError) and (match := _FROM.search(str(error))) is not None:
+        missing = f"{match[2]}.{match[1]}"
     elif isinstance(error, ModuleNotFoundError):
         missing = str(error.name)
-    elif isinstance(error, TypeError) and (found := _OPTION.search(str(error))) is not None:
-        missing = f"option {found[2]} of {found[1]}()"
+    elif isinstance(error, TypeError) and (match := _OPTION.search(str(error))) is not None:
+        missing = f"option {match[2]} of {match[1]}()"
     else:
         return ""
     return f"jax {_find_version('jax')}, or a package installed with it, has no {missing}"

@@ -61,16 +61,16 @@ class Nvml:
         """The present name is of drivers since 535, the other of all before."""
         for name in ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"):
             function = getattr(self._library, name, None)
-            if function is not None and (found := self._ask(function, handle)) is not None:
-                return found
+            if function is not None and (reasons := self._ask(function, handle)) is not None:
+                return reasons
         return None
 
     def _ask(self, function: Callable[..., Any], *args: Any) -> int | None:
         try:
-            found = function(*args)
+            value = function(*args)
         except self._library.NVMLError:  # not supported, or not allowed
             return None
-        return None if found is None else int(found)
+        return None if value is None else int(value)
 
 
 def open_nvml(
@@ -109,11 +109,11 @@ def find_driver(library: Any = None) -> str | None:
         return None
     try:
         nvml.nvmlInit()
-        found = nvml.nvmlSystemGetDriverVersion()
+        version = nvml.nvmlSystemGetDriverVersion()
         nvml.nvmlShutdown()
     except nvml.NVMLError:
         return None
-    return found.decode() if isinstance(found, bytes) else str(found)
+    return version.decode() if isinstance(version, bytes) else str(version)
 
 
 def _find_pci_id(ordinal: int) -> bytes | None:

@@ -85,19 +85,19 @@ def find_settings(options: Mapping[str, Any], variables: Mapping[str, str]) -> d
     Returns:
       Name -> a sentence with its value, the variable that sets it if there is one, and its effect.
     """
-    found = {}
+    settings = {}
     for setting in OPTIONS:
         value = _plain(options.get(setting.name))
         variable = setting.name.upper()
         is_off_by_default = variable not in variables and find_jax_release() < setting.off_before
         if setting.name in options and value not in setting.usual and not (is_off_by_default and value in _OFF):
             by = f" (by the variable {variable})" if variable in variables else ""
-            found[setting.name] = f"{setting.name} is {value!r}{by}: {setting.effect}"
+            settings[setting.name] = f"{setting.name} is {value!r}{by}: {setting.effect}"
     for setting in VARIABLES:
         given = variables.get(setting.name)
         if given is not None and given not in setting.usual:
-            found[setting.name] = f"{setting.name} is {given!r}: {setting.effect}"
-    return found
+            settings[setting.name] = f"{setting.name} is {given!r}: {setting.effect}"
+    return settings
 
 
 def describe_settings(options: Mapping[str, Any], variables: Mapping[str, str]) -> tuple[str, ...]:
@@ -107,12 +107,12 @@ def describe_settings(options: Mapping[str, Any], variables: Mapping[str, str]) 
 
 def refuse_settings(options: Mapping[str, Any], variables: Mapping[str, str]) -> str | None:
     """Describe why a run is not begun with these settings, and what to do; None where all are as usual."""
-    found = find_settings(options, variables)
-    if not found:
+    settings = find_settings(options, variables)
+    if not settings:
         return None
-    config = {name: _plain(options[name]) for name in found if name in options}
+    config = {name: _plain(options[name]) for name in settings if name in options}
     declare = f"; to measure with it, declare it: needs=Needs(config={config!r})" if config else ""
-    return f"what is timed would not be the program: {'; '.join(found.values())}. Leave out the setting{declare}"
+    return f"what is timed would not be the program: {'; '.join(settings.values())}. Leave out the setting{declare}"
 
 
 def _plain(value: Any) -> Any:

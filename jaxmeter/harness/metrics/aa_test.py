@@ -64,16 +64,16 @@ def make_self_test(machine: str, runs: Sequence[RunRecord]) -> SelfTest:
         shown_confidence=settings.confidence if settings.shown_confidence is None else settings.shown_confidence,
         confidence=settings.confidence,
         minimum_effect=MINIMUM_EFFECT,
-        speedups=count([one for run in runs for one in compare_aa_controls(run)]),
+        speedups=count([pair for run in runs for pair in compare_aa_controls(run)]),
         times=_count_times(runs),
     )
 
 
 def compare_aa_controls(run: RunRecord) -> list[EqualPair]:
     """Return every A/A control's speedup, whose true value is 1, as a page shows it."""
-    readings = [one.read("speedup") for one in _list_variants(Run(run)) if one.planned.same_as is not None]
-    found = [reading.interval for reading in readings if reading.interval is not None]
-    return [EqualPair(speedup, _ask([speedup], [1.0]), _ask([speedup.decisive], [1.0])) for speedup in found]
+    readings = [variant.read("speedup") for variant in _list_variants(Run(run)) if variant.planned.same_as is not None]
+    speedups = [reading.interval for reading in readings if reading.interval is not None]
+    return [EqualPair(speedup, _ask([speedup], [1.0]), _ask([speedup.decisive], [1.0])) for speedup in speedups]
 
 
 def compare_runs(first: RunRecord, second: RunRecord) -> list[EqualPair] | None:
@@ -93,29 +93,28 @@ def compare_runs(first: RunRecord, second: RunRecord) -> list[EqualPair] | None:
 
 def _count_times(runs: Sequence[RunRecord]) -> Tally | None:
     """Compare each run with the one before it; return None if they have no calibration loop in common."""
-    found = [compare_runs(first, second) for first, second in pairwise(runs)]
-    compared = [one for one in found if one is not None]
-    return count([one for of_pair in compared for one in of_pair]) if len(compared) == len(found) else None
+    compared = [compare_runs(first, second) for first, second in pairwise(runs)]
+    known = [pairs for pairs in compared if pairs is not None]
+    return count([pair for pairs in known for pair in pairs]) if len(known) == len(compared) else None
 
 
-def _compare_times(one: Reading, other: Reading) -> EqualPair:
+def _compare_times(first: Reading, second: Reading) -> EqualPair:
     """Compare one program's times in two runs: by their ratio, with Welch's interval, and by the first run's interval.
 
     The second run's time has an error too, so a correct interval contains it less often than it contains the true time.
     Whether the second run's interval contains the first's time is no second trial: it depends on the same two times.
     """
-    logs = [list(map(math.log, reading.known)) for reading in (one, other)]
-    ratio = exponentiate(subtract_means(*logs, confidence=CONFIDENCE, shared=one.shared + other.shared))
-    if one.interval is None or other.estimate is None:
+    logs = [list(map(math.log, reading.known)) for reading in (first, second)]
+    ratio = exponentiate(subtract_means(*logs, confidence=CONFIDENCE, shared=first.shared + second.shared))
+    if first.interval is None or second.estimate is None:
         return EqualPair(ratio, (), ())
-    wanted = [other.estimate]
-    return EqualPair(ratio, _ask([one.interval], wanted), _ask([one.interval.decisive], wanted))
+    wanted = [second.estimate]
+    return EqualPair(ratio, _ask([first.interval], wanted), _ask([first.interval.decisive], wanted))
 
 
 def _read_times(run: Run) -> dict[str, Reading]:
     """Return the normalised time of each case's baseline variant, which has the A/A control, by the case's id."""
-    baselines = [one for one in _list_variants(run) if one.is_baseline]
-    readings = {one.planned_case.id: one.read("normalised_s") for one in baselines}
+    readings = {item.planned_case.id: item.read("normalised_s") for item in _list_variants(run) if item.is_baseline}
     return {case: reading for case, reading in readings.items() if reading.interval is not None}
 
 
@@ -126,22 +125,22 @@ def _list_variants(run: Run) -> list[Variant]:
 def _ask(intervals: Sequence[Interval], wanted: Sequence[float]) -> tuple[bool, ...]:
     """Of each interval that has bounds, whether it holds the value that it should."""
     return tuple(
-        one.low <= value <= one.high
-        for one, value in zip(intervals, wanted, strict=True)
-        if one.low is not None and one.high is not None
+        interval.low <= value <= interval.high
+        for interval, value in zip(intervals, wanted, strict=True)
+        if interval.low is not None and interval.high is not None
     )
 
 
 def count(comparisons: Sequence[EqualPair]) -> Tally:
     """What comparisons of equal programs say together; those without an interval say nothing."""
-    bounded = [one for one in comparisons if one.ratio.decisive.low is not None]
-    ratios = [one.ratio for one in bounded]
+    bounded = [pair for pair in comparisons if pair.ratio.decisive.low is not None]
+    ratios = [pair.ratio for pair in bounded]
     return Tally(
         compared=len(bounded),
         differ=sum(map(differs, ratios)),
-        intervals=sum(len(one.held_shown) for one in bounded),
-        held_shown=sum(sum(one.held_shown) for one in bounded),
-        held_decisive=sum(sum(one.held_decisive) for one in bounded),
+        intervals=sum(len(pair.held_shown) for pair in bounded),
+        held_shown=sum(sum(pair.held_shown) for pair in bounded),
+        held_decisive=sum(sum(pair.held_decisive) for pair in bounded),
         smallest_difference=find_smallest(ratios),
     )
 
@@ -175,15 +174,15 @@ MANY_DEGREES = 1e6
 """Of a variance that is as good as known."""
 
 
-def describe_in_short(found: SelfTest | None) -> str:
+def describe_in_short(self_test: SelfTest | None) -> str:
     """Return one sentence for a first screen: how far a machine's numbers can be trusted."""
-    if found is None or not found.is_sound:
-        return f"{DAMAGED if found else NONE}."
-    level = write_share(found.shown_confidence)
-    between = "" if found.times is None else f" Between runs: {_shorten(found.times, level, 'the other time')}."
+    if self_test is None or not self_test.is_sound:
+        return f"{DAMAGED if self_test else NONE}."
+    level = write_share(self_test.shown_confidence)
+    between = "" if self_test.times is None else f" Between runs: {_shorten(self_test.times, level, 'the other time')}."
     return (
-        f"On this machine ({found.machine}) the self-test of {found.at[:10]} found of equal programs: "
-        f"{_shorten(found.speedups, level, 'the truth')}.{between}"
+        f"On this machine ({self_test.machine}) the self-test of {self_test.at[:10]} found of equal programs: "
+        f"{_shorten(self_test.speedups, level, 'the truth')}.{between}"
     )
 
 
@@ -195,53 +194,53 @@ def _shorten(tally: Tally, level: str, truth: str) -> str:
     )
 
 
-def describe_self_test(found: SelfTest | None) -> tuple[str, ...]:
+def describe_self_test(self_test: SelfTest | None) -> tuple[str, ...]:
     """Return the results of the self-test, in one or two sentences each."""
-    if found is None or not found.is_sound:
-        return (f"{DAMAGED if found else NONE}.",)
-    versions = ", ".join(f"{name} {version}" for name, version in sorted(found.packages.items()))
-    cases, runs = counted(found.cases, "case"), counted(found.runs, "run")
-    counts = counted(found.processes, "timing process", "timing processes")
-    made = f"Self-test of {found.machine}, {found.at[:10]}, by jaxmeter {found.tool_version} with {versions}"
+    if self_test is None or not self_test.is_sound:
+        return (f"{DAMAGED if self_test else NONE}.",)
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(self_test.packages.items()))
+    cases, runs = counted(self_test.cases, "case"), counted(self_test.runs, "run")
+    counts = counted(self_test.processes, "timing process", "timing processes")
+    made = f"{self_test.machine}, {self_test.at[:10]}, by jaxmeter {self_test.tool_version} with {versions}"
     return (
-        f"{made}: one program twice in each of {cases}, {runs}, {counts}.",
-        *_describe_speedups(found.speedups, found),
-        *_describe_times(found.times, found),
+        f"Self-test of {made}: one program twice in each of {cases}, {runs}, {counts}.",
+        *_describe_speedups(self_test.speedups, self_test),
+        *_describe_times(self_test.times, self_test),
     )
 
 
-def _describe_speedups(speedups: Tally, found: SelfTest) -> Iterator[str]:
-    yield from _describe_errors("Equal programs interleaved in one run", speedups, found)
-    yield f"Their {_describe_held('the true ratio, 1,', speedups, found)}."
+def _describe_speedups(speedups: Tally, self_test: SelfTest) -> Iterator[str]:
+    yield from _describe_errors("Equal programs interleaved in one run", speedups, self_test)
+    yield f"Their {_describe_held('the true ratio, 1,', speedups, self_test)}."
     yield _describe_smallest(speedups)
 
 
-def _describe_times(times: Tally | None, found: SelfTest) -> Iterator[str]:
+def _describe_times(times: Tally | None, self_test: SelfTest) -> Iterator[str]:
     if times is None:
         yield "Times of two runs were not compared: they have no calibration loop in common."
         return
-    yield from _describe_errors("One program's normalised time in two runs", times, found)
-    honest = [100 * hold_another(found.shown_confidence, degrees) for degrees in (MANY_DEGREES, FEWEST_PROCESSES - 1)]
-    level = write_share(found.shown_confidence)
-    held = _describe_held("the other's time", times, found)
+    yield from _describe_errors("One program's normalised time in two runs", times, self_test)
+    shown = self_test.shown_confidence
+    honest = [100 * hold_another(shown, degrees) for degrees in (MANY_DEGREES, FEWEST_PROCESSES - 1)]
+    held = _describe_held("the other's time", times, self_test)
     yield f"One run's {held}."
     correct = f"{honest[0]:.0f} to {honest[1]:.0f}{SPACE}%"
-    yield f"Correct intervals of {level} do so in {correct}, since both times have an error."
+    yield f"Correct intervals of {write_share(shown)} do so in {correct}, since both times have an error."
     yield _describe_smallest(times)
 
 
-def _describe_errors(what: str, tally: Tally, found: SelfTest) -> Iterator[str]:
+def _describe_errors(what: str, tally: Tally, self_test: SelfTest) -> Iterator[str]:
     """Yield how many equal programs were called different, and a warning if the rate is above the allowed one."""
-    by = f"by {write_share(found.confidence)} intervals, beyond {write_share(found.minimum_effect)}"
+    by = f"by {write_share(self_test.confidence)} intervals, beyond {write_share(self_test.minimum_effect)}"
     yield f"{what}: {_write_rate(tally.differ, tally.compared)} are falsely called different, {by}."
-    allowed = 1 - found.confidence
+    allowed = 1 - self_test.confidence
     if tally.compared and bound_rate(tally.differ, tally.compared)[0] > allowed:
         yield f"That is beyond the {write_share(allowed)} that verdicts allow for: doubt what differs by little."
 
 
-def _describe_held(what: str, tally: Tally, found: SelfTest) -> str:
+def _describe_held(what: str, tally: Tally, self_test: SelfTest) -> str:
     """Return how often the intervals of both confidence levels contain the true value."""
-    shown, decisive = write_share(found.shown_confidence), write_share(found.confidence)
+    shown, decisive = write_share(self_test.shown_confidence), write_share(self_test.confidence)
     return (
         f"{shown} intervals hold {what} in {_write_rate(tally.held_shown, tally.intervals)}, "
         f"those of {decisive} in {_write_rate(tally.held_decisive, tally.intervals)}"
@@ -254,10 +253,10 @@ def _describe_smallest(tally: Tally) -> str:
 
 
 def _write_smallest(tally: Tally) -> str:
-    smallest, found = tally.smallest_difference, f"is found in {write_share(FOUND)} of cases"
+    smallest, certainty = tally.smallest_difference, f"is found in {write_share(FOUND)} of cases"
     if smallest is None:
-        return f"no difference up to {write_share(LADDER[-1])} {found}"
-    return f"a difference of {write_share(smallest)} {found}"
+        return f"no difference up to {write_share(LADDER[-1])} {certainty}"
+    return f"a difference of {write_share(smallest)} {certainty}"
 
 
 def _write_rate(count: int, of: int) -> str:

@@ -190,7 +190,7 @@ def subtract_means(
         return Interval(centre - in_common, centre, centre + in_common, count)
     # Welch's degrees of freedom by the shares relative to the larger, which no squaring can overflow.
     relative = [share / largest for share in shares]
-    parts = (one**2 / (len(values) - 1) for one, values in zip(relative, (above, below), strict=True))
+    parts = (share**2 / (len(values) - 1) for share, values in zip(relative, (above, below), strict=True))
     freedom = sum(relative) ** 2 / sum(parts)
     half = math.hypot(float(stdtrit(freedom, (1 + confidence) / 2)) * math.sqrt(sum(shares)), in_common)
     return Interval(centre - half, centre, centre + half, count)

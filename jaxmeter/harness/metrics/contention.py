@@ -121,7 +121,7 @@ def find_slow_share(processes: Iterable[ProcessRecord]) -> float | None:
     if not beside:
         return None
     full_speed_s = beside[int(FULL_SPEED_SHARE * (len(beside) - 1))]
-    return sum(one > SLOWED * full_speed_s for one in beside) / len(beside)
+    return sum(block_s > SLOWED * full_speed_s for block_s in beside) / len(beside)
 
 
 def _read_calibration_s(block: Block) -> float | None:

@@ -47,7 +47,7 @@ def is_baseline(source: Readable) -> bool:
 def find_eager(source: Readable) -> Readable | None:
     """The same implementation as eager code, where the case has it."""
     wanted = (source.planned.implementation, "eager")
-    names = [one.name for one in source.planned_case.variants if (one.implementation, one.mode) == wanted]
+    names = [item.name for item in source.planned_case.variants if (item.implementation, item.mode) == wanted]
     return source.find(names[0]) if names else None
 
 
@@ -65,20 +65,20 @@ def read_log_ratios(source: Readable) -> tuple[float | None, ...]:
     return source.read("log_ratio").values
 
 
-def compare_paired(one: Readable, other: Readable) -> Interval | None:
-    """How many times faster the one is: the processes' ratios against the baseline, subtracted pair by pair.
+def compare_paired(variant: Readable, other: Readable) -> Interval | None:
+    """How many times faster a variant is than another: the processes' ratios to the baseline, subtracted pair by pair.
 
-    None also where one of them has no speedup: `find_withheld` says why. `doubt_ratio` says whether to trust it.
+    None also where either has no speedup: `find_withheld` says why. `doubt_ratio` says whether to trust it.
     """
-    if find_withheld(one, other) is not None:
+    if find_withheld(variant, other) is not None:
         return None
-    pairs = zip(read_log_ratios(one), read_log_ratios(other), strict=False)
+    pairs = zip(read_log_ratios(variant), read_log_ratios(other), strict=False)
     known = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
     if not known:
         return None
-    shared = one.pool.find_shared_of_ratio(math.fsum(known) / len(known), one, other)
-    mean = partial(statistics.speedup, borrowed=one.pool.lend_to_ratio(one, other), shared=shared)
-    return bound(mean, known, one.settings, looks=max(count_looks(one), count_looks(other)))
+    shared = variant.pool.find_shared_of_ratio(math.fsum(known) / len(known), variant, other)
+    mean = partial(statistics.speedup, borrowed=variant.pool.lend_to_ratio(variant, other), shared=shared)
+    return bound(mean, known, variant.settings, looks=max(count_looks(variant), count_looks(other)))
 
 
 def find_withheld(*sides: Readable) -> Fault | None:
@@ -90,13 +90,13 @@ def find_withheld(*sides: Readable) -> Fault | None:
     return None
 
 
-def doubt_ratio(one: Readable, other: Readable) -> str:
+def doubt_ratio(variant: Readable, other: Readable) -> str:
     """Return, for a person, why the ratio of two variants' times cannot be trusted; empty if it can.
 
     Interference hits both variants of a pair alike, with two exceptions. A peer has a process of its own. And variants
     may keep different numbers of processors busy: losing one processor slows two threads and not a single one.
     """
-    sides = one, other
+    sides = variant, other
     doubtful = any(map(_has_doubtful_ratios, sides))
     if not doubtful and not any(side.read("execution_s").contended for side in sides):
         return ""

@@ -19,8 +19,8 @@ from jaxmeter.harness.metrics.statistics import (
     LOG_UNLIKE,
     MINIMUM_EFFECT,
     RATIOS_BETWEEN_RUNS,
-    Borrowed,
-    Lent,
+    VariancePrior,
+    VarianceModeration,
     PseudoProcess,
 )
 from jaxmeter.harness.record.cases import NATIVE, PlannedCase, PlannedVariant
@@ -71,9 +71,9 @@ class Prior:
     by_variant: tuple[float, ...]
     pooled_degrees: float
 
-    def lend(self, index: int) -> Borrowed:
+    def lend(self, index: int) -> VariancePrior:
         """What one variant borrows, by its place in the order given."""
-        return Borrowed(self.variance, self.by_variant[index], self.pooled_degrees)
+        return VariancePrior(self.variance, self.by_variant[index], self.pooled_degrees)
 
 
 def fit_prior(variances: Sequence[float], degrees: Sequence[float], *, most_degrees: float = math.inf) -> Prior | None:
@@ -88,23 +88,23 @@ def fit_prior(variances: Sequence[float], degrees: Sequence[float], *, most_degr
     Raises:
       ValueError: The shapes differ, or a value is outside these ranges.
     """
-    found, own = numpy.asarray(variances, float), numpy.asarray(degrees, float)
-    if found.shape != own.shape or found.ndim != 1:
-        raise ValueError(f"one number of degrees for each variance, not {own.shape} for {found.shape}")
-    if not (numpy.isfinite(found) & (found >= 0) & numpy.isfinite(own) & (own > 0)).all():
+    observed, own = numpy.asarray(variances, float), numpy.asarray(degrees, float)
+    if observed.shape != own.shape or observed.ndim != 1:
+        raise ValueError(f"one number of degrees for each variance, not {own.shape} for {observed.shape}")
+    if not (numpy.isfinite(observed) & (observed >= 0) & numpy.isfinite(own) & (own > 0)).all():
         raise ValueError("variances are finite and not below 0, their degrees finite and above 0")
-    if len(found) < FEWEST_POOLED or (median := float(numpy.median(found))) < SMALLEST_MEDIAN:
+    if len(observed) < FEWEST_POOLED or (median := float(numpy.median(observed))) < SMALLEST_MEDIAN:
         return None
     pooled = min(float(own.sum()), most_degrees)
-    found = numpy.maximum(found, SMALLEST_ROBUST * median)
-    plain_degrees, plain_variance = fit_plainly(found, own)
+    observed = numpy.maximum(observed, SMALLEST_ROBUST * median)
+    plain_degrees, plain_variance = fit_plainly(observed, own)
     most = float(own.max())
-    alike = _bring_to_degrees(found / plain_variance, own, most, plain_degrees) * plain_variance
+    alike = _bring_to_degrees(observed / plain_variance, own, most, plain_degrees) * plain_variance
     logs = numpy.log(alike)
     drawn_in = numpy.clip(logs, *numpy.quantile(logs, [LOWER_TAIL, 1 - UPPER_TAIL]))
     prior_degrees = _solve_degrees(float(drawn_in.var(ddof=1)), most, plain_degrees)
     if prior_degrees is None:
-        return Prior(plain_degrees, plain_variance, (plain_degrees,) * len(found), pooled)
+        return Prior(plain_degrees, plain_variance, (plain_degrees,) * len(observed), pooled)
     variance = math.exp(float(drawn_in.mean()) - _winsorised_moments(most, prior_degrees)[0])
     by_variant = _lessen_for_outliers(alike / variance, most, prior_degrees)
     return Prior(prior_degrees, variance, tuple(map(float, by_variant)), pooled)
@@ -369,7 +369,7 @@ class Pool:
     spreads: Mapping[tuple[str, Kind], Spread] = field(default_factory=dict)
     usual_ratios: Mapping[Kind, float] = field(default_factory=dict)
 
-    def lend(self, metric: str, source: Planned) -> Lent | None:
+    def lend(self, metric: str, source: Planned) -> VarianceModeration | None:
         """What is known of the scatter of a variant's metric from the others."""
         if metric == RATIO:
             return self.lend_to_ratio(*list_sides(source))

@@ -73,11 +73,11 @@ def divide_by_calibration(
       ratios: The ratios that processes have recorded. Older records have none; then `times_s` is divided by
         `calibrations_s`.
     """
-    told = zip_longest(times_s, (ratios or calibrations_s)[: len(times_s)])
+    pairs = zip_longest(times_s, (ratios or calibrations_s)[: len(times_s)])
     if ratios:
-        return tuple([None if own_s is None else ratio for own_s, ratio in told])
+        return tuple([None if own_s is None else ratio for own_s, ratio in pairs])
     return tuple(
-        [None if own_s is None or calibration_s is None else own_s / calibration_s for own_s, calibration_s in told]
+        [None if own_s is None or calibration_s is None else own_s / calibration_s for own_s, calibration_s in pairs]
     )
 
 
@@ -141,7 +141,8 @@ def find_disagreement(source: Readable, metric: str) -> str:
 def _compare(baseline: Readable | None, variant: Readable | None, metric: str) -> str:
     if baseline is None or variant is None or (speedup := variant.read("speedup").interval) is None:
         return ""
-    names, times_s = zip(*((one.planned.name, one.read(metric).estimate) for one in (baseline, variant)), strict=True)
+    names = baseline.planned.name, variant.planned.name
+    times_s = baseline.read(metric).estimate, variant.read(metric).estimate
     return describe_disagreement(names, times_s, (speedup.low, speedup.high), OF_PROCESSES)
 
 
@@ -172,30 +173,30 @@ def describe_disagreement(
 NO_EFFECT = "the compiler options that differ have no effect on it"
 
 
-def is_same_program(one: Readable, other: Readable) -> bool:
+def is_same_program(variant: Readable, other: Readable) -> bool:
     """Return whether two implementations of a case were compiled to the same program.
 
     That jit and aot of one implementation are the same program is by design, so it is no answer here. Equal HLO of
     unequal compiler options is not enough: options can change the machine code alone. Nor do programs count that call
     Python, which their HLO does not hold.
     """
-    if one.planned.name.rpartition(":")[0] == other.planned.name.rpartition(":")[0]:
+    if variant.planned.name.rpartition(":")[0] == other.planned.name.rpartition(":")[0]:
         return False
-    first, second = _find_details(one), _find_details(other)
+    first, second = _find_details(variant), _find_details(other)
     if first is None or second is None or any(trap.kind == "callbacks" for trap in (*first.traps, *second.traps)):
         return False
-    if _has_equal_options(one, other):
+    if _has_equal_options(variant, other):
         return len(first.fingerprints) == 1 and first.fingerprints == second.fingerprints
     return first.code is not None and first.code == second.code
 
 
-def explain_same_program(one: Readable, other: Readable) -> str:
+def explain_same_program(variant: Readable, other: Readable) -> str:
     """Return why two variants are the same program although they were declared as two; empty if nobody asks."""
-    return "" if _has_equal_options(one, other) else NO_EFFECT
+    return "" if _has_equal_options(variant, other) else NO_EFFECT
 
 
-def _has_equal_options(one: Readable, other: Readable) -> bool:
-    return one.planned.compiler_options == other.planned.compiler_options
+def _has_equal_options(variant: Readable, other: Readable) -> bool:
+    return variant.planned.compiler_options == other.planned.compiler_options
 
 
 def _find_details(source: Readable) -> CompilationDetails | None:

@@ -41,24 +41,22 @@ def gather_pool(variants: Iterable[Readable], alone: Pool) -> Pool:
       variants: The run's recorded variants, read with `alone` as their pool: their values do not depend on the scatter.
       alone: What `find_reference` returns.
     """
-    variants = list(variants)
+    by_kind: dict[Kind, list[Readable]] = {kind: [] for kind in Kind}
+    for variant in variants:
+        by_kind[kind_of(variant.planned)].append(variant)
     spreads = {
         (metric, kind): spread
         for metric in POOLED
-        for kind in Kind
-        if (spread := _fit(metric, [one for one in variants if kind_of(one.planned) is kind])) is not None
+        for kind, own in by_kind.items()
+        if (spread := _fit(metric, own)) is not None
     }
-    usual = {
-        kind: variance
-        for kind in Kind
-        if (variance := _find_usual_ratio([one for one in variants if kind_of(one.planned) is kind])) is not None
-    }
+    usual = {kind: variance for kind, own in by_kind.items() if (variance := _find_usual_ratio(own)) is not None}
     return Pool(alone.reference, alone.no_reference, spreads, usual)
 
 
 def find_reference(variants: Iterable[Readable]) -> Pool:
     """Return a pool with only the calibration loop's times, or with the reason why there are none."""
-    found: dict[tuple[str, str, int], float] = {}
+    calibrations_s: dict[tuple[str, str, int], float] = {}
     identities: set[str] = set()
     slow: list[float] = []
     for variant in variants:
@@ -71,24 +69,24 @@ def find_reference(variants: Iterable[Readable]) -> Pool:
         peer = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
         for index, calibration_s in enumerate(read_values(variant, METRICS["calibration_s"])):
             if calibration_s is not None:
-                found.setdefault((variant.planned_case.id, peer, index), calibration_s)
+                calibrations_s.setdefault((variant.planned_case.id, peer, index), calibration_s)
     if len(identities) > 1:
         return Pool(
             no_reference=f"processes of this run timed different calibration loops: {'; '.join(sorted(identities))}"
         )
-    if not found:
+    if not calibrations_s:
         return Pool(no_reference="no calibration loop has a time that can be" if identities else NO_CALIBRATION)
     slow_share = statistics.fmean(slow) if slow else 0.0
-    return Pool(ReferenceSpeed(identities.pop(), tuple(sorted(found.values())), slow_share))
+    return Pool(ReferenceSpeed(identities.pop(), tuple(sorted(calibrations_s.values())), slow_share))
 
 
 def _find_usual_ratio(variants: Sequence[Readable]) -> float | None:
     """Return the median variance of the ratios' logs from process to process; None if too few cases have one."""
-    logs = [(one.planned_case.id, [math.log(value) for value in one.read(RATIO).known]) for one in variants]
-    told = [(case, own) for case, own in logs if len(own) >= FEWEST_PROCESSES]
-    if len({case for case, _ in told}) < FEWEST_POOLED:
+    logs = [(variant.planned_case.id, [math.log(value) for value in variant.read(RATIO).known]) for variant in variants]
+    enough = [(case, own) for case, own in logs if len(own) >= FEWEST_PROCESSES]
+    if len({case for case, _ in enough}) < FEWEST_POOLED:
         return None
-    return statistics.median(find_variance(own) for _, own in told)
+    return statistics.median(find_variance(own) for _, own in enough)
 
 
 def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
@@ -98,17 +96,17 @@ def _fit(metric: str, variants: Sequence[Readable]) -> Spread | None:
     draws. So cases are counted, and the degrees of freedom are limited to those of the cases.
     """
     logs = {
-        (one.planned_case.id, one.planned.name): [math.log(value) for value in known]
-        for one in variants
-        if len(known := one.read(metric).known) >= FEWEST_PROCESSES
+        (variant.planned_case.id, variant.planned.name): [math.log(value) for value in known]
+        for variant in variants
+        if len(known := variant.read(metric).known) >= FEWEST_PROCESSES
     }
-    degrees = {key: len(one) - 1 for key, one in logs.items()}
+    degrees = {key: len(values) - 1 for key, values in logs.items()}
     of_cases: dict[str, int] = {}
     for (case, _), own in degrees.items():
         of_cases[case] = max(own, of_cases.get(case, 0))
     if len(of_cases) < FEWEST_POOLED:
         return None
-    variances = [find_variance(one) for one in logs.values()]
+    variances = [find_variance(values) for values in logs.values()]
     prior = fit_prior(variances, list(degrees.values()), most_degrees=sum(of_cases.values()))
     return None if prior is None else Spread(prior, {key: place for place, key in enumerate(logs)})
 

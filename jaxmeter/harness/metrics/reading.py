@@ -95,7 +95,7 @@ class Variant:
 
     def details(self, kind: type[D]) -> D | None:
         """Return what only the probe of this kind records."""
-        return next((one.details for one in self.outcomes.values() if isinstance(one.details, kind)), None)
+        return next((outcome.details for outcome in self.outcomes.values() if isinstance(outcome.details, kind)), None)
 
     @property
     def status(self) -> Status:
@@ -154,7 +154,7 @@ class Case:
         one of them is the baseline variant.
         """
         ordered = sorted(self.variants, key=lambda variant: variant.name != self.planned.baseline)
-        return tuple(one for one in ordered if one.planned.replays is None or one.name == self.planned.baseline)
+        return tuple(item for item in ordered if item.planned.replays is None or item.name == self.planned.baseline)
 
     def variant(self, name: str) -> Variant:
         """Return a variant by name.
@@ -201,11 +201,11 @@ class Case:
 
     @cached_property
     def _recorded(self) -> Mapping[str, Mapping[str, Outcome]]:
-        return {} if self.record is None else {one.name: one.outcomes for one in self.record.variants}
+        return {} if self.record is None else {variant.name: variant.outcomes for variant in self.record.variants}
 
     def _find_outcomes(self, planned: PlannedVariant) -> Mapping[str, Outcome]:
         outcomes = self._recorded.get(planned.name, {})
-        if planned.skip is not None and all(one.status is Status.SKIPPED for one in outcomes.values()):
+        if planned.skip is not None and all(outcome.status is Status.SKIPPED for outcome in outcomes.values()):
             # Said once: the same reason for every probe would be repetition.
             return {"": Outcome(status=Status.SKIPPED, reason=planned.skip)}
         if outcomes:

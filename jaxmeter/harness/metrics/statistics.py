@@ -135,7 +135,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Borrowed:
+class VariancePrior:
     """The variance that a variant borrows from the run's other variants.
 
     Args:
@@ -177,7 +177,7 @@ class PseudoProcess:
         return max(variance, (degrees * variance + self.variance) / (degrees + 1)), degrees
 
 
-Lent = Borrowed | PseudoProcess
+VarianceModeration = VariancePrior | PseudoProcess
 
 
 def find_variance(values: Sequence[float]) -> float:
@@ -195,7 +195,7 @@ def mean_interval(
     *,
     confidence: float = CONFIDENCE,
     looks: int = 1,
-    borrowed: Lent | None = None,
+    borrowed: VarianceModeration | None = None,
     shared: float = 0.0,
 ) -> Interval:
     """Return the mean with a t interval.
@@ -238,7 +238,7 @@ def geometric_interval(
     *,
     confidence: float = CONFIDENCE,
     looks: int = 1,
-    borrowed: Lent | None = None,
+    borrowed: VarianceModeration | None = None,
     shared: float = 0.0,
 ) -> Interval:
     """Geometric mean with a t interval on the logs, for times of processes: shape (k,), all > 0.
@@ -255,7 +255,7 @@ def speedup(
     *,
     confidence: float = CONFIDENCE,
     looks: int = 1,
-    borrowed: Lent | None = None,
+    borrowed: VarianceModeration | None = None,
     shared: float = 0.0,
 ) -> Interval:
     """Return how many times faster a variant is than its baseline variant, with a t interval over processes.

@@ -73,10 +73,10 @@ def summarise_case(
                 name=name,
                 outcomes={
                     probe: _conclude(outcome, settings, lost.get((probe, name)), cold[probe, name])
-                    for probe, outcome in sorted(found.items(), key=lambda item: _place(item[0], settings))
+                    for probe, outcome in sorted(by_probe.items(), key=lambda item: _place(item[0], settings))
                 },
             )
-            for name, found in outcomes.items()
+            for name, by_probe in outcomes.items()
         ),
         artifacts=tuple(artifact for process in processes for artifact in process.artifacts),
         notes=tuple(dict.fromkeys(note for process in processes for note in process.notes)),
@@ -101,15 +101,15 @@ def find_outcomes(planned: PlannedCase, settings: Settings, processes: Sequence[
     rounds, ends = group_rounds(processes), _find_ends_of_timing(planned, processes, outcomes)
     looks = max((process.looks for process in processes), default=1)
     replaced = sum(process.replaces for process in processes)
-    timed = {item.variant for records in rounds for one in records for item in one.variants}
-    for name, found in outcomes.items():
+    timed = {item.variant for records in rounds for record in records for item in record.variants}
+    for name, by_probe in outcomes.items():
         if name in ends:
-            found[TIMING] = ends[name]
+            by_probe[TIMING] = ends[name]
         elif name in timed:
             outcome = summarise(rounds, name, planned.baseline)
             assert isinstance(outcome.details, TimingDetails)
             details = msgspec.structs.replace(outcome.details, replaced=replaced, looks=looks)
-            found[TIMING] = msgspec.structs.replace(outcome, details=details)
+            by_probe[TIMING] = msgspec.structs.replace(outcome, details=details)
     return outcomes
 
 
@@ -129,8 +129,8 @@ def find_plan(processes: Sequence[ProcessRecord]) -> dict[str, tuple[str, ...]]:
 
 def find_fingerprint(outcomes: Mapping[str, Outcome]) -> str | None:
     """Return that of the program that was checked, and that timing processes load."""
-    fingerprints = (one.details.fingerprint for one in outcomes.values() if isinstance(one.details, NumericsDetails))
-    return next(fingerprints, None)
+    details = (outcome.details for outcome in outcomes.values())
+    return next((each.fingerprint for each in details if isinstance(each, NumericsDetails)), None)
 
 
 def _list_outcomes(process: ProcessRecord) -> Iterator[tuple[str, str, Outcome]]:
@@ -155,12 +155,12 @@ def _find_ends_of_timing(
             ends |= _compare_programs(process, outcomes)
         elif process.left_out is not None:
             for name in process.assignments.get(TIMING, ()):
-                timed = sum(item.variant == name for one in processes for item in one.variants)
+                timed = sum(item.variant == name for record in processes for item in record.variants)
                 details = TimingDetails(processes=timed)
                 ends[name] = Outcome(status=Status.SKIPPED, reason=process.left_out, details=details)
         else:
-            failed = ((name, one) for name, probe, one in _list_outcomes(process) if probe == TIMING)
-            ends |= {name: one for name, one in failed if one.status is not Status.LOST}
+            failed = ((name, outcome) for name, probe, outcome in _list_outcomes(process) if probe == TIMING)
+            ends |= {name: outcome for name, outcome in failed if outcome.status is not Status.LOST}
     return ends
 
 
@@ -168,8 +168,8 @@ def _compare_programs(refill: ProcessRecord, outcomes: Outcomes) -> dict[str, Ou
     """By variant, why it is timed no more: it has another program since the run was resumed, or none any more."""
     ends = {}
     for variant, again in refill.outcomes.items():
-        failed = next((one for one in again.values() if one.status not in (Status.OK, Status.LOST)), None)
-        programs = [find_fingerprint(found) for found in (outcomes[variant], again)]
+        failed = next((outcome for outcome in again.values() if outcome.status not in (Status.OK, Status.LOST)), None)
+        programs = [find_fingerprint(by_probe) for by_probe in (outcomes[variant], again)]
         if failed is not None:
             ends[variant] = failed
         elif None not in programs and programs[0] != programs[1]:
@@ -181,10 +181,10 @@ def _add_missing(outcomes: Outcomes, plan: Mapping[str, Sequence[str]]) -> None:
     """Add the outcomes that no process has: lost, if they were planned and no decisive probe has failed."""
     for name in outcomes.keys() - {name for names in plan.values() for name in names}:
         outcomes[name].setdefault("numerics", Outcome(status=Status.UNSUPPORTED, reason=NOTHING_TO_COMPILE))
-    for name, found in outcomes.items():
-        if all(one.status is Status.OK for probe, one in found.items() if probe in DECISIVE_PROBES):
-            missing = [probe for probe, names in plan.items() if name in names and probe not in found]
-            found.update(dict.fromkeys(missing, Outcome(status=Status.LOST)))
+    for name, by_probe in outcomes.items():
+        if all(outcome.status is Status.OK for probe, outcome in by_probe.items() if probe in DECISIVE_PROBES):
+            missing = [probe for probe, names in plan.items() if name in names and probe not in by_probe]
+            by_probe.update(dict.fromkeys(missing, Outcome(status=Status.LOST)))
 
 
 def _conclude(outcome: Outcome, settings: Settings, lost: str | None, cold: int) -> Outcome:
@@ -238,6 +238,6 @@ def _place(probe: str, settings: Settings) -> int:
 
 def _find_gap_s(rounds: Sequence[Sequence[ProcessRecord]]) -> float | None:
     """Seconds from the start of one timing process to that of the next, their median; None of a single one."""
-    moments = sorted(datetime.fromisoformat(min(one.started for one in records)) for records in rounds)
+    moments = sorted(datetime.fromisoformat(min(record.started for record in records)) for records in rounds)
     gaps = [(after - before).total_seconds() for before, after in pairwise(moments)]
     return statistics.median(gaps) if gaps else None

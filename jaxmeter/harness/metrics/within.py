@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxmeter.document import numbers
@@ -53,32 +53,30 @@ def summarise(rounds: Sequence[Sequence[ProcessRecord]], variant: str, baseline:
     base = [_find(processes, baseline) for processes in rounds]
     trusted = _list_trusted(own)
     values: dict[str, tuple[Number | None, ...]] = {
-        "execution_s": tuple(None if one is None else execution_s(one.samples, one.process) for one in trusted),
-        "over_calibration": tuple(
-            None if one is None else over_calibration(one.samples, one.process) for one in trusted
-        ),
-        "return_s": tuple(None if one is None else _median_of(one.samples.return_s) for one in trusted),
-        "isolated_s": tuple(None if one is None else _median_of(one.samples.isolated_s) for one in trusted),
-        "pipelined_s": tuple(None if one is None else _median_of(one.samples.queued_s) for one in trusted),
-        "pipelined_speedup": tuple(None if one is None else pipelined_speedup(one.samples) for one in own),
-        "parallelism": tuple(None if one is None else parallelism(one.samples) for one in trusted),
-        "calibration_s": tuple(None if one is None else _calibration_s(one.process) for one in own),
+        "execution_s": _map(lambda timed: execution_s(timed.samples, timed.process), trusted),
+        "over_calibration": _map(lambda timed: over_calibration(timed.samples, timed.process), trusted),
+        "return_s": _map(lambda timed: _median_of(timed.samples.return_s), trusted),
+        "isolated_s": _map(lambda timed: _median_of(timed.samples.isolated_s), trusted),
+        "pipelined_s": _map(lambda timed: _median_of(timed.samples.queued_s), trusted),
+        "pipelined_speedup": _map(lambda timed: pipelined_speedup(timed.samples), own),
+        "parallelism": _map(lambda timed: parallelism(timed.samples), trusted),
+        "calibration_s": _map(lambda timed: _calibration_s(timed.process), own),
     }
     doubtful_ratios = False
     if variant != baseline and any(base):
         values["log_ratio"], doubtful_ratios = _log_ratios(own, base)
-    present = [one for one in own if one is not None]
+    present = [timed for timed in own if timed is not None]
     details = TimingDetails(
         processes=len(present),
-        contended=sum(one.contended for one in present),
+        contended=sum(timed.contended for timed in present),
         doubtful_ratios=doubtful_ratios,
-        unsteady=sum(not one.samples.steady for one in present),
+        unsteady=sum(not timed.samples.steady for timed in present),
         calibration=_find_identity(present),
-        slow_share=find_slow_share([one.process for one in present]),
-        compiles_per_call=max((one.samples.compiles_per_call for one in present), default=0),
+        slow_share=find_slow_share([timed.process for timed in present]),
+        compiles_per_call=max((timed.samples.compiles_per_call for timed in present), default=0),
     )
-    used = {name: found for name, found in values.items() if name in _ALWAYS or any(one is not None for one in found)}
-    notes = (*_describe_compiling([one.samples for one in present]), *_describe_alternation(values))
+    used = {name: by_process for name, by_process in values.items() if name in _ALWAYS or _count(by_process)}
+    notes = (*_describe_compiling([timed.samples for timed in present]), *_describe_alternation(values))
     return Outcome(status=Status.OK, values=used, notes=notes, details=details)
 
 
@@ -100,10 +98,10 @@ def over_calibration(samples: VariantSamples, process: ProcessRecord) -> float |
     A block that is longer than a slow period of a core is divided by the median of the process instead. The two
     calibration loops at its ends are not representative of it.
     """
-    found = _find_calibration(process)
-    if found is None:
+    calibration = _find_calibration(process)
+    if calibration is None:
         return None
-    _, usual_s = found
+    _, usual_s = calibration
     return statistics.median(
         find_block_time(block.samples_s)
         / (block.calibration_s if block.calibration_s and block.wall_s <= SLOW_SPELL_S else usual_s)
@@ -141,24 +139,31 @@ def _find(processes: Sequence[ProcessRecord], variant: str) -> _Timed | None:
 
 def _list_trusted(own: Sequence[_Timed | None]) -> list[_Timed | None]:
     """The clean processes alone where there are enough of them, else all."""
-    clean = [None if one is None or one.contended else one for one in own]
+    clean = [None if timed is None or timed.contended else timed for timed in own]
     return clean if stand_alone(_count(clean), _count(own)) else list(own)
 
 
+def _map(read: Callable[[_Timed], Number | None], processes: Sequence[_Timed | None]) -> tuple[Number | None, ...]:
+    """Return one value per process, None where the process lacks the variant."""
+    return tuple(None if timed is None else read(timed) for timed in processes)
+
+
 def _count(processes: Iterable[object | None]) -> int:
-    return sum(one is not None for one in processes)
+    return sum(process is not None for process in processes)
 
 
 def _log_ratios(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> tuple[tuple[float | None, ...], bool]:
     """By process, and whether there is one that cannot be trusted: those are left out where enough others remain."""
     pairs = list(zip(own, base, strict=True))
-    ratios = [None if one is None or other is None else _log_ratio(one, other) for one, other in pairs]
+    ratios = [None if mine is None or theirs is None else _log_ratio(mine, theirs) for mine, theirs in pairs]
     equal = _equally_parallel(own, base)
     trusted = [
         None
-        if one is None or other is None or ((one.contended or other.contended) and not (equal and _paired(one, other)))
+        if mine is None
+        or theirs is None
+        or ((mine.contended or theirs.contended) and not (equal and _paired(mine, theirs)))
         else ratio
-        for ratio, (one, other) in zip(ratios, pairs, strict=True)
+        for ratio, (mine, theirs) in zip(ratios, pairs, strict=True)
     ]
     if stand_alone(_count(trusted), _count(ratios)):
         return tuple(trusted), False
@@ -173,33 +178,33 @@ def _log_ratio(own: _Timed, base: _Timed) -> float:
     """
     if _paired(own, base):
         return paired_log_ratio(_list_times(base.samples.blocks), _list_times(own.samples.blocks))
-    above, below = (over_calibration(one.samples, one.process) for one in (base, own))
+    above, below = (over_calibration(timed.samples, timed.process) for timed in (base, own))
     if above is None or below is None or _find_identity([own, base]) is None:
-        above, below = (execution_s(one.samples, one.process) for one in (base, own))
+        above, below = (execution_s(timed.samples, timed.process) for timed in (base, own))
     return math.log(above / below)
 
 
-def _paired(one: _Timed, other: _Timed) -> bool:
+def _paired(own: _Timed, base: _Timed) -> bool:
     """Whether a busy moment hits both."""
-    return one.process is other.process
+    return own.process is base.process
 
 
 def _equally_parallel(own: Sequence[_Timed | None], base: Sequence[_Timed | None]) -> bool:
     """Whether both lose alike where a core is taken away; by their clean processes, since contended ones look alike."""
-    one, other = _usual_parallelism(own), _usual_parallelism(base)
-    return one is None or other is None or agree(one, other, within=UNEQUALLY_PARALLEL)
+    own_usual, base_usual = _usual_parallelism(own), _usual_parallelism(base)
+    return own_usual is None or base_usual is None or agree(own_usual, base_usual, within=UNEQUALLY_PARALLEL)
 
 
 def _usual_parallelism(processes: Sequence[_Timed | None]) -> float | None:
-    present = [one for one in processes if one is not None]
-    of_all = [parallelism(one.samples) for one in [one for one in present if not one.contended] or present]
-    return _median_of([value for value in of_all if value is not None])
+    present = [timed for timed in processes if timed is not None]
+    clean = [timed for timed in present if not timed.contended]
+    return _median_of([value for timed in clean or present if (value := parallelism(timed.samples)) is not None])
 
 
 def _calibration_s(process: ProcessRecord) -> float | None:
     """The speed of the core that timed the variants; None of a device that works by itself, whose clock is another."""
-    found = _find_calibration(process)
-    return None if found is None else found[1]
+    calibration = _find_calibration(process)
+    return None if calibration is None else calibration[1]
 
 
 def _find_calibration(process: ProcessRecord) -> tuple[str, float] | None:
@@ -211,7 +216,7 @@ def _find_calibration(process: ProcessRecord) -> tuple[str, float] | None:
     if DEVICE in identities or ALU not in identities:
         return None
     beside = [block.calibration_s for item in process.variants for block in item.blocks]
-    known = [one for one in beside if one is not None and SHORTEST_S <= one <= LONGEST_S]
+    known = [loop_s for loop_s in beside if loop_s is not None and SHORTEST_S <= loop_s <= LONGEST_S]
     if not known or len(known) < len(beside):
         return None
     return identities[ALU] + BESIDE, statistics.median(known)
@@ -219,14 +224,14 @@ def _find_calibration(process: ProcessRecord) -> tuple[str, float] | None:
 
 def _find_identity(present: Iterable[_Timed]) -> str | None:
     """What all processes have had as their calibration loop; None where one had none or another."""
-    found = {_find_calibration(one.process) for one in present}
-    identities = {None if one is None else one[0] for one in found}
+    calibrations = {_find_calibration(timed.process) for timed in present}
+    identities = {None if calibration is None else calibration[0] for calibration in calibrations}
     return identities.pop() if len(identities) == 1 else None
 
 
 def _describe_compiling(processes: Sequence[VariantSamples]) -> Iterator[str]:
     """Say how many programs a call compiles, if any."""
-    counts = [one.compiles_per_call for one in processes]
+    counts = [samples.compiles_per_call for samples in processes]
     if not any(counts):
         return
     least, most = min(counts), max(counts)
@@ -237,14 +242,14 @@ def _describe_compiling(processes: Sequence[VariantSamples]) -> Iterator[str]:
 def _describe_alternation(values: dict[str, tuple[Number | None, ...]]) -> Iterator[str]:
     """What alternating costs the variant, where that is beyond doubt."""
     pairs = zip(values["execution_s"], values["isolated_s"], strict=True)
-    known = [(one, alone) for one, alone in pairs if one is not None and alone is not None and one > 0 < alone]
+    known = [(mixed, alone) for mixed, alone in pairs if mixed is not None and alone is not None and mixed > 0 < alone]
     if not known:
         return
-    beside_s, alone_s = (statistics.median(side) for side in zip(*known, strict=True))
-    ratio = speedup([math.log(one / alone) for one, alone in known])
-    if beside_s > SHORTEST_ALTERNATED_S and ratio.estimate > 1 and differs(ratio, minimum_effect=ALTERNATION_EFFECT):
+    mixed_s, alone_s = (statistics.median(side) for side in zip(*known, strict=True))
+    ratio = speedup([math.log(mixed / alone) for mixed, alone in known])
+    if mixed_s > SHORTEST_ALTERNATED_S and ratio.estimate > 1 and differs(ratio, minimum_effect=ALTERNATION_EFFECT):
         yield (
-            f"{numbers.time(beside_s)} a call interleaved with the other variants, {numbers.time(alone_s)} alone: in "
+            f"{numbers.time(mixed_s)} a call interleaved with the other variants, {numbers.time(alone_s)} alone: in "
             "calls over 1 ms the caches hold the other variant's data at first"
         )
 

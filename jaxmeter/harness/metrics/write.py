@@ -161,19 +161,20 @@ def _describe_comparison(details: NumericsDetails, raises: str | None) -> tuple[
     return tuple(sentences)
 
 
-def _describe_conditioning(verdict: Correctness, found: Conditioning, outputs: int | None) -> str:
+def _describe_conditioning(verdict: Correctness, conditioning: Conditioning, outputs: int | None) -> str:
     """`right within the problem's conditioning: 13 of 170 outputs are beyond their tolerance; worst ['w']: …`."""
     of_all = "" if outputs is None else f" of {counted(outputs, 'output')}"
-    verb = "is" if found.beyond == 1 else "are"
-    parts = [f"{found.beyond}{of_all} {verb} beyond the tolerance"]
-    where = f" at {found.worst}" if found.worst else ""
-    if found.is_too_slow:
-        parts.append(f"error {_write(found.error)}{where}; running the program on moved inputs takes too long")
+    verb = "is" if conditioning.beyond == 1 else "are"
+    parts = [f"{conditioning.beyond}{of_all} {verb} beyond the tolerance"]
+    where = f" at {conditioning.worst}" if conditioning.worst else ""
+    if conditioning.is_too_slow:
+        parts.append(f"error {_write(conditioning.error)}{where}; running the program on moved inputs takes too long")
     else:
-        parts.append(f"error {_write(found.error)}{where}, rounding alone explains {_write(found.allowed)}")
-        parts.append(f"{found.digits or 0:.1f} digits of that output are left")
-        if found.unresolved and verdict is not Correctness.CANNOT_BE_CHECKED:
-            parts.append(f"{found.unresolved} cannot be checked: rounding alone reaches their size")
+        error, allowed = _write(conditioning.error), _write(conditioning.allowed)
+        parts.append(f"error {error}{where}, rounding alone explains {allowed}")
+        parts.append(f"{conditioning.digits or 0:.1f} digits of that output are left")
+        if conditioning.unresolved and verdict is not Correctness.CANNOT_BE_CHECKED:
+            parts.append(f"{conditioning.unresolved} cannot be checked: rounding alone reaches their size")
     return f"{verdict.value}: {'; '.join(parts)}"
 
 

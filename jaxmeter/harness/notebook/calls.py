@@ -161,13 +161,13 @@ class Call:
         self.taken = tuple(key for key, arg in items if any(map(_is_gone, jax.tree.leaves(arg))))
         # A copy that took the place of the user's own array is no change, and what is returned is compared there.
         known = set(map(id, [*copies, *jax.tree.leaves(result)]))
-        found = list(self.state.list_changed())
-        if traced := [name for _, name, value in found if holds_tracer(value)]:
+        changes = list(self.state.list_changed())
+        if traced := [name for _, name, value in changes if holds_tracer(value)]:
             self.state.put_back()
             raise LostChangesError(describe_lost(describe_callable(self.function).name, traced))
         changed = [
             (place, name)
-            for place, name, value in found
+            for place, name, value in changes
             if any(id(leaf) not in known for _, leaf in self._list_arrays(value))
         ]
         self.updates = tuple({id(place): place for place, _ in changed}.values())
@@ -199,7 +199,7 @@ class Call:
             if key in threads:
                 continue
             wanted = _describe_form(originals[key])
-            fitting: list[int | str] = [index for index, one in enumerate(outputs) if _describe_form(one) == wanted]
+            fitting: list[int | str] = [place for place, out in enumerate(outputs) if _describe_form(out) == wanted]
             if not fitting and _describe_form(result) == wanted:
                 fitting = [WHOLE]
             if len(fitting) == 1 and fitting[0] not in threads.values():
@@ -214,7 +214,7 @@ class Call:
         threads: dict[Key, int | str] = {}
         for key, output in self.carry.items():
             if key not in known:
-                there = ", ".join(str(one) for one in known if isinstance(one, str)) or f"0 to {len(self.args) - 1}"
+                there = ", ".join(name for name in known if isinstance(name, str)) or f"0 to {len(self.args) - 1}"
                 raise CarryError(f"carry= names the argument {key!r}; the call has {there}")
             if output != WHOLE and not (isinstance(output, int) and 0 <= output < count):
                 raise CarryError(

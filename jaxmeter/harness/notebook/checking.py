@@ -15,7 +15,7 @@ from jaxmeter.harness.notebook.options import FEWEST_BLOCKS, OPERATION_S, Budget
 from jaxmeter.harness.notebook.tracing import OtherChangesError
 from jaxmeter.harness.notebook.variants import SLOW_S, TRACES, NotebookContext
 from jaxmeter.harness.probes.compilation import compile_and_call
-from jaxmeter.harness.probes.look_at_each import describe_failure, look_at_each
+from jaxmeter.harness.probes.probe_each import describe_failure, probe_each
 from jaxmeter.harness.probes.memory import read_plan
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.record import AS_GIVEN, Correctness, NumericsDetails, Outcome, Status
@@ -76,9 +76,9 @@ def check_all(
                 continue
             reference = name
         say(f"checking {name}")
-        found = _look(name, context)
-        if is_extra and found["numerics"].status not in TIMED:
-            notes.append(_describe_left_out(name, found["numerics"].reason))
+        by_probe = _probe_variant(name, context)
+        if is_extra and by_probe["numerics"].status not in TIMED:
+            notes.append(_describe_left_out(name, by_probe["numerics"].reason))
             continue
         budget.excuse(context.stages_of(name))
         if is_extra:
@@ -87,7 +87,7 @@ def check_all(
                 left_out[name] = f"timing would take about {timing_s:.1f} s"
                 continue
             budget.spend_extra(budget.elapsed_s - start_s + timing_s)
-        outcomes[name] = found
+        outcomes[name] = by_probe
     _share_explanations(outcomes)
     for name, raised in failed.items():
         if reference is None:
@@ -115,7 +115,7 @@ def is_slow(context: NotebookContext, variant: str, budget: Budget) -> bool:
 
 def _estimate_timing_s(context: NotebookContext, outcomes: Mapping[str, dict[str, Outcome]], budget: Budget) -> float:
     """About how long it takes to time the variants that were checked, in as few passes as an interval needs."""
-    timed = [name for name, found in outcomes.items() if found["numerics"].status in TIMED]
+    timed = [name for name, by_probe in outcomes.items() if by_probe["numerics"].status in TIMED]
     calls_s = [context.find_call_s(name, budget.left_s) for name in timed if not is_slow(context, name, budget)]
     return budget.estimate_timing_s(calls_s, FEWEST_BLOCKS) if calls_s else 0.0
 
@@ -152,14 +152,14 @@ def _describe_extra(left_out: Mapping[str, str], context: NotebookContext) -> li
 
 def _share_explanations(outcomes: dict[str, dict[str, Outcome]]) -> None:
     """Give eager code the hint that a program of the same function has for the same fault: only programs are read."""
-    for name, found in outcomes.items():
-        implementation, own = name.rpartition(":")[0], found["numerics"]
+    for name, by_probe in outcomes.items():
+        implementation, own = name.rpartition(":")[0], by_probe["numerics"]
         if own.status is not Status.WRONG or own.reason is None:
             continue
         for other, its in outcomes.items():
             longer = its["numerics"].reason
             if other.rpartition(":")[0] == implementation and longer is not None and longer.startswith(own.reason):
-                own = found["numerics"] = msgspec.structs.replace(own, reason=longer)
+                own = by_probe["numerics"] = msgspec.structs.replace(own, reason=longer)
 
 
 def _is_optional(context: NotebookContext, variant: str, options: Options) -> bool:
@@ -179,7 +179,7 @@ def _describe_reference(reference: str, outcomes: Mapping[str, object]) -> list[
     return [f"results are compared with those of {reference.replace(AS_GIVEN, 'as given')}"] if checked else []
 
 
-def _look(variant: str, context: NotebookContext) -> dict[str, Outcome]:
+def _probe_variant(variant: str, context: NotebookContext) -> dict[str, Outcome]:
     """Outcomes by probe. Eager code has no stages and no plan.
 
     Nothing that this process has compiled is forgotten: it is the user's own.
@@ -191,7 +191,7 @@ def _look(variant: str, context: NotebookContext) -> dict[str, Outcome]:
         except OtherChangesError as error:
             return Outcome(status=Status.WRONG, reason=str(error), details=NumericsDetails(verdict=Correctness.WRONG))
 
-    looks: dict[str, Any] = {"numerics": check_with_updates}
+    probes: dict[str, Any] = {"numerics": check_with_updates}
     if context.workload.find_variant(variant)[1] != "eager":
-        looks = {"compilation": compile_and_call, "memory": read_plan, **looks}
-    return {probe: look_at_each(probe, look, (variant,), context).outcomes[variant] for probe, look in looks.items()}
+        probes = {"compilation": compile_and_call, "memory": read_plan, **probes}
+    return {name: probe_each(name, probe, (variant,), context).outcomes[variant] for name, probe in probes.items()}

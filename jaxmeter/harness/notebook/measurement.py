@@ -82,11 +82,11 @@ class Measurement:
         Raises:
           KeyError: There is no such variant or metric; the message has those that there are.
         """
-        found = self._find(variant)
+        item = self._find(variant)
         if metric not in METRICS or METRICS[metric].exponent_of is not None:
             known = (name for name, entry in METRICS.items() if entry.exponent_of is None)
             raise KeyError(explain_unknown("metric", metric, known))
-        return next(iter(found.read(metric).known), None)
+        return next(iter(item.read(metric).known), None)
 
     def find_speedup(self, variant: str) -> Ratio | None:
         """Speedup over the first variant with a 95 % confidence interval over passes, within this process.
@@ -97,25 +97,25 @@ class Measurement:
         Raises:
           KeyError: There is no such variant; the message has those that there are.
         """
-        found = self._find(variant)
-        if self.process is None or found.planned.name == self.case.baseline:
+        item = self._find(variant)
+        if self.process is None or item.planned.name == self.case.baseline:
             return None
-        if any(find_objection(item.outcomes) for item in (found, self._find(self.case.baseline))):
+        if any(find_objection(side.outcomes) for side in (item, self._find(self.case.baseline))):
             return None
-        return compare_passes(self.process, self.case.baseline, found.planned.name)
+        return compare_passes(self.process, self.case.baseline, item.planned.name)
 
     def list_disagreements(self) -> dict[str, str]:
         """By variant, why its time is at odds with the speedup; with the baseline variant, where any is."""
         times = {item.planned.name: next(iter(item.read("execution_s").known), None) for item in self._variants()}
         first = self.case.baseline
-        found = {}
+        disagreements = {}
         for name, time_s in times.items():
             if (ratio := self.find_speedup(name)) is None:
                 continue
             names, pair = (_show(first), _show(name)), (times.get(first), time_s)
             if reason := describe_disagreement(names, pair, (ratio.low, ratio.high), OF_PASSES):
-                found[name] = f"{MARK} {reason}"
-        return {first: next(iter(found.values())), **found} if found else {}
+                disagreements[name] = f"{MARK} {reason}"
+        return {first: next(iter(disagreements.values())), **disagreements} if disagreements else {}
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the time of each variant by matplotlib, with its speedup and a faint dot for each block of calls.
@@ -161,7 +161,7 @@ class Measurement:
             names = item.planned.name, item.planned.mode
             if variant in (*names, *map(_show, names)):
                 return item
-        there = ", ".join(_show(one.name) for one in self.case.variants)
+        there = ", ".join(_show(planned.name) for planned in self.case.variants)
         why = "".join(f"; {note}" for note in self.record.notes if note.startswith(LEFT_OUT))
         raise KeyError(f"no variant '{variant}'; there are {there}{why}")
 
@@ -238,9 +238,10 @@ def _describe_trace(variant: Variant) -> Iterator[str]:
     if summary is None:
         return
     yield describe_bound_of(variant)
-    for one in summary.operations[:MOST_OPERATIONS]:
-        where = f", {one.source}" if one.source else ""
-        yield f"{numbers.percent(one.share)} of the device's time: {one.name} ({one.opcode or one.category}{where})"
+    for operation in summary.operations[:MOST_OPERATIONS]:
+        where = f", {operation.source}" if operation.source else ""
+        what = f"{operation.name} ({operation.opcode or operation.category}{where})"
+        yield f"{numbers.percent(operation.share)} of the device's time: {what}"
 
 
 def _describe(probe: str, outcome: Outcome, process: ProcessRecord | None) -> Iterator[str]:
@@ -368,10 +369,10 @@ def find_rank(count: int) -> int | None:
 
     None where even the smallest and the largest of so many values do not.
     """
-    outside, found = 0.0, None
+    outside, largest = 0.0, None
     for rank in range(count // 2):
         outside += 2 * math.comb(count, rank) / 2**count
         if 1 - outside < CONFIDENCE:
             break
-        found = rank
-    return found
+        largest = rank
+    return largest

@@ -70,7 +70,8 @@ def measure_here(
     Raises:
       Whatever the function itself raises, where no variant of it can be called.
     """
-    say = print_progress if (is_watched() if options.progress is None else options.progress) else ignore
+    is_verbose = is_watched() if options.progress is None else options.progress
+    say: Say = print_progress if is_verbose else lambda _: None
     started = now()
     budget = Budget(options.time_limit_s, _make_settings(""))
     untested = filter(None, (describe_untested(list_packages()),))
@@ -97,7 +98,7 @@ def measure_here(
             started=started,
             elapsed_s=round(budget.elapsed_s, 3),
             processes=1,
-            variants=tuple(VariantRecord(name=name, outcomes=found) for name, found in outcomes.items()),
+            variants=tuple(VariantRecord(name=name, outcomes=by_probe) for name, by_probe in outcomes.items()),
             notes=tuple(dict.fromkeys((*settings_of_process, IN_PROCESS, *notes))),
             statistics_version=VERSION,
         ),
@@ -156,7 +157,7 @@ def _divide(
     context: NotebookContext, outcomes: Mapping[str, Mapping[str, Outcome]], budget: Budget
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Variants that are timed in the same passes, and slow eager code next to compiled programs, timed after them."""
-    sound = tuple(name for name, found in outcomes.items() if found["numerics"].status in TIMED)
+    sound = tuple(name for name, by_probe in outcomes.items() if by_probe["numerics"].status in TIMED)
     slow = tuple(name for name in sound if is_slow(context, name, budget))
     fast = tuple(name for name in sound if name not in slow)
     # The first function is the baseline, however slow: without it in the passes, nothing has a speedup.
@@ -203,7 +204,7 @@ def _time(
         prepared = {name: context.call(name).prepare() for name in group}
         if context.describe_effects(group):
             most = max(1, (options.most_calls - called) // sum(map(len, groups)))
-            prepared = {name: replace(one, most_calls=most) for name, one in prepared.items()}
+            prepared = {name: replace(call, most_calls=most) for name, call in prepared.items()}
         process = time_process(prepared, context)
         for name in group:
             outcomes[name]["timing"] = summarise([[process]], name, case.baseline)
@@ -246,7 +247,8 @@ def _trace(
     budget: Budget,
 ) -> None:
     """Capture all variants that were timed, and add the outcomes."""
-    timed = tuple(name for name, found in outcomes.items() if "timing" in found and found["timing"].status is Status.OK)
+    timings = {name: by_probe["timing"] for name, by_probe in outcomes.items() if "timing" in by_probe}
+    timed = tuple(name for name, timing in timings.items() if timing.status is Status.OK)
     effects = context.describe_effects(timed)
     for name in timed:
         if effects:
@@ -279,10 +281,6 @@ def is_watched() -> bool:
 def print_progress(doing: str) -> None:
     """A line on stderr."""
     print(f"jaxmeter.measure: {doing}", file=sys.stderr, flush=True)
-
-
-def ignore(doing: str) -> None:
-    """Nobody looks."""
 
 
 Function = Callable[..., Any] | tuple[Callable[..., Any], tuple[Any, ...]]

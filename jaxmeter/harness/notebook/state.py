@@ -183,9 +183,9 @@ class State:
                     f"'{re.split(r'[.[]', name)[0]}' holds more than {MOST_OBJECTS:,} objects, too many to save and "
                     "restore; nothing was run; pass the arrays that the function needs as arguments"
                 )
-            waiting.extend(self._look(item, name))
+            waiting.extend(self._visit(item, name))
 
-    def _look(self, item: Any, name: str) -> list[tuple[Any, str]]:
+    def _visit(self, item: Any, name: str) -> list[tuple[Any, str]]:
         """Notes what of an object can change; returns what is inside it."""
         match item:
             case numpy.ndarray():
@@ -228,7 +228,7 @@ class State:
                 self._callables.append(item)
                 return []
             case type():
-                return self._look_at_class(item) if is_own_class(item) else []
+                return self._visit_class(item) if is_own_class(item) else []
         partial_parts = [getattr(item, part, None) for part in ("func", "args", "keywords")]
         if type(item).__module__ == "functools" and partial_parts[0] is not None:
             return [(part, name) for part in partial_parts]
@@ -236,15 +236,14 @@ class State:
             self._callables.append(item)
         if type(item).__module__.partition(".")[0] in LIBRARIES:
             return []
-        return self._look_at_object(item, name or type(item).__name__)
+        return self._visit_object(item, name or type(item).__name__)
 
-    def _look_at_object(self, item: Any, name: str) -> list[tuple[Any, str]]:
+    def _visit_object(self, item: Any, name: str) -> list[tuple[Any, str]]:
         slots = [slot for kind in type(item).__mro__ for slot in list_slots(kind)]
         own = get_own(item)
 
         def read() -> dict[str, Any]:
-            found = {slot: object.__getattribute__(item, slot) for slot in slots if has(item, slot)}
-            return {**found, **get_own(item)}
+            return {slot: object.__getattribute__(item, slot) for slot in slots if has(item, slot)} | get_own(item)
 
         def write(kept: dict[str, Any]) -> None:
             attributes = get_own(item)
@@ -261,7 +260,7 @@ class State:
         classes = [(kind, kind.__name__) for kind in list_own_classes(type(item))]
         return [*((value, f"{name}.{attribute}") for attribute, value in read().items()), *classes]
 
-    def _look_at_class(self, kind: type) -> list[tuple[Any, str]]:
+    def _visit_class(self, kind: type) -> list[tuple[Any, str]]:
         def read() -> dict[str, Any]:
             return {name: value for name, value in vars(kind).items() if not name.startswith("__")}
 

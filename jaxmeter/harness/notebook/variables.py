@@ -88,15 +88,15 @@ class Variables:
         Args:
           kinds: The user's classes of what was found so far; methods of theirs that the code names are code, too.
         """
-        found: list[tuple[str, Any]] = []
+        variables: list[tuple[str, Any]] = []
         kinds = tuple(kinds)
         while self.waiting:
             while self.waiting:
-                found += self._read(self.waiting.pop())
+                variables += self._read(self.waiting.pop())
             named = {(kind, name) for kind in kinds for name in self._attributes & vars(kind).keys()} - self._methods
             self._methods |= named
             self.waiting += [_unwrap_method(vars(kind)[name]) for kind, name in named]
-        return found
+        return variables
 
     def _read(self, item: Any) -> Iterator[tuple[str, Any]]:
         for function in list_functions(item):
@@ -227,9 +227,9 @@ def make_generator_access(generator: Any) -> tuple[Callable[[], Any], Callable[[
             return lambda: (generator.getstate(),), lambda kept: generator.setstate(kept[0])
 
 
-def is_same_random(one: Any, other: Any) -> bool:
+def is_same_random(left: Any, right: Any) -> bool:
     """Whether two states of a generator are equal."""
-    return all(map(numpy.array_equal, jax.tree.leaves(one), jax.tree.leaves(other)))
+    return all(map(numpy.array_equal, jax.tree.leaves(left), jax.tree.leaves(right)))
 
 
 def list_slots(kind: type) -> tuple[str, ...]:
@@ -258,8 +258,8 @@ def empty_slot(item: Any, slot: str) -> None:
 
 
 def _find_slot(item: Any, slot: str) -> MemberDescriptorType:
-    found = (kind.__dict__.get(slot) for kind in type(item).__mro__)
-    return next(one for one in found if isinstance(one, MemberDescriptorType))
+    members = (kind.__dict__.get(slot) for kind in type(item).__mro__)
+    return next(member for member in members if isinstance(member, MemberDescriptorType))
 
 
 def get_own(item: Any) -> dict[str, Any]:
@@ -282,19 +282,19 @@ def refill(item: Any, kept: Any) -> None:
     item.update(kept)
 
 
-def is_same_dict(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+def is_same_dict(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     """Whether two dictionaries hold the same objects in the same order."""
-    return list(one) == list(other) and all(value is other[key] for key, value in one.items())
+    return list(left) == list(right) and all(value is right[key] for key, value in left.items())
 
 
-def is_same_list(one: list[Any], other: list[Any]) -> bool:
+def is_same_list(first: list[Any], second: list[Any]) -> bool:
     """Whether two lists hold the same objects."""
-    return len(one) == len(other) and all(map(lambda left, right: left is right, one, other))
+    return len(first) == len(second) and all(map(lambda left, right: left is right, first, second))
 
 
-def is_equal(one: Any, other: Any) -> bool:
+def is_equal(left: Any, right: Any) -> bool:
     """Whether two arrays have the same bytes."""
-    return bool(numpy.asarray(one).tobytes() == numpy.asarray(other).tobytes())
+    return bool(numpy.asarray(left).tobytes() == numpy.asarray(right).tobytes())
 
 
 def map_contents(contents: Any, change: Callable[[Any], Any]) -> Any:

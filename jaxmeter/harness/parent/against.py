@@ -82,10 +82,10 @@ class Against:
 
     def _add(self, add: Add, cases: Sequence[PlannedCase], why_none: str) -> tuple[PlannedCase, ...]:
         planned = {(case.name, case.platform): case for case in self.manifest.cases}
-        found = [(case, planned.get((case.name, case.platform))) for case in cases]
+        pairs = [(case, planned.get((case.name, case.platform))) for case in cases]
         added = tuple(
             add(case, before, None if before is None else self.records.get(before.id), self.run_id)
-            for case, before in found
+            for case, before in pairs
         )
         if not any(_list_replays(case) for case in added):
             raise UsageError(f"--against {self.folder.path}: {why_none}; measure a new baseline run")
@@ -149,10 +149,10 @@ def choose_suspects(cases: Sequence[PlannedCase], suspects: Suspects) -> tuple[P
       UsageError: No suspect is in the suites.
     """
     wanted: dict[str, set[str]] = {}
-    for one in suspects.suspects:
-        wanted.setdefault(one.case, set()).add(one.variant)
-    found = (limit_to(case, wanted[case.name]) for case in cases if case.name in wanted)
-    chosen = tuple(case for case in found if case is not None)
+    for suspect in suspects.suspects:
+        wanted.setdefault(suspect.case, set()).add(suspect.variant)
+    limited = (limit_to(case, wanted[case.name]) for case in cases if case.name in wanted)
+    chosen = tuple(case for case in limited if case is not None)
     if not chosen:
         names = ", ".join(sorted(wanted)) or "none named"
         raise UsageError(f"--suspects: the suites contain none of these suspects ({names})")
@@ -232,14 +232,14 @@ def check_code(checkout: Checkout, cases: Iterable[PlannedCase], seen: Seen, bef
     commit = "the commit that it measured" if revision is None else f"the commit {revision}"
     for case in cases:
         replays = [item for item in case.variants if item.replays is not None]
-        found = seen.cases.get(case.id)
-        if not replays or found is None:
+        loaded = seen.cases.get(case.id)
+        if not replays or loaded is None:
             continue
-        if found.definition != case.definition:
+        if loaded.definition != case.definition:
             what = f"inputs, reference or cost of {case.name} differ"
             raise UsageError(f"{place}: not what run {before.run_id} measured: {what}; check out {commit}")
         for item in replays:
-            if item.replays is not None and found.sources.get(item.replays.variant) != item.source:
+            if item.replays is not None and loaded.sources.get(item.replays.variant) != item.source:
                 raise UsageError(
                     f"{place}: not what run {before.run_id} measured: the code of {item.implementation} in {case.name} "
                     f"differs; check out {commit}"

@@ -26,7 +26,7 @@ from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
 from jaxmeter.harness.parent.limits import START_LIMIT_S
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.parent.server_process import Server, start_arm
-from jaxmeter.harness.plan.messages import CODE_FOLDER, ERRORS, LOADED, Look, Ready, Reply, Seen, StartArm
+from jaxmeter.harness.plan.messages import CODE_FOLDER, ERRORS, LOADED, DescribeCode, Ready, Reply, Seen, StartArm
 from jaxmeter.harness.record import OtherEnvironment, PlannedCase
 from jaxmeter.harness.record.differences import steers_programs
 from jaxmeter.harness.record.settings import is_plain_setting, leave_out_dumps
@@ -113,7 +113,7 @@ class ArmServer:
             running.is_ready = True
         return str(running.folder / "socket")
 
-    def look(self, index: int, cases: Sequence[PlannedCase], platform: Platform) -> Seen:
+    def describe_code(self, index: int, cases: Sequence[PlannedCase], platform: Platform) -> Seen:
         """Return which code of some cases its processes load.
 
         Raises:
@@ -126,7 +126,7 @@ class ArmServer:
                 connected.settimeout(START_LIMIT_S)
                 connected.connect(path)
                 with connected.makefile("rwb") as stream:
-                    stream.write(msgspec.json.encode(Look(cases=tuple(cases), platform=platform)) + b"\n")
+                    stream.write(msgspec.json.encode(DescribeCode(cases=tuple(cases), platform=platform)) + b"\n")
                     stream.flush()
                     reply = msgspec.json.decode(stream.readline(), type=Reply)
         except (OSError, msgspec.DecodeError) as error:
@@ -214,10 +214,10 @@ def _find_python(given: str) -> str:
     Raises:
       UsageError: There is no such program.
     """
-    found = shutil.which(Path(given).expanduser())
-    if found is None:
+    python = shutil.which(Path(given).expanduser())
+    if python is None:
         raise UsageError(f"--lock-step {given}: no such program; give the python of the earlier run's environment")
-    return os.path.abspath(found)  # noqa: PTH100  Path.resolve would follow links
+    return os.path.abspath(python)  # noqa: PTH100  Path.resolve would follow links
 
 
 def _link_code(folder: Path) -> None:
@@ -232,19 +232,19 @@ def _read_words(path: Path) -> str:
     return path.read_text(errors="replace").strip()[-STDERR_KEPT:] if path.is_file() else ""
 
 
-def check_environment(found: Ready, wanted: OtherEnvironment) -> None:
+def check_environment(actual: Ready, wanted: OtherEnvironment) -> None:
     """Checks that an environment is that of an earlier run.
 
     Raises:
       UsageError: A version is another, or what steers programs is missing.
     """
     others = [
-        f"{name} {found.packages.get(name, 'missing')}, not {version}"
+        f"{name} {actual.packages.get(name, 'missing')}, not {version}"
         for name, version in wanted.packages.items()
-        if (name in found.packages or steers_programs(name)) and found.packages.get(name) != version
+        if (name in actual.packages or steers_programs(name)) and actual.packages.get(name) != version
     ]
-    if found.python.rpartition(".")[0] != wanted.version.rpartition(".")[0]:
-        others.insert(0, f"Python {found.python}, not {wanted.version}")
+    if actual.python.rpartition(".")[0] != wanted.version.rpartition(".")[0]:
+        others.insert(0, f"Python {actual.python}, not {wanted.version}")
     if others:
         raise UsageError(
             f"{_name(wanted)}: not the earlier run's environment: it has {', '.join(others)}; create "

@@ -26,9 +26,6 @@ from jaxmeter.harness.record.processes import LEFT_OUT
 
 BUDGET_ENDED = "the budget ended before"
 
-_Look = tuple[str, int, str, str, str]
-"""Kind, round and cache state of a process, a probe and a variant."""
-
 
 @dataclass
 class CaseProgress:
@@ -68,14 +65,14 @@ class CaseProgress:
 
     def _sum_up(self) -> None:
         self.outcomes = find_outcomes(self.case, self.settings, self.records)
-        self._done: set[_Look] = set()
+        self._done: set[tuple[str, int, str, str, str]] = set()  # kind, round and cache state; probe and variant
         self._broken: set[tuple[str, str, str]] = set()  # process, variant and cache state that ended badly
         for record in self.records:
             if record.refills:
                 continue
             lost, how = set(), (record.kind, record.index, record.cache_state)
-            for name, found in record.outcomes.items():
-                for probe, outcome in found.items():
+            for name, by_probe in record.outcomes.items():
+                for probe, outcome in by_probe.items():
                     if outcome.status is Status.LOST:
                         lost.add((probe, name))
                     elif outcome.status is not Status.OK and probe in PROBES:
@@ -172,7 +169,7 @@ class CaseProgress:
     @property
     def timings(self) -> list[Outcome]:
         """How the timing of each variant ended so far."""
-        return [found[TIMING] for found in self.outcomes.values() if TIMING in found]
+        return [by_probe[TIMING] for by_probe in self.outcomes.values() if TIMING in by_probe]
 
     def make_record(self) -> CaseRecord:
         """The case's record, as far as it is measured."""

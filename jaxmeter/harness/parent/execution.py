@@ -225,7 +225,7 @@ class _Execution:
 
     def _run_round(self, processes: Sequence[PlannedProcess]) -> bool:
         """Runs the processes of a round, case after case; whether there was time for all of them."""
-        for case_id, own in groupby(processes, key=lambda one: one.case):
+        for case_id, own in groupby(processes, key=lambda planned: planned.case):
             progress = self._progress[case_id]
             before = len(progress.records)
             for process in own:
@@ -262,7 +262,7 @@ class _Execution:
           done: The round that is whole now.
         """
         coming = self._list_coming(rest)
-        fewest = [one for one in coming if not one.process.extra]
+        fewest = [upcoming for upcoming in coming if not upcoming.process.extra]
         if self._settings.processes is None and self.pace.predict_s(fewest) > self._left_s():
             self._leave_out(fewest, done)
             coming = self._list_coming(rest)
@@ -272,29 +272,29 @@ class _Execution:
         """What is left of the processes to come, as far as they still look at something."""
         kept = self._without_left_out(rest)
         limited = [Coming(process, self._progress[process.case].choose_variants(process)) for process in kept]
-        return [one for one in limited if one.variants]
+        return [upcoming for upcoming in limited if upcoming.variants]
 
     def _without_left_out(self, processes: Sequence[PlannedProcess]) -> list[PlannedProcess]:
         return [process for process in processes if process.identity not in self._left_out]
 
     def _leave_out(self, fewest: Sequence[Coming], done: int) -> None:
         """Makes room for the fewest rounds after one that is whole, and says at whose cost."""
-        found = leave_out(fewest, self.manifest.cases, self.pace, self._left_s())
-        for case, variant, seconds in found.slow:
+        left_out = leave_out(fewest, self.manifest.cases, self.pace, self._left_s())
+        for case, variant, seconds in left_out.slow:
             reason = (
                 f"left out: a process spends {seconds:.1f} s on it, too much for a budget of {self.budget_s:g} s; "
                 "a run with a larger --budget times it"
             )
             self._starter.leave_out({TIMING: (variant,)}, done, reason, self._progress[case.id])
             self.watcher.said(f"{case.name}: {variant}: {reason}")
-        for one in found.cold:
-            self._left_out.add(one.process.identity)
-            process, progress = one.process.limit_to(one.variants), self._progress[one.process.case]
+        for upcoming in left_out.cold:
+            self._left_out.add(upcoming.process.identity)
+            process, progress = upcoming.process.limit_to(upcoming.variants), self._progress[upcoming.process.case]
             self._starter.leave_out(process.assignments, process.round, NO_TIME, progress)
-        if found.cold:
-            cold = counted(len(found.cold), "cold process", "cold processes")
+        if left_out.cold:
+            cold = counted(len(left_out.cold), "cold process", "cold processes")
             self.watcher.said(f"{cold} left out, since the budget has no time for more; notes say which")
-        for case_id in {case.id for case, *_ in found.slow} | {one.process.case for one in found.cold}:
+        for case_id in {case.id for case, *_ in left_out.slow} | {upcoming.process.case for upcoming in left_out.cold}:
             self._write(self._progress[case_id])
 
     def _add_processes(self) -> None:
@@ -309,7 +309,7 @@ class _Execution:
         ]
         seconds = {width.case.id: self._predict_more_s(width.case) for width in widths}
         widths = [width for width in widths if seconds[width.case.id] is not None]
-        known = {case_id: found for case_id, found in seconds.items() if found is not None}
+        known = {case_id: more_s for case_id, more_s in seconds.items() if more_s is not None}
         given = share_out(widths, known, self._left_s(), self._settings)
         for case_id in given:
             self._progress[case_id].looks += 1
@@ -325,7 +325,7 @@ class _Execution:
     def _predict_more_s(self, case: PlannedCase) -> float | None:
         """What one more process of a case will take; None where it would time nothing."""
         coming = self._list_coming(self._plan_more(case))
-        return self.pace.predict_s(coming) if any(not one.process.refills for one in coming) else None
+        return self.pace.predict_s(coming) if any(not upcoming.process.refills for upcoming in coming) else None
 
     def _plan_more(self, case: PlannedCase) -> list[PlannedProcess]:
         """The processes of one more process, beyond those that the case has; what they load is compiled before."""
@@ -341,19 +341,19 @@ class _Execution:
         self.done[record.id] = record
         self.watcher.case_written(record)
 
-    def _clock(self, one: Coming, progress: CaseProgress) -> None:
+    def _clock(self, upcoming: Coming, progress: CaseProgress) -> None:
         start = time.monotonic()
-        self.watcher.process_started(one.process)
-        overtime_s = 0.0 if one.process.extra else self._overtime_s
+        self.watcher.process_started(upcoming.process)
+        overtime_s = 0.0 if upcoming.process.extra else self._overtime_s
         allowance = Allowance(
-            self.budget_s, lambda: self._left_s() + overtime_s, others_wait=self._is_waited_for(one.process)
+            self.budget_s, lambda: self._left_s() + overtime_s, others_wait=self._is_waited_for(upcoming.process)
         )
-        self._starter.start(one.process, one.variants, progress, allowance)
+        self._starter.start(upcoming.process, upcoming.variants, progress, allowance)
         seconds = time.monotonic() - start
-        self.pace.add(one, seconds)
-        for variant, share in progress.share_blocks(one.process).items():
+        self.pace.add(upcoming, seconds)
+        for variant, share in progress.share_blocks(upcoming.process).items():
             self.pace.add_variant(progress.case.id, variant, share * seconds)
-        self.watcher.process_ended(one.process, self._elapsed_s())
+        self.watcher.process_ended(upcoming.process, self._elapsed_s())
 
     def _is_waited_for(self, process: PlannedProcess) -> bool:
         """Whether a process is of a first round, and cases are in the run that need its time too."""

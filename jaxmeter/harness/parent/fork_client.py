@@ -209,14 +209,14 @@ class ForkServer:
                     since = time.monotonic()
                     deadline, overran = limits.find_deadline(start, since, last)
             if ended:
-                told, stage_s = self._wait_for_end(), time.monotonic() - since
-                status = told.get("status", signal.SIGKILL)
+                report, stage_s = self._wait_for_end(), time.monotonic() - since
+                status = report.get("status", signal.SIGKILL)
                 return Ended(
                     last=last,
                     signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
                     timed_out=timed_out,
                     code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
-                    peak_bytes=told.get("peak_kib", 0) * 1024,
+                    peak_bytes=report.get("peak_kib", 0) * 1024,
                     overran=overran if timed_out else None,
                     stage_s=stage_s,
                 )

@@ -294,7 +294,7 @@ def check_resumable(manifest: Manifest, description: Description) -> None:
 def count_left_out(run: RunRecord) -> int:
     """How many variants were not timed, or not any more, since they were too slow for the budget."""
     outcomes = [outcome for case in run.cases for variant in case.variants for outcome in variant.outcomes.values()]
-    return sum(one.status is Status.SKIPPED and isinstance(one.details, TimingDetails) for one in outcomes)
+    return sum(outcome.status is Status.SKIPPED and isinstance(outcome.details, TimingDetails) for outcome in outcomes)
 
 
 def load_for_resume(folder: RunFolder) -> Manifest:

@@ -72,19 +72,21 @@ class Watcher:
 class _Troubles:
     """The troubles of a run, each of which is reported once, as soon as a record has it."""
 
-    told: set[tuple[str, str]] = field(default_factory=set)
+    reported: set[tuple[str, str]] = field(default_factory=set)
 
     def find_new(self, record: CaseRecord) -> list[str]:
         """Return the troubles not reported before. Lost variants are left out: the run may still measure them."""
-        found = _list_remarks(record, lost=False)
-        new = [one for one in found if (record.name, key_of(one[1])) not in self.told]
-        self.told.update((record.name, key_of(remark)) for _, remark in new)
+        new = self._list_unreported(record, lost=False)
+        self.reported.update((record.name, key_of(remark)) for _, remark in new)
         return [f"{record.name}: {trouble}" for trouble in join_remarks(new)]
 
     def find_left(self, record: CaseRecord) -> list[str]:
         """Return the troubles of a case that has ended which were not reported before."""
-        found = _list_remarks(record)
-        return join_remarks([one for one in found if (record.name, key_of(one[1])) not in self.told])
+        return join_remarks(self._list_unreported(record))
+
+    def _list_unreported(self, record: CaseRecord, *, lost: bool = True) -> list[tuple[str, str]]:
+        remarks = _list_remarks(record, lost=lost)
+        return [(name, remark) for name, remark in remarks if (record.name, key_of(remark)) not in self.reported]
 
 
 class Lines(Watcher):

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 
 from scipy.special import stdtrit
 
@@ -44,10 +45,10 @@ def count_rounds(coming: Sequence[Coming], pace: Pace, left_s: float, *, done: i
       done: Rounds that are whole.
     """
     rounds, needed_s = done, 0.0
-    for index in sorted({one.process.round for one in coming if one.process.round >= done}):
-        of_round = [one for one in coming if one.process.round == index]
+    for index in sorted({upcoming.process.round for upcoming in coming if upcoming.process.round >= done}):
+        of_round = [upcoming for upcoming in coming if upcoming.process.round == index]
         needed_s += pace.predict_s(of_round)
-        if needed_s > left_s and any(one.process.extra for one in of_round):
+        if needed_s > left_s and any(upcoming.process.extra for upcoming in of_round):
             break
         rounds = index + 1
     return rounds
@@ -68,15 +69,16 @@ def leave_out(fewest: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
         if excess_s <= 0:
             break
         slow.append((case, variant, seconds))
-        processes = (one for one in _timed(fewest) if one.process.case == case.id and variant in one.variants)
-        excess_s -= seconds * sum(1 for _ in processes)
+        of_case = (upcoming for upcoming in _timed(fewest) if upcoming.process.case == case.id)
+        excess_s -= seconds * sum(variant in upcoming.variants for upcoming in of_case)
     cold: list[Coming] = []
     compiling = {case.id for case in cases if case.measures == COMPILATION}
-    for one in sorted(_cold(fewest), key=lambda one: (one.process.case in compiling, -pace.predict_s([one]))):
+    slowest = sorted(_cold(fewest), key=lambda item: (item.process.case in compiling, -pace.predict_s([item])))
+    for upcoming in slowest:
         if excess_s <= 0:
             break
-        cold.append(one)
-        excess_s -= pace.predict_s([one])
+        cold.append(upcoming)
+        excess_s -= pace.predict_s([upcoming])
     return LeftOut(tuple(slow), tuple(cold)) if excess_s <= 0 else LeftOut()
 
 
@@ -84,14 +86,15 @@ def _list_eager(
     coming: Sequence[Coming], cases: Sequence[PlannedCase], pace: Pace
 ) -> list[tuple[PlannedCase, str, float]]:
     """Return the eager variants that are too slow and still to be timed, the slowest first."""
-    timed = {(one.process.case, name) for one in _timed(coming) for name in one.variants}
-    eager = [
-        (case, item.name, pace.predict_variant_s(case.id, item.name))
+    timed = {(upcoming.process.case, name) for upcoming in _timed(coming) for name in upcoming.variants}
+    slow = [
+        (case, item.name, seconds)
         for case in cases
         for item in case.variants
         if _is_eager(item) and (case.id, item.name) in timed
+        if (seconds := pace.predict_variant_s(case.id, item.name)) > TOO_SLOW_S
     ]
-    return sorted((one for one in eager if one[2] > TOO_SLOW_S), key=lambda one: one[2], reverse=True)
+    return sorted(slow, key=itemgetter(2), reverse=True)
 
 
 def _is_eager(item: PlannedVariant) -> bool:
@@ -100,12 +103,13 @@ def _is_eager(item: PlannedVariant) -> bool:
 
 
 def _timed(coming: Sequence[Coming]) -> list[Coming]:
-    return [one for one in coming if one.process.keeps_samples]
+    return [upcoming for upcoming in coming if upcoming.process.keeps_samples]
 
 
 def _cold(coming: Sequence[Coming]) -> list[Coming]:
     """Return the processes of later rounds that keep no samples: they repeat the probes of an earlier round."""
-    return [one for one in coming if one.process.round > 0 and not one.process.refills and one not in _timed([one])]
+    later = (upcoming for upcoming in coming if upcoming.process.round > 0)
+    return [upcoming for upcoming in later if not upcoming.process.refills and not upcoming.process.keeps_samples]
 
 
 GRACE_S = 10.0
@@ -259,10 +263,10 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
     """
     given: dict[str, int] = {}
     most = MOST_PROCESSES[settings.level]
-    fewest = {one.case.id: more for one in widths if (more := one.find_fewest(most)) is not None}
+    fewest = {width.case.id: more for width in widths if (more := width.find_fewest(most)) is not None}
 
-    def next_of(one: Width) -> int:
-        return 1 if one.case.id in given else fewest[one.case.id]
+    def next_of(width: Width) -> int:
+        return 1 if width.case.id in given else fewest[width.case.id]
 
     def find_gain(width: Width) -> float:
         """Return by how much the interval narrows per second, with the best number of further processes."""
@@ -277,12 +281,12 @@ def share_out(widths: Sequence[Width], seconds: dict[str, float], left_s: float,
 
     while left_s > 0:
         open_to = [
-            one
-            for one in widths
-            if one.case.id in fewest
-            and one.processes + given.get(one.case.id, 0) < most
-            and next_of(one) * seconds[one.case.id] <= left_s
-            and one.predict(given.get(one.case.id, 0)) > settings.target_half_width
+            width
+            for width in widths
+            if width.case.id in fewest
+            and width.processes + given.get(width.case.id, 0) < most
+            and next_of(width) * seconds[width.case.id] <= left_s
+            and width.predict(given.get(width.case.id, 0)) > settings.target_half_width
         ]
         if not open_to:
             break
@@ -346,24 +350,24 @@ class Pace:
         """What one variant takes of a timing process; 0 where it was not timed yet."""
         return self._by_variant.get((case, variant), 0.0)
 
-    def _predict_one_s(self, one: Coming) -> float:
+    def _predict_one_s(self, upcoming: Coming) -> float:
         """Return the mean duration of equal processes.
 
         Without equal processes, return the last duration with other side times. Else return the last duration with more
         variants, minus the time of the additional variants. Else return the mean of the kind.
         """
-        like_it = self._taken_s.get(_key_of(one.process), [])
-        alike = [(sides, seconds) for variants, sides, seconds in like_it if variants == frozenset(one.variants)]
-        equal = [seconds for sides, seconds in alike if sides == _sides_of(one.process)]
+        like_it = self._taken_s.get(_key_of(upcoming.process), [])
+        alike = [(sides, seconds) for variants, sides, seconds in like_it if variants == frozenset(upcoming.variants)]
+        equal = [seconds for sides, seconds in alike if sides == _sides_of(upcoming.process)]
         if not equal and alike:
             equal = [alike[-1][1]]
         if not equal and like_it:
             variants, _, seconds = like_it[-1]
             without_s = sum(
-                self.predict_variant_s(one.process.case, name) for name in variants.difference(one.variants)
+                self.predict_variant_s(upcoming.process.case, name) for name in variants.difference(upcoming.variants)
             )
             equal = [max(0.0, seconds - without_s)]
-        taken_s = equal or self._by_process.get(one.process.kind) or [0.0]
+        taken_s = equal or self._by_process.get(upcoming.process.kind) or [0.0]
         return math.fsum(taken_s) / len(taken_s)
 
 

@@ -65,8 +65,8 @@ class Servers:
         if key not in self._arms:
             today = describe_own_environment(variables)
             self._arms[key] = tuple(
-                self._stack.enter_context(ArmServer(one, variables, self._suites, checkout))
-                for one, checkout in ((self._lock_step, self._checkout), (today, None))
+                self._stack.enter_context(ArmServer(environment, variables, self._suites, checkout))
+                for environment, checkout in ((self._lock_step, self._checkout), (today, None))
             )
         for arm in self._arms[key]:  # both import jax at the same time, before anything is measured
             arm.start(index)
@@ -86,7 +86,7 @@ class Servers:
             return
         replayed = [case for case in cases if any(item.replays is not None for item in case.variants)]
         earlier, _ = self._arms[frozenset(self._make_variables(platform).items())]
-        check_code(self._checkout, replayed, earlier.look(0, replayed, platform), before)
+        check_code(self._checkout, replayed, earlier.describe_code(0, replayed, platform), before)
 
     def list_warnings(self) -> tuple[ProcessWarning, ...]:
         """List what libraries warned of in all processes so far."""

@@ -67,9 +67,9 @@ class Warnings:
 def find_warnings(text: str) -> Iterator[str]:
     """Find the lines that are warnings or errors of a library, without time and thread."""
     for line in text.splitlines():
-        found = next((match for form in _FORMS if (match := form.fullmatch(line.strip())) is not None), None)
-        if found is not None and found["level"] != "F" and not any(known in line for known in KNOWN_HARMLESS):
-            yield found["text"][:LONGEST_LINE]
+        match = next(filter(None, (form.fullmatch(line.strip()) for form in _FORMS)), None)
+        if match is not None and match["level"] != "F" and not any(known in line for known in KNOWN_HARMLESS):
+            yield match["text"][:LONGEST_LINE]
 
 
 def find_last_words(text: str) -> str | None:

@@ -182,8 +182,8 @@ class Step(StrEnum):
     RECORD = "record"
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Tell which code of these cases there is here; run nothing."""
+class DescribeCode(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Describe the code of these cases that there is here; run nothing."""
 
     cases: tuple[PlannedCase, ...]
     platform: Platform

@@ -118,12 +118,12 @@ def list_cached(case: PlannedCase, settings: Settings) -> Variants:
     All there where another static argument is one of the cache states, since few take it. Not those that donate: a call
     of theirs leaves nothing to call them with again.
     """
-    found = tuple(item for item in list_measurable(case, settings) if item.mode == "jit" and not item.donates)
+    jitted = tuple(item for item in list_measurable(case, settings) if item.mode == "jit" and not item.donates)
     if "caching" in settings.everywhere:
-        return found
+        return jitted
     if not _answers_by_cold(case):
         return ()
-    return found if case.new_static else found[:1]
+    return jitted if case.new_static else jitted[:1]
 
 
 def list_traced(case: PlannedCase, settings: Settings) -> Variants:

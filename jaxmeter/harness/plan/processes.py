@@ -177,8 +177,8 @@ def plan_refill(case: PlannedCase, processes: Sequence[PlannedProcess], index: i
       index: The round before which they come.
     """
     peers = {item.name for item in case.variants if item.mode == NATIVE}
-    checks = [one for one in processes if one.kind == CHECK and not peers.issuperset(one.variants)]
-    return [msgspec.structs.replace(one, round=index, refills=True) for one in checks]
+    checks = [process for process in processes if process.kind == CHECK and not peers.issuperset(process.variants)]
+    return [msgspec.structs.replace(check, round=index, refills=True) for check in checks]
 
 
 WARM_UP_S = 0.02

@@ -37,12 +37,12 @@ def add_replays(case: PlannedCase, before: PlannedCase | None, record: CaseRecor
     """
     if before is None or record is None or not is_same_problem(before, case):
         return case
-    kept = {one.variant: one for one in record.artifacts if one.kind == EXPORTED}
+    kept = {artifact.variant: artifact for artifact in record.artifacts if artifact.kind == EXPORTED}
     fingerprints = _read_fingerprints(record)
     variants: list[PlannedVariant] = []
     for item in case.variants:
         variants.append(item)
-        old = next((one for one in before.variants if one.name == item.name), None)
+        old = next((variant for variant in before.variants if variant.name == item.name), None)
         if item.skip is None and item.raises is None and old is not None and item.name in kept:
             replay = Replay(
                 run=run, variant=old.name, sha256=kept[item.name].sha256, fingerprint=fingerprints.get(item.name)
@@ -65,23 +65,24 @@ def add_lock_step(
     """
     if before is None or record is None or not is_same_problem(before, case):
         return case
-    right = {one.name for one in record.variants if _is_right(one)}
-    planned_before = {one.name: one for one in before.variants}
-    timed = [one for one in case.variants if one.skip is None and one.raises is None and one.mode != NATIVE]
-    jitted = {one.implementation for one in timed if one.mode == "jit"}
+    right = {variant.name for variant in record.variants if _is_right(variant)}
+    planned_before = {variant.name: variant for variant in before.variants}
+    timed = [item for item in case.variants if item.skip is None and item.raises is None and item.mode != NATIVE]
+    jitted = {item.implementation for item in timed if item.mode == "jit"}
     beside = {
-        one.name: _make_beside(
-            one,
-            planned_before[one.name],
+        variant.name: _make_beside(
+            variant,
+            planned_before[variant.name],
             LOCK_STEP,
             f"the code of run {run}" if from_checkout else f"the same in the environment of run {run}",
-            Replay(run=run, variant=one.name, from_checkout=from_checkout),
+            Replay(run=run, variant=variant.name, from_checkout=from_checkout),
         )
-        for one in timed
-        if one.name in right & planned_before.keys() and (one.mode != "aot" or one.implementation not in jitted)
+        for variant in timed
+        if variant.name in right & planned_before.keys()
+        if variant.mode != "aot" or variant.implementation not in jitted
     }
     variants = ((item, beside[item.name]) if item.name in beside else (item,) for item in case.variants)
-    return replace(case, variants=tuple(one for pair in variants for one in pair))
+    return replace(case, variants=tuple(item for pair in variants for item in pair))
 
 
 def limit_to(case: PlannedCase, variants: Collection[str]) -> PlannedCase | None:
@@ -121,8 +122,8 @@ def _is_right(variant: VariantRecord) -> bool:
 def _read_fingerprints(record: CaseRecord) -> Mapping[str, str | None]:
     """Return the fingerprints of the programs that were checked, by variant."""
     return {
-        one.name: details.fingerprint
-        for one in record.variants
-        for outcome in one.outcomes.values()
+        variant.name: details.fingerprint
+        for variant in record.variants
+        for outcome in variant.outcomes.values()
         if isinstance(details := outcome.details, NumericsDetails)
     }

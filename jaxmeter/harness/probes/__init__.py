@@ -1,4 +1,4 @@
-"""Ways of looking at a variant, a file each: `look(variants, context) -> Findings`. Their rows: plan/probes.py."""
+"""The probes, a file each with `probe_variants(variants, context) -> Findings`. Their rows: plan/probes.py."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.record import Outcome, ProcessRecord
 
-Look = Callable[[tuple[str, ...], Context], Findings]
+ProbeVariants = Callable[[tuple[str, ...], Context], Findings]
 
 
-def find_look(probe: str) -> Look:
-    """What a probe does: `look` in the file that has its name."""
-    look: Look = import_module(f"jaxmeter.harness.probes.{probe}").look
-    return look
+def find_probe(probe: str) -> ProbeVariants:
+    """Return what a probe does: `probe_variants` in the file that has its name."""
+    probe_variants: ProbeVariants = import_module(f"jaxmeter.harness.probes.{probe}").probe_variants
+    return probe_variants
 
 
-def look_with(
+def run_probes(
     assignments: Mapping[str, Collection[str]], context: Context
 ) -> tuple[dict[str, dict[str, Outcome]], ProcessRecord | None]:
-    """Has each probe look at its variants: at all of them at once if one needs them side by side, else one by one.
+    """Run each probe on its variants: on all of them at once if one needs them side by side, else one by one.
 
     Args:
       assignments: Probe -> variants; probes of one kind of process, in order.
@@ -37,11 +37,11 @@ def look_with(
             wanted = tuple(variant for variant in group if variant in names)
             if not wanted:
                 continue
-            found = find_look(probe)(wanted, context)
-            process = found.process or process
-            for variant, outcome in found.outcomes.items():
+            findings = find_probe(probe)(wanted, context)
+            process = findings.process or process
+            for variant, outcome in findings.outcomes.items():
                 outcomes.setdefault(variant, {})[probe] = outcome
     return outcomes, process
 
 
-__all__ = ["Context", "Findings", "Look", "find_look", "look_with"]
+__all__ = ["Context", "Findings", "ProbeVariants", "find_probe", "run_probes"]

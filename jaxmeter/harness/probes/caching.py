@@ -11,7 +11,7 @@ import msgspec
 
 from jaxmeter.harness.plan.probes import DEFAULT_THRESHOLD
 from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.look_at_each import describe_failure
+from jaxmeter.harness.probes.probe_each import describe_failure
 from jaxmeter.harness.programs.arguments import choose_static, make_inputs
 from jaxmeter.harness.programs.jax_events import (
     JaxEvents,
@@ -89,7 +89,7 @@ CACHE_STATES = {
 }
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Times one call of each variant in the process's cache state; of a stream, one pass."""
     workload, case = context.workload, context.case
     changed = {} if case is None else {"new_shape": case.new_shape, "new_static": case.new_static}

@@ -10,7 +10,7 @@ from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error, make_private
 from jaxmeter.harness.machine.jax_internals import BUDGETS_ARE_FOR, find_jax_release
 from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
+from jaxmeter.harness.probes.probe_each import describe_unread, probe_each
 from jaxmeter.harness.programs import cost, program, traps
 from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
 from jaxmeter.harness.programs.jax_events import (
@@ -33,10 +33,10 @@ LONGEST_EXPLANATION = 4000
 Values = dict[str, tuple[Number | None, ...]]
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Compiles each without any cache."""
     forget_compiled(persistent=True)
-    return look_at_each("compilation", compile_and_call, variants, context)
+    return probe_each("compilation", compile_and_call, variants, context)
 
 
 def compile_and_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
@@ -142,12 +142,13 @@ def _find_traps(variant: str, prepared: Prepared, called: Called | None, context
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything when it is called again
         wide = ()
         notes.append(f"the dtypes of the inputs cannot be read: {describe_error(error)}")
-    found = traps.find_traps(prepared, wide, called)
+    findings = traps.find_traps(prepared, wide, called)
     declared = context.declared_traps(variant)
-    marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in found.traps)
-    details = CompilationDetails(traps=marked, unknown_traps=tuple(found.unknown)) if marked or found.unknown else None
-    notes += [remark.text for remark in found.remarks if remark.kind not in declared]
-    return Outcome(status=Status.OK, notes=(*notes, *found.unknown.values()), details=details)
+    marked = tuple(msgspec.structs.replace(trap, declared=trap.kind in declared) for trap in findings.traps)
+    unknown = findings.unknown
+    details = CompilationDetails(traps=marked, unknown_traps=tuple(unknown)) if marked or unknown else None
+    notes += [remark.text for remark in findings.remarks if remark.kind not in declared]
+    return Outcome(status=Status.OK, notes=(*notes, *unknown.values()), details=details)
 
 
 def _count_cache_entries(prepared: Prepared) -> int | None:
@@ -200,14 +201,14 @@ def _hold_budget(outcome: Outcome, compiles: int, budget: int | None, prepared: 
     try:
         prepared.reset()  # the counted calls began with the inputs: a later state may be of other types
         programs = [make_private(text) for text in explain_misses(repeat_calls)]
-        told = "\n".join(filter(None, programs))[-LONGEST_EXPLANATION:]
+        explanation = "\n".join(filter(None, programs))[-LONGEST_EXPLANATION:]
         why = _find_difference(programs[-1]) if programs else ""
     except Exception as error:  # noqa: BLE001  the finding is valid without it
-        told = f"no explanation: {describe_error(error)}"
+        explanation = f"no explanation: {describe_error(error)}"
     because = f"; the last because {why}" if why else ""
     where = "JAX's own explanation is on the page, and in the case's record"
     reason = f"compiled {compiles} programs, {budget} declared{because}; {where}"
-    details = msgspec.structs.replace(outcome.details or CompilationDetails(), explanation=told or None)
+    details = msgspec.structs.replace(outcome.details or CompilationDetails(), explanation=explanation or None)
     return msgspec.structs.replace(outcome, status=Status.FAILED, reason=reason, details=details)
 
 

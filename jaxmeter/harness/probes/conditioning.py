@@ -139,9 +139,9 @@ class Judge:
             # The first call has shown nothing of this: it has compiled the program.
             if seed > 0 and (clock() - start) / seed * DRAWS > self.limit_s:
                 raise TooLongError
-            moved_inside = seed + 1 if inside else None
-            found = self._find_deviations(partial(run, inside=moved_inside), (seed,), unmoved, wanted, read, measure)
-            spreads = found if not spreads else list(map(max, spreads, found))
+            moved = partial(run, inside=seed + 1 if inside else None)
+            deviations = self._find_deviations(moved, (seed,), unmoved, wanted, read, measure)
+            spreads = deviations if not spreads else list(map(max, spreads, deviations))
         return [spread / 2 for spread in spreads] if inside else spreads
 
     def _find_deviations(
@@ -271,9 +271,9 @@ def _list_values(closed: Any) -> Iterator[Any]:
         yield from (atom.val for atom in equation.invars if hasattr(atom, "val"))
 
 
-def _differ(one: Any, other: Any) -> bool:
-    if isinstance(one, str) or isinstance(other, str):
-        return bool(one != other)
-    first, second = as_array(one), as_array(other)
+def _differ(left: Any, right: Any) -> bool:
+    if isinstance(left, str) or isinstance(right, str):
+        return bool(left != right)
+    first, second = as_array(left), as_array(right)
     is_alike = first.shape == second.shape and first.dtype == second.dtype
     return not is_alike or bool(first.tobytes() != second.tobytes())

@@ -170,13 +170,13 @@ class Context:
 
         Today's do too: a process that measures others is not like them.
         """
-        found: dict[str, tuple[Arm, str]] = {}
+        remote: dict[str, tuple[Arm, str]] = {}
         for name in variants:
             item = self._find_planned(name)
             if item is not None and item.replays is not None and item.replays.in_lock_step and item.same_as:
-                found[name] = Arm.BEFORE, item.replays.variant
-                found[item.same_as] = Arm.NOW, item.same_as
-        return {name: found[name] for name in variants if name in found}
+                remote[name] = Arm.BEFORE, item.replays.variant
+                remote[item.same_as] = Arm.NOW, item.same_as
+        return {name: remote[name] for name in variants if name in remote}
 
     def is_replay(self, variant: str) -> bool:
         """Whether a variant is an earlier run's program, which may compute something else than today's."""

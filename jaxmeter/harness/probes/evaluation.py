@@ -17,11 +17,11 @@ from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 
 def list_constants(closed: Any) -> list[Any]:
     """Captured constants of a program, then those of the jitted calls in it, in the order of its equations."""
-    found = list(closed.consts)
+    constants = list(closed.consts)
     for equation in closed.jaxpr.eqns:
         if equation.primitive.name in internals.JIT.all_names:
-            found += list_constants(internals.CALL_BODY.find(equation.params))
-    return found
+            constants += list_constants(internals.CALL_BODY.find(equation.params))
+    return constants
 
 
 UNITS = {"tensorfloat32": 2.0**-10, "float16": 2.0**-10}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.look_at_each import look_at_each
+from jaxmeter.harness.probes.probe_each import probe_each
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.replay import write_program
 from jaxmeter.harness.record import Outcome, Status, write_bytes
@@ -16,9 +16,9 @@ LONGEST_LOWER_S = 10.0
 long as a case."""
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Keep the program of each variant that has one."""
-    return look_at_each("export", keep_program, variants, context)
+    return probe_each("export", keep_program, variants, context)
 
 
 def keep_program(variant: str, prepared: Prepared, context: Context) -> Outcome:

@@ -97,9 +97,9 @@ def _find_outputs(equation: Any, before: list[str | None]) -> list[str | None]:
     name, count = equation.primitive.name, len(equation.outvars)
     inner = list(map(open_jaxpr, list_jaxprs(equation)))
     if name in internals.CALLS and len(inner) == 1 and len(inner[0].invars) == len(before):
-        found = find_formats(inner[0], before)
-        if len(found) == count:
-            return list(found)
+        formats = find_formats(inner[0], before)
+        if len(formats) == count:
+            return list(formats)
     if inner:
         inside = (_name_output(output) for jaxpr in inner for each in _list_rounding(jaxpr) for output in each.outvars)
         return [choose_coarsest((*before, *inside))] * count

@@ -76,7 +76,7 @@ def judge_variant(comparison: Comparison, call_s: float, context: Context) -> Ch
             drawn = _draw(context, len(leaves), call_s, inside=True)
     verdict, each = judge(leaves, drawn.spreads)
     if verdict is Correctness.WRONG:
-        wrong = [i for i, found in enumerate(each) if found is LeafResult.WRONG]
+        wrong = [i for i, result in enumerate(each) if result is LeafResult.WRONG]
         index = max(wrong, key=lambda i: _find_excess(leaves[i].error, leaves[i].tolerance))
         return CheckResult(verdict, _explain(outputs[index], index, drawn, comparison))
     if drawn.fault:

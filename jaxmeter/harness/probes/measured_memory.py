@@ -14,7 +14,7 @@ import jax
 import numpy
 
 from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.look_at_each import look_at_each
+from jaxmeter.harness.probes.probe_each import probe_each
 from jaxmeter.harness.programs.arguments import list_distinct, size_bytes
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.programs.modes import Prepared
@@ -57,9 +57,9 @@ class NoCounterError(Exception):
     """The system does not report the memory of a process."""
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Measure the peak memory of a call of each variant."""
-    return look_at_each("measured_memory", watch_call, variants, context)
+    return probe_each("measured_memory", watch_call, variants, context)
 
 
 def watch_call(variant: str, prepared: Prepared, context: Context) -> Outcome:
@@ -185,7 +185,7 @@ def _status(name: str) -> int:
         text = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     except OSError as error:
         raise NoCounterError from error
-    found = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{name}:\s+(\d+) kB$", text, re.MULTILINE)
+    if match is None:
         raise NoCounterError
-    return int(found[1]) * 1024
+    return int(match[1]) * 1024

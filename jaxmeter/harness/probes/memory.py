@@ -10,7 +10,7 @@ from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.machine.own_fault import UnknownError, describe_own_fault
 from jaxmeter.harness.probes.context import Context, Findings
 from jaxmeter.harness.probes.fit import planned_peak_bytes
-from jaxmeter.harness.probes.look_at_each import describe_unread, look_at_each
+from jaxmeter.harness.probes.probe_each import describe_unread, probe_each
 from jaxmeter.harness.programs import buffers, program
 from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
@@ -23,9 +23,9 @@ LONGEST_COMPILE_S = 2.0
 """A program that took longer is not compiled again to see what donating its arguments would save."""
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Reads the plan of each; nothing is called."""
-    return look_at_each("memory", read_plan, variants, context)
+    return probe_each("memory", read_plan, variants, context)
 
 
 def read_plan(variant: str, prepared: Prepared, context: Context) -> Outcome:

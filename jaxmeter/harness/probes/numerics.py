@@ -16,7 +16,7 @@ from jaxmeter.harness.machine.own_fault import describe_own_fault, is_own_fault
 from jaxmeter.harness.probes.comparison import UnfitError, compare
 from jaxmeter.harness.probes.context import Context, Findings, Unavailable
 from jaxmeter.harness.probes.judgement import CheckResult, find_chance, judge_variant
-from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure, look_at_each
+from jaxmeter.harness.probes.probe_each import LONGEST_REASON, describe_failure, probe_each
 from jaxmeter.harness.probes.update_draws import UpdatesJudged, judge_updates
 from jaxmeter.harness.programs.buffers import InPlaceError, check_traced, keep_arguments
 from jaxmeter.harness.programs.modes import Prepared
@@ -24,7 +24,7 @@ from jaxmeter.harness.programs.program import find_fingerprint
 from jaxmeter.harness.record import Correctness, NumericsDetails, Outcome, Status
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Compares each variant with the reference; one that is declared to raise an error, with that."""
     outcomes = {}
     for variant in variants:
@@ -32,7 +32,7 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
         if expected is not None:
             outcomes[variant] = _check_raised(expected, variant, context)
         else:
-            outcomes |= look_at_each("numerics", _check_in_suite, (variant,), context).outcomes
+            outcomes |= probe_each("numerics", _check_in_suite, (variant,), context).outcomes
     return Findings(outcomes)
 
 
@@ -63,9 +63,9 @@ def _call_watched(prepared: Prepared, context: Context) -> Any:
         return prepared.call(*prepared.args)
     items = prepared.args if is_stream else (prepared.args,)
     kept = [keep_arguments(item, workload.arguments, carried) for item in items]
-    result = prepared.call(*(one.args for one in kept)) if is_stream else prepared.call(*kept[0].args)
-    for one in kept:
-        one.check()
+    result = prepared.call(*(arguments.args for arguments in kept)) if is_stream else prepared.call(*kept[0].args)
+    for arguments in kept:
+        arguments.check()
     return result
 
 

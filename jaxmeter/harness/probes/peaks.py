@@ -49,7 +49,7 @@ def measure_peaks() -> Peaks:
 
 def _make_product(size: int, name: str) -> Callable[[], Any]:
     key = jax.random.key(0)
-    left, right = (jax.random.normal(one, (size, size), jnp.dtype(name)) for one in jax.random.split(key))
+    left, right = (jax.random.normal(subkey, (size, size), jnp.dtype(name)) for subkey in jax.random.split(key))
     product = jax.jit(jnp.matmul)
     product(left, right).block_until_ready()
     return lambda: product(left, right).block_until_ready()

@@ -176,14 +176,14 @@ class RemoteVariant:
           ArmError: The other process reported no samples.
         """
         self._take(Turn(variant=self.there, step=Step.RECORD, cores=cores))
-        told = self.last.process
-        if told is None:
+        samples = self.last.process
+        if samples is None:
             raise ArmError("its process reported no samples")
         blocks = tuple(
             msgspec.structs.replace(block, calibration_s=calibration_s)
-            for block, calibration_s in zip(told.blocks, self._calibrations_s, strict=True)
+            for block, calibration_s in zip(samples.blocks, self._calibrations_s, strict=True)
         )
-        return msgspec.structs.replace(told, variant=name, blocks=blocks)
+        return msgspec.structs.replace(samples, variant=name, blocks=blocks)
 
     def _take(self, turn: Turn) -> None:
         self.last = self.meeting.ask(turn)
@@ -211,7 +211,8 @@ def meet(other: Address) -> Iterator[Meeting]:
 
 def sum_cpu_s(variants: Iterable[object]) -> float:
     """Return the processor time so far of the other processes that some variants are in."""
-    return sum(one.cpu_s for one in {one.meeting for one in variants if isinstance(one, RemoteVariant)})
+    meetings = {variant.meeting for variant in variants if isinstance(variant, RemoteVariant)}
+    return sum(meeting.cpu_s for meeting in meetings)
 
 
 def _read_end(errors: Path) -> str:

@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass
 
 import jax
 
@@ -30,7 +31,7 @@ from jaxmeter.harness.plan.processes import (
 )
 from jaxmeter.harness.probes.calibration import TakeCalibration, make_calibrations, take_none
 from jaxmeter.harness.probes.context import Beat, Context, Findings
-from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, describe_failure
+from jaxmeter.harness.probes.probe_each import LONGEST_REASON, describe_failure
 from jaxmeter.harness.probes.remote import Arm, ArmError, Meeting, RemoteVariant, meet, sum_cpu_s
 from jaxmeter.harness.probes.sampler import Sampler, Timed
 from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers
@@ -44,11 +45,11 @@ DrawCores = Callable[[random.Random], AbstractContextManager[None]]
 """Context in which each thread is kept on a random core."""
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Prepare all variants and time them alternately; for a variant that cannot be called, return why not."""
     with ExitStack() as stack:
         try:
-            return _look(variants, context, stack)
+            return _time_variants(variants, context, stack)
         except ArmError as error:
             # Of the variant that is at work there; where none is yet, of all that the earlier environment should run.
             remote = context.find_remote(variants)
@@ -58,7 +59,7 @@ def look(variants: tuple[str, ...], context: Context) -> Findings:
             return Findings({name: _describe_failure_there(error, where) for name in names})
 
 
-def _look(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Findings:
+def _time_variants(variants: tuple[str, ...], context: Context, stack: ExitStack) -> Findings:
     prepared: dict[str, Prepared | RemoteVariant] = {}
     remote = context.find_remote(variants)
     meetings = {arm: _meet(arm, context, stack) for arm in dict.fromkeys(arm for arm, _ in remote.values())}
@@ -124,7 +125,7 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
     if context.case is None or context.settings is None:
         raise ValueError("timing needs the planned case, and the settings of the run")
     started = now()
-    on_device = any(one.returns_early for one in prepared.values())
+    on_device = any(variant.returns_early for variant in prepared.values())
     used = jax.local_devices()[: context.case.devices] if on_device else []
     ordinals = [device.local_hardware_id for device in used]
     calibrations = make_calibrations(context.platform, context.clock, alone=len(prepared) == 1, on_device=on_device)
@@ -138,9 +139,9 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
             calibrations.take_between()
 
         before, start, remote_s = interference(), context.clock(), sum_cpu_s(prepared.values())
-        timed = measure(
-            prepared,
-            context.settings,
+        timed = InterleavedTiming(
+            variants=prepared,
+            settings=context.settings,
             seed=context.seed,
             clock=context.clock,
             interference=interference,
@@ -153,7 +154,7 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
             sides=[side for side, processes in SIDE_PROCESSES.items() if context.index < processes],
             # With a fixed number of processes, the time of fewer passes would not go to more processes.
             begun_s=context.begun_s if context.settings.processes is None else None,
-        )
+        ).measure()
         remote_s = sum_cpu_s(prepared.values()) - remote_s
         load = _describe_load(before, interference(), context.clock() - start, remote_s)
     return ProcessRecord(
@@ -184,23 +185,9 @@ def _nothing(pass_number: int) -> None:
     """Read nothing in addition to the variants."""
 
 
-def measure(
-    variants: Mapping[str, Prepared | RemoteVariant],
-    settings: Settings,
-    *,
-    seed: int,
-    clock: Clock,
-    interference: ReadInterference,
-    cores: float,
-    beat: Beat,
-    between: Between = _nothing,
-    calibration: TakeCalibration = take_none,
-    draw_cores: DrawCores | None = None,
-    queued: int = 0,
-    sides: Collection[str] = tuple(SIDE_PROCESSES),
-    begun_s: float | None = None,
-) -> tuple[VariantSamples, ...]:
-    """Time variants alternately, in passes of one block each: a shuffled order, then its reverse, and so on.
+@dataclass(kw_only=True)
+class InterleavedTiming:
+    """Variants, timed alternately in passes of one block each: a shuffled order, then its reverse, and so on.
 
     Args:
       variants: Name -> prepared call, already compiled; or a variant that another environment runs.
@@ -219,74 +206,112 @@ def measure(
         and its time until return.
       begun_s: Clock at the start of the process: the time from there to the first pass determines the best number of
         passes. If None, only the settings determine the number.
-    Returns:
-      Raw samples of each variant, seconds per call, in the given order.
     """
-    samplers: dict[str, Timed] = {
-        name: one if isinstance(one, RemoteVariant) else Sampler(one, clock, settings.sample_s, settings.settle_s)
-        for name, one in variants.items()
-    }
-    orders = random.Random(seed)
-    collecting = gc.isenabled()
-    gc.collect()
-    gc.disable()  # a collection would land in one variant's block; timeit does the same
-    try:
-        order = orders.sample(list(samplers), len(samplers))
-        for name in order:
-            beat(name, "warm-up")
-            samplers[name].calibrate()
-            beat(name, "warm-up")
-            samplers[name].warm_up()
-        queued = queued if QUEUE in sides else 0
-        rows = {name: calls for name, sampler in samplers.items() if (calls := _count_queued(sampler, queued))}
-        blocks_s = [_block_s(sampler, settings) for sampler in samplers.values()]
-        passes = min(count_passes(blocks_s, settings), _most_passes(variants.values()))
-        if begun_s is not None:
-            passes = min(passes, share_passes(blocks_s, clock() - begun_s))
-        rows_s = [_row_s(samplers[name], calls, settings) for name, calls in rows.items() for _ in (False, True)]
-        with_rows = min(passes, QUEUE_PASSES, count_passes(rows_s, settings)) if rows else 0
+
+    variants: Mapping[str, Prepared | RemoteVariant]
+    settings: Settings
+    seed: int
+    clock: Clock
+    interference: ReadInterference
+    cores: float
+    beat: Beat
+    between: Between = _nothing
+    calibration: TakeCalibration = take_none
+    draw_cores: DrawCores | None = None
+    queued: int = 0
+    sides: Collection[str] = tuple(SIDE_PROCESSES)
+    begun_s: float | None = None
+
+    def measure(self) -> tuple[VariantSamples, ...]:
+        """Return raw samples of each variant, seconds per call, in the given order."""
+        settings = self.settings
+        self._samplers: dict[str, Timed] = {
+            name: call
+            if isinstance(call, RemoteVariant)
+            else Sampler(call, self.clock, settings.sample_s, settings.settle_s)
+            for name, call in self.variants.items()
+        }
+        self._orders = random.Random(self.seed)
+        self._order = self._orders.sample(list(self._samplers), len(self._samplers))
+        collecting = gc.isenabled()
+        gc.collect()
+        gc.disable()  # a collection would land in one variant's block; timeit does the same
+        try:
+            self._warm_up()
+            self._take_passes()
+            self._take_isolated()
+            self._take_returns()
+        finally:
+            if collecting:
+                gc.enable()
+        return tuple(sampler.record(name, self.cores) for name, sampler in self._samplers.items())
+
+    def _warm_up(self) -> None:
+        for name in self._order:
+            self.beat(name, "warm-up")
+            self._samplers[name].calibrate()
+            self.beat(name, "warm-up")
+            self._samplers[name].warm_up()
+
+    def _take_passes(self) -> None:
+        """Take blocks of all variants in every pass, and rows and queues in some of the passes."""
+        queued = self.queued if QUEUE in self.sides else 0
+        rows = {name: calls for name, sampler in self._samplers.items() if (calls := _count_queued(sampler, queued))}
+        passes = self._count_passes()
+        rows_s = [
+            _row_s(self._samplers[name], calls, self.settings) for name, calls in rows.items() for _ in (False, True)
+        ]
+        with_rows = min(passes, QUEUE_PASSES, count_passes(rows_s, self.settings)) if rows else 0
+        least_s = self.settings.block_s
         # In few passes as long as in all: if one variant is slow, the others must still have enough time in blocks.
-        block_s = max(settings.block_s, min(settings.blocks * settings.block_s, LEAST_SAMPLED_S) / passes)
+        block_s = max(least_s, min(self.settings.blocks * least_s, LEAST_SAMPLED_S) / passes)
         for pass_number in range(0, passes, 2):
-            orders.shuffle(order)
-            if draw_cores is not None:
-                with draw_cores(orders):
-                    for name in order:
-                        samplers[name].wake_threads(settings.block_s)
-            turns = [(name, 0, False) for name in order]
+            self._orders.shuffle(self._order)
+            self._wake_threads()
+            turns = [(name, 0, False) for name in self._order]
             if is_among(pass_number // 2, with_rows // 2, passes // 2):
                 turns += [(name, calls, is_queue) for name, calls in rows.items() for is_queue in (False, True)]
-                orders.shuffle(turns)
+                self._orders.shuffle(turns)
             for number, in_order in ((pass_number, turns), (pass_number + 1, turns[::-1])):
                 for name, calls, is_queue in in_order:
-                    beat(name, "queue" if is_queue else "row" if calls else "timing")
+                    self.beat(name, "queue" if is_queue else "row" if calls else "timing")
                     if calls:
-                        samplers[name].take_row(calls, settings.block_s, queued=is_queue)
+                        self._samplers[name].take_row(calls, least_s, queued=is_queue)
                     else:
-                        samplers[name].take_block(number, block_s, interference, calibration)
-            between(pass_number + 1)
-        for name, sampler in samplers.items():
-            if (
-                ISOLATED in sides
-                and not sampler.is_limited
-                and len(samplers) > 1
-                and ISOLATED_BLOCKS * _block_s(sampler, settings) <= ISOLATED_S
-            ):
-                beat(name, "isolated")
-                sampler.take_isolated(ISOLATED_BLOCKS, settings.block_s)
-        for name, sampler in samplers.items():
-            if RETURN in sides and sampler.returns_early:
-                beat(name, "time until return")
+                        self._samplers[name].take_block(number, block_s, self.interference, self.calibration)
+            self.between(pass_number + 1)
+
+    def _count_passes(self) -> int:
+        blocks_s = [_block_s(sampler, self.settings) for sampler in self._samplers.values()]
+        passes = min(count_passes(blocks_s, self.settings), _most_passes(self.variants.values()))
+        return passes if self.begun_s is None else min(passes, share_passes(blocks_s, self.clock() - self.begun_s))
+
+    def _wake_threads(self) -> None:
+        if self.draw_cores is not None:
+            with self.draw_cores(self._orders):
+                for name in self._order:
+                    self._samplers[name].wake_threads(self.settings.block_s)
+
+    def _take_isolated(self) -> None:
+        """Time each variant alone, if its blocks are short enough."""
+        if ISOLATED not in self.sides or len(self._samplers) == 1:
+            return
+        for name, sampler in self._samplers.items():
+            if not sampler.is_limited and ISOLATED_BLOCKS * _block_s(sampler, self.settings) <= ISOLATED_S:
+                self.beat(name, "isolated")
+                sampler.take_isolated(ISOLATED_BLOCKS, self.settings.block_s)
+
+    def _take_returns(self) -> None:
+        """Time each variant until it returns, if that is before its result is there."""
+        for name, sampler in self._samplers.items():
+            if RETURN in self.sides and sampler.returns_early:
+                self.beat(name, "time until return")
                 sampler.take_returns()
-    finally:
-        if collecting:
-            gc.enable()
-    return tuple(sampler.record(name, cores) for name, sampler in samplers.items())
 
 
 def _most_passes(variants: Iterable[Prepared | RemoteVariant]) -> int:
     """As many passes, an even number, as the variants may be called; two more calls come before and one after."""
-    limits = [one.most_calls for one in variants if isinstance(one, Prepared) and one.most_calls is not None]
+    limits = [call.most_calls for call in variants if isinstance(call, Prepared) and call.most_calls is not None]
     return max(2, 2 * ((min(limits) - 3) // 2)) if limits else sys.maxsize
 
 

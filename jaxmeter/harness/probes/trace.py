@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jaxmeter.harness.machine.jax_internals import find_jax_release
 from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.look_at_each import look_at_each
+from jaxmeter.harness.probes.probe_each import probe_each
 from jaxmeter.harness.programs.capturing import ProfilerBusyError, capture_steps
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.record import Outcome, Param, Status, TraceDetails
@@ -30,9 +30,9 @@ WITHOUT_COMMAND_BUFFERS: dict[str, Param] = {"xla_gpu_enable_command_buffer": ""
 starts more slowly, so its capture gives no times of steps."""
 
 
-def look(variants: tuple[str, ...], context: Context) -> Findings:
+def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
     """Capture each variant."""
-    return look_at_each("trace", capture, variants, context)
+    return probe_each("trace", capture, variants, context)
 
 
 def capture(variant: str, prepared: Prepared, context: Context) -> Outcome:

@@ -75,7 +75,7 @@ def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context
     spreads = [0.0] * len(outputs)
     for inside in (False, True) if judge.is_evaluated else (False,):
         try:
-            found = judge.find_spreads(
+            drawn = judge.find_spreads(
                 wanted,
                 partial(read_result, context=context),
                 context.clock,
@@ -86,9 +86,9 @@ def _draw(suspects: list[int], outputs: Sequence[Output], call_s: float, context
             )
         except (TooLongError, RefusedInputsError, UnfitError):
             return {}
-        if found is None or len(found) != len(outputs):
+        if drawn is None or len(drawn) != len(outputs):
             return {}
-        spreads = list(map(max, spreads, found))
+        spreads = list(map(max, spreads, drawn))
     return dict(enumerate(spreads))
 
 

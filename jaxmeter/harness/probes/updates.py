@@ -129,9 +129,9 @@ def _measure(old: Any, got: Any, want: Any, most: float) -> Update | None:
     return Update(old, None if is_lost else along / whole)
 
 
-def _multiply(one: Any, other: Any) -> float:
+def _multiply(left: Any, right: Any) -> float:
     with numpy.errstate(over="ignore", invalid="ignore"):
-        return float((one * numpy.conj(other)).real.sum())
+        return float((left * numpy.conj(right)).real.sum())
 
 
 def _is_readable(leaf: Any) -> bool:
@@ -144,7 +144,7 @@ def _take_sample(array: Any) -> Any:
     return next(in_blocks(numpy.asarray(flat[places])))[1][0]
 
 
-def _find_distance(one: Any, other: Any) -> float:
+def _find_distance(left: Any, right: Any) -> float:
     with numpy.errstate(invalid="ignore", over="ignore"):
-        distance = float(numpy.abs(one - other).max())
+        distance = float(numpy.abs(left - right).max())
     return distance if math.isfinite(distance) else math.inf

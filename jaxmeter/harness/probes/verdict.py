@@ -70,10 +70,10 @@ def judge(leaves: Sequence[Leaf], spreads: Sequence[float] | None) -> tuple[Corr
         return Correctness.WRONG, each
     if spreads is None and LeafResult.UNKNOWN in each:
         return Correctness.CANNOT_BE_CHECKED, each  # such an output may be off by anything
-    floating = [found for leaf, found in zip(leaves, each, strict=True) if leaf.is_floating]
-    if floating and all(found is LeafResult.UNKNOWN for found in floating):
+    floating = [result for leaf, result in zip(leaves, each, strict=True) if leaf.is_floating]
+    if floating and all(result is LeafResult.UNKNOWN for result in floating):
         return Correctness.CANNOT_BE_CHECKED, each
-    is_right = all(found is LeafResult.WITHIN for found in each)
+    is_right = all(result is LeafResult.WITHIN for result in each)
     return Correctness.RIGHT if is_right else Correctness.RIGHT_WITHIN_CONDITIONING, each
 
 

@@ -59,15 +59,15 @@ def make_shapes(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]
     Raises:
       Whatever inputs() has against being traced: they may be made in any way, also without JAX.
     """
-    found: list[Arguments] = []
+    arguments: list[Arguments] = []
 
     def make(key: Any) -> tuple[Any, ...]:
         made = call_with(workload.declaration.inputs, params, key)
-        found.append(split(tuple(map(as_tuple, made)) if workload.declaration.stream else as_tuple(made)))
-        return found[0].traced[0]
+        arguments.append(split(tuple(map(as_tuple, made)) if workload.declaration.stream else as_tuple(made)))
+        return arguments[0].traced[0]
 
     shapes = jax.eval_shape(make, jax.random.key(INPUT_SEED))
-    return found[0].take_back(shapes, {})[0]
+    return arguments[0].take_back(shapes, {})[0]
 
 
 def as_tuple(arguments: Any) -> tuple[Any, ...]:
@@ -99,12 +99,12 @@ def widest(leaf: Any) -> Any:
 
 def hash_arguments(arrays: Any) -> str:
     """What all arrays in a tree hold, as a hash: equal in two environments that have made the same."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for leaf in jax.tree.leaves(arrays):
         array = _find_numbers(leaf)
-        found.update(f"{array.dtype} {array.shape}".encode())
-        found.update(_name_object(leaf).encode() if array.dtype == object else array.tobytes())
-    return found.hexdigest()
+        digest.update(f"{array.dtype} {array.shape}".encode())
+        digest.update(_name_object(leaf).encode() if array.dtype == object else array.tobytes())
+    return digest.hexdigest()
 
 
 def _name_object(leaf: Any) -> str:

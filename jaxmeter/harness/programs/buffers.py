@@ -53,7 +53,7 @@ def find_largest(compiled: Any) -> tuple[Buffer, ...]:
         return ()
     names = _names(compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto())
     module = hlo.parse(program.read_hlo(compiled))
-    known = {one.name: one for computation in module.computations for one in computation.instructions}
+    known = {instruction.name: instruction for instruction in module.instructions()}
     places = sorted(_places(assignment), key=lambda place: -place.size_bytes)
     kept = [place for place in places if place.size_bytes >= SMALLEST_BYTES][:MOST]
     return tuple(
@@ -139,8 +139,8 @@ def _buffer(place: _Platform, writers: list[Instruction]) -> Buffer:
 def _most_telling(writers: list[Instruction], *, of_argument: bool) -> Instruction | None:
     """Return the argument itself, or an instruction that computes the value, not a loop, and that has a source."""
 
-    def rank(one: Instruction) -> tuple[bool, bool, bool]:
-        return (one.opcode == "parameter") is not of_argument, one.shape.startswith("("), one.source is None
+    def rank(writer: Instruction) -> tuple[bool, bool, bool]:
+        return (writer.opcode == "parameter") is not of_argument, writer.shape.startswith("("), writer.source is None
 
     return min(writers, key=rank, default=None)
 
@@ -185,13 +185,13 @@ def _kind(flags: set[int]) -> str:
 
 def _names(module: bytes) -> dict[int, str]:
     """Instruction names by id."""
-    found = {}
+    names = {}
     for number, computation in read_fields(module):
         for name, content in read_fields(_bytes(computation)) if number == 3 else ():
             if name == 2:
                 instruction = dict(read_fields(_bytes(content)))
-                found[_int(instruction.get(35, 0))] = _bytes(instruction.get(1, b"")).decode("utf8", "replace")
-    return found
+                names[_int(instruction.get(35, 0))] = _bytes(instruction.get(1, b"")).decode("utf8", "replace")
+    return names
 
 
 def _int(value: Field) -> int:
@@ -288,7 +288,7 @@ def check_traced(function: Callable[..., Any], args: tuple[Any, ...], names: Seq
     Raises:
       InPlaceError: There are some, and they change what the objects hold.
     """
-    if not _hold_objects(args):
+    if not _has_node(args, _is_object):
         return
     changed: list[str] = []
 
@@ -314,46 +314,40 @@ def check_traced(function: Callable[..., Any], args: tuple[Any, ...], names: Seq
 
 def _list_leaves(args: Any, names: Sequence[str], exempt: frozenset[int] = frozenset()) -> dict[str, Any]:
     """List leaves by their names, such as `model.layers[0].kernel.value`."""
-    found = {}
+    leaves = {}
     for place, argument in enumerate(args):
         if place in exempt:
             continue
         name = names[place] if place < len(names) else f"argument {place}"
         for path, leaf in jax.tree_util.tree_leaves_with_path(argument):
-            found[f"{name}{jax.tree_util.keystr(path)}"] = leaf
-    return found
+            leaves[f"{name}{jax.tree_util.keystr(path)}"] = leaf
+    return leaves
 
 
-def _hold_objects(args: Any) -> bool:
-    """Return whether there is any object whose attributes a function could change."""
-    found = []
-
-    def note(node: Any) -> bool:
-        found.append(_is_object(node))
-        return False
-
-    jax.tree.leaves(args, is_leaf=note)
-    return any(found)
+def _has_node(args: Any, test: Callable[[Any], bool]) -> bool:
+    """Return whether a node of a tree passes a test."""
+    return any(map(test, jax.tree.leaves(args, is_leaf=test)))
 
 
 def _is_object(node: Any) -> bool:
+    """Return whether a function could change attributes of a node."""
     frozen = getattr(getattr(node, "__dataclass_params__", None), "frozen", False)
     known = (jax.Array, numpy.ndarray, numpy.generic, dict, list, tuple, FunctionType, ModuleType, type)
     return hasattr(node, "__dict__") and not frozen and not isinstance(node, known)
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def _is_equal(left: Any, right: Any) -> bool:
     """Return whether two leaves hold the same; of an array that was donated that is not known."""
-    if isinstance(one, jax.Array) and isinstance(other, jax.Array):
-        if one.is_deleted() or other.is_deleted():
+    if isinstance(left, jax.Array) and isinstance(right, jax.Array):
+        if left.is_deleted() or right.is_deleted():
             return True
-        if one.dtype != other.dtype or one.shape != other.shape:
+        if left.dtype != right.dtype or left.shape != right.shape:
             return False
-        if jax.numpy.issubdtype(one.dtype, jax.dtypes.prng_key):
-            one, other = jax.random.key_data(one), jax.random.key_data(other)
-        return numpy.asarray(one).tobytes() == numpy.asarray(other).tobytes()
+        if jax.numpy.issubdtype(left.dtype, jax.dtypes.prng_key):
+            left, right = jax.random.key_data(left), jax.random.key_data(right)
+        return numpy.asarray(left).tobytes() == numpy.asarray(right).tobytes()
     try:
-        return bool(numpy.all(one == other))
+        return bool(numpy.all(left == right))
     except Exception:  # noqa: BLE001  an object may refuse to be compared
         return False
 
@@ -364,20 +358,13 @@ def _refuse(changed: Sequence[str], args: Any, leaves: Sequence[Any]) -> None:
         return
     more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
     on_host = any(isinstance(leaf, numpy.ndarray) for leaf in leaves)
-    kind = "numpy" if on_host else "nnx" if _hold_modules(args) else ""
+    kind = "numpy" if on_host else "nnx" if _has_node(args, _is_module) else ""
     raise InPlaceError(
         f"changes its arguments in place: {', '.join(changed[:_MOST_NAMED])}{more}; every call must begin with the "
         f"same arguments, and a compiled program loses such a change: {_ADVICE[kind]}"
     )
 
 
-def _hold_modules(args: Any) -> bool:
-    """Return whether there is a module of flax.nnx; flax need not be there."""
-    found = []
-
-    def note(node: Any) -> bool:
-        found.append(any(kind.__module__.startswith("flax.nnx") for kind in type(node).__mro__))
-        return False
-
-    jax.tree.leaves(args, is_leaf=note)
-    return any(found)
+def _is_module(node: Any) -> bool:
+    """Return whether a node is a module of flax.nnx; flax need not be there."""
+    return any(kind.__module__.startswith("flax.nnx") for kind in type(node).__mro__)

@@ -59,7 +59,7 @@ def count_work(compiled: Any) -> Work:
     module = hlo.parse(text)
     if hlo.count_program(module).custom_calls:
         raise NotCountableError(UNKNOWN_CALLS)
-    if any(one.opcode == "conditional" for one in module.instructions()):
+    if any(instruction.opcode == "conditional" for instruction in module.instructions()):
         raise NotCountableError(UNKNOWN_BRANCH)
     if not hlo.trip_counts(module):
         return whole

@@ -91,12 +91,12 @@ def walk_inside(jaxpr: Any, outer: tuple[Any, ...] = ()) -> Iterator[tuple[Any, 
 
 def list_inside(equation: Any) -> list[tuple[Any, float]]:
     """Return the jaxprs inside an equation, and how often each is executed; of branches the largest."""
-    found = list(map(open_jaxpr, list_jaxprs(equation)))
+    bodies = list(map(open_jaxpr, list_jaxprs(equation)))
     name = equation.primitive.name
     if name == "cond":
-        found = [max(found, key=lambda jaxpr: len(jaxpr.eqns))]
+        bodies = [max(bodies, key=lambda jaxpr: len(jaxpr.eqns))]
     rounds = internals.SCAN_LENGTH.find(equation.params) if name == "scan" else WHILE_STEPS if name == "while" else 1
-    return [(jaxpr, rounds) for jaxpr in found]
+    return [(jaxpr, rounds) for jaxpr in bodies]
 
 
 def count_product_flops(equation: Any) -> float:
@@ -161,7 +161,8 @@ class Lines:
             frames = internals.SOURCE_LINE.load()(equation.source_info, MOST_FRAMES).splitlines()
             places = (_PLACE.fullmatch(frame.rpartition(" ")[0]) for frame in reversed(frames))
             # The traceback is kept, so that no other takes its id.
-            self._found[id(traceback)] = traceback, tuple(f"{one['path']}:{one['line']}" for one in places if one)
+            lines = tuple(f"{place['path']}:{place['line']}" for place in places if place)
+            self._found[id(traceback)] = traceback, lines
         return self._found[id(traceback)][1]
 
 
@@ -197,8 +198,8 @@ def brief_source(source: str) -> str:
 
     A record is shared, and whole paths say more of a machine than a reader needs.
     """
-    found = _PLACE.fullmatch(make_private(source))
-    return f"{'/'.join(found['path'].split('/')[-2:])}:{found['line']}" if found else ""
+    match = _PLACE.fullmatch(make_private(source))
+    return f"{'/'.join(match['path'].split('/')[-2:])}:{match['line']}" if match else ""
 
 
 _DIFFERENTIATED = re.compile(r"\b(jvp|transpose)\(")

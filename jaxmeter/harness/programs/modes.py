@@ -307,13 +307,13 @@ _REFUSED = re.compile(r"No such compile option: '(?P<unknown>[^']*)'|While setti
 
 def describe_refused_option(error: Exception) -> str | None:
     """Return which compiler option the backend refuses, and what to do; None of any other error."""
-    found = _REFUSED.search(str(error)) if isinstance(error, RuntimeFailure) else None
-    if found is None:
+    match = _REFUSED.search(str(error)) if isinstance(error, RuntimeFailure) else None
+    if match is None:
         return None
-    if (unknown := found["unknown"]) is not None:
+    if (unknown := match["unknown"]) is not None:
         problem = f"no compiler option '{unknown}' on backend '{jax.default_backend()}' with jax {jax.__version__}"
         return f"{problem}; correct its name, or declare limit= where it is unknown"
-    return f"compiler option '{found['name']}': {found['why']} Correct its value in compiler_options="
+    return f"compiler option '{match['name']}': {match['why']} Correct its value in compiler_options="
 
 
 def is_error(item: Any) -> bool:

@@ -50,10 +50,10 @@ def read_texts(stages: Stages) -> dict[str, str]:
     Large constants, which may be a user's data, are left out.
     """
     stablehlo = stages.lowered.compiler_ir("stablehlo").operation
-    found = {"jaxpr": str(stages.traced.jaxpr), "stablehlo": stablehlo.get_asm(large_elements_limit=_LARGE_CONSTANT)}
+    texts = {"jaxpr": str(stages.traced.jaxpr), "stablehlo": stablehlo.get_asm(large_elements_limit=_LARGE_CONSTANT)}
     with suppress(NoTextError):
-        found["hlo"] = read_hlo(stages.compiled)
-    return found
+        texts["hlo"] = read_hlo(stages.compiled)
+    return texts
 
 
 def read_hlo(compiled: Any) -> str:
@@ -92,12 +92,12 @@ def count_optimised(stages: Stages) -> dict[str, Number]:
     Raises:
       NoTextError, HloError: The backend does not give the program's text, or gives it in another format.
     """
-    found = hlo.count_program(hlo.parse(read_hlo(stages.compiled)))
+    counts = hlo.count_program(hlo.parse(read_hlo(stages.compiled)))
     return {
-        "hlo_instructions": found.instructions,
-        "hlo_fusions": found.fusions,
-        "hlo_custom_calls": found.custom_calls,
-        "hlo_collectives": found.collectives,
+        "hlo_instructions": counts.instructions,
+        "hlo_fusions": counts.fusions,
+        "hlo_custom_calls": counts.custom_calls,
+        "hlo_collectives": counts.collectives,
     }
 
 
@@ -150,7 +150,7 @@ def _list_objects(executable: bytes) -> list[bytes] | None:
 
     Source: https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html; the section headers are last.
     """
-    found, at = [], executable.find(_ELF)
+    files, at = [], executable.find(_ELF)
     while at >= 0:
         if len(executable) < at + _ELF_HEADER:
             return None
@@ -159,9 +159,9 @@ def _list_objects(executable: bytes) -> list[bytes] | None:
         end = at + sections + size * number
         if end > len(executable):
             return None
-        found.append(executable[at:end])
+        files.append(executable[at:end])
         at = executable.find(_ELF, end)
-    return found
+    return files
 
 
 def measure_executable(compiled: Any) -> dict[str, Number]:
@@ -193,8 +193,8 @@ def _with_constants(compiled: Any, text: str) -> str:
 
 def _operations(operation: Any) -> int:
     """Return the number of operations inside an MLIR operation at all levels, without modules and functions."""
-    inside = [one for region in operation.regions for block in region for one in block]
-    return sum((one.operation.name not in hlo.STABLEHLO_HOLDERS) + _operations(one.operation) for one in inside)
+    inside = [inner for region in operation.regions for block in region for inner in block]
+    return sum((inner.operation.name not in hlo.STABLEHLO_HOLDERS) + _operations(inner.operation) for inner in inside)
 
 
 def load_executable(prepared: Prepared, clock: Clock) -> dict[str, Number]:
@@ -206,7 +206,7 @@ def load_executable(prepared: Prepared, clock: Clock) -> dict[str, Number]:
     assert prepared.stages is not None
     compiled = prepared.stages.compiled
     written, arguments, results = serialize_executable.serialize(compiled)
-    sharding = next((one for one in jax.tree.leaves(compiled.input_shardings)), None)
+    sharding = next(iter(jax.tree.leaves(compiled.input_shardings)), None)
     devices = None if sharding is None else sorted(sharding.device_set, key=lambda device: device.id)
     start = clock()
     loaded = serialize_executable.deserialize_and_load(written, arguments, results, execution_devices=devices)

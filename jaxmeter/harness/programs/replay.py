@@ -118,7 +118,7 @@ def make_replay(program: export.Exported, function: Callable[..., Any], args: Se
     expected, result_tree = jax.tree.flatten(jax.eval_shape(arguments.close_over(function), *arguments.traced[0]))
     _compare_types("arguments", program.in_avals, jax.eval_shape(lambda *same: same, *leaves))
     _compare_types("results", program.out_avals, expected)
-    devices = max((len(one.sharding.device_set) for one in leaves if isinstance(one, jax.Array)), default=1)
+    devices = max((len(leaf.sharding.device_set) for leaf in leaves if isinstance(leaf, jax.Array)), default=1)
     if program.nr_devices != devices:
         raise ReplayError(f"the kept program is for {program.nr_devices} devices, and today's runs on {devices}")
     platform = jax.default_backend()
@@ -144,10 +144,10 @@ def list_targets(operation: Any) -> Iterator[str]:
     """Targets of all custom calls inside an MLIR operation."""
     for region in operation.regions:
         for block in region:
-            for one in block:
-                if one.operation.name == CUSTOM_CALL:
-                    yield _read_text(one.operation.attributes[TARGET])
-                yield from list_targets(one.operation)
+            for inner in block:
+                if inner.operation.name == CUSTOM_CALL:
+                    yield _read_text(inner.operation.attributes[TARGET])
+                yield from list_targets(inner.operation)
 
 
 def _read_text(attribute: Any) -> str:
@@ -160,11 +160,11 @@ def _read_text(attribute: Any) -> str:
 
 def _compare_types(what: str, kept: Sequence[Any], today: Sequence[Any]) -> None:
     """Raises ReplayError where shapes or dtypes are not the same, in order."""
-    sides = [[(tuple(one.shape), str(one.dtype)) for one in side] for side in (kept, today)]
+    sides = [[(tuple(leaf.shape), str(leaf.dtype)) for leaf in side] for side in (kept, today)]
     if sides[0] == sides[1]:
         return
     if len(sides[0]) != len(sides[1]):
         raise ReplayError(f"the kept program has {len(sides[0])} {what}, today's {len(sides[1])}")
-    index = next(index for index, (one, other) in enumerate(zip(*sides, strict=True)) if one != other)
+    index = next(index for index, (old, new) in enumerate(zip(*sides, strict=True)) if old != new)
     was, now_is = (f"{dtype}{list(shape)}" for shape, dtype in (sides[0][index], sides[1][index]))
     raise ReplayError(f"{what} of the kept program are of other types: number {index} was {was}, today it is {now_is}")

@@ -180,19 +180,19 @@ def find_constant_results(program: Program) -> Iterator[Trap]:
         yield Trap(kind="no_input", evidence="the whole result", sources=sources, share=1.0, count=len(paths))
         return
     made = {var for equation in jaxpr.eqns for var in equation.outvars}
-    found = [
+    constants = [
         (jax.tree_util.keystr(path), var)
         for path, var, depends in zip(paths, outputs, dependent, strict=True)
         if not depends and not _is_literal(var) and var in made
     ]
-    if found:
-        names = ", ".join(path for path, _ in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        evidence = f"output {names}" if len(found) == 1 else f"each of {len(found)} outputs ({names}{more})"
-        lines = dict.fromkeys(filter(None, (_find_maker(jaxpr, var, program.lines) for _, var in found)))
+    if constants:
+        names = ", ".join(path for path, _ in constants[:MOST_NAMED])
+        more = f" and {len(constants) - MOST_NAMED} more" if len(constants) > MOST_NAMED else ""
+        evidence = f"output {names}" if len(constants) == 1 else f"each of {len(constants)} outputs ({names}{more})"
+        lines = dict.fromkeys(filter(None, (_find_maker(jaxpr, var, program.lines) for _, var in constants)))
         sources = tuple(lines)[:MOST_NAMED]
-        share = len(found) / len(paths)
-        yield Trap(kind="no_input", evidence=evidence, sources=sources, share=share, count=len(found))
+        share = len(constants) / len(paths)
+        yield Trap(kind="no_input", evidence=evidence, sources=sources, share=share, count=len(constants))
 
 
 def _is_folded(compiled: Any) -> bool:
@@ -303,8 +303,8 @@ def find_truncated_dtypes(program: Program) -> Iterator[Trap]:
     asked: dict[str, None] = {}
     sources: dict[str, None] = {}
     for warned in program.warned:
-        if found := _TRUNCATED.search(warned.text):
-            asked[f"{found[1]} becomes {found[2]}"] = None
+        if match := _TRUNCATED.search(warned.text):
+            asked[f"{match[1]} becomes {match[2]}"] = None
             sources[name_source(warned.stack)] = None
     given = [f"NumPy's {dtype} among the inputs becomes {CANONICAL[dtype]}" for dtype in program.wide]
     if asked or given:
@@ -315,12 +315,12 @@ def find_truncated_dtypes(program: Program) -> Iterator[Trap]:
 
 def list_wide(made: Any) -> tuple[str, ...]:
     """Return the dtypes of NumPy arrays among inputs, as the suite gives them, that JAX takes as narrower ones."""
-    found: dict[str, None] = {}
+    dtypes: dict[str, None] = {}
     for leaf in jax.tree.leaves(made):
         is_wide = isinstance(leaf, numpy.ndarray) and leaf.size > 1 and str(leaf.dtype) in CANONICAL
         if is_wide and jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype:
-            found[str(leaf.dtype)] = None
-    return tuple(found)
+            dtypes[str(leaf.dtype)] = None
+    return tuple(dtypes)
 
 
 def find_wide_inputs(make: Callable[[], Any]) -> tuple[str, ...]:
@@ -329,16 +329,16 @@ def find_wide_inputs(make: Callable[[], Any]) -> tuple[str, ...]:
     Args:
       make: () -> the inputs as the suite gives them. It is traced where that is possible.
     """
-    found: list[tuple[str, ...]] = []
+    dtypes: list[tuple[str, ...]] = []
 
-    def look() -> None:
-        found.append(list_wide(make()))
+    def note() -> None:
+        dtypes.append(list_wide(make()))
 
     try:
-        jax.eval_shape(look)
+        jax.eval_shape(note)
     except Exception:  # noqa: BLE001  inputs may be made in any way, also without JAX
-        look()
-    return found[-1]
+        note()
+    return dtypes[-1]
 
 
 _OPTIONAL = {"cond": "branch", "while": "loop"}
@@ -445,11 +445,11 @@ def find_unrolled_loops(program: Program) -> Iterator[Trap | Remark]:
 
     Lines of a library are a remark.
     """
-    found: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
+    by_line: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {}
     for equation, outer in walk_inside(program.jaxpr):
         for line in program.lines.read_stack(equation)[:1]:
-            found.setdefault(line, []).append((equation, outer))
-    many = [each for each in sorted(found.values(), key=len, reverse=True) if len(each) >= LEAST_FROM_ONE_LINE]
+            by_line.setdefault(line, []).append((equation, outer))
+    many = [each for each in sorted(by_line.values(), key=len, reverse=True) if len(each) >= LEAST_FROM_ONE_LINE]
     own = [each for each in many if not is_inside_library(program.lines.read_stack(*each[0]))]
     shown = own or many
     if not shown:

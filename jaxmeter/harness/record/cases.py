@@ -309,15 +309,15 @@ class CaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_lost(self) -> bool:
         """Whether something of it is lost, until the run is resumed."""
-        return any(one.status is Status.LOST for variant in self.variants for one in variant.outcomes.values())
+        return any(outcome.status is Status.LOST for variant in self.variants for outcome in variant.outcomes.values())
 
     @property
     def status(self) -> Status:
         """The worst status of any variant and probe that makes the case incomplete; else ok, if anything is."""
         order = list(Status)
-        found = [outcome.status for variant in self.variants for outcome in variant.outcomes.values()]
-        worst = max(found, key=order.index, default=Status.LOST)
-        return Status.OK if worst not in INCOMPLETE and Status.OK in found else worst
+        statuses = [outcome.status for variant in self.variants for outcome in variant.outcomes.values()]
+        worst = max(statuses, key=order.index, default=Status.LOST)
+        return Status.OK if worst not in INCOMPLETE and Status.OK in statuses else worst
 
 
 def match_cases(cases: Sequence[PlannedCase], pattern: str) -> tuple[PlannedCase, ...]:
@@ -358,5 +358,5 @@ def explain_unknown(kind: str, wanted: str, names: Iterable[str]) -> str:
 
 def find_nearest(wanted: str, names: Iterable[str], *, cutoff: float = 0.4) -> str | None:
     """The name that is most like what was wanted, which may be a pattern; None where none is like it."""
-    found = difflib.get_close_matches(wanted.strip("*?"), list(dict.fromkeys(names)), n=1, cutoff=cutoff)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(wanted.strip("*?"), list(dict.fromkeys(names)), n=1, cutoff=cutoff)
+    return matches[0] if matches else None

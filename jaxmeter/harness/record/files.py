@@ -122,17 +122,17 @@ def read_kept(path: Path, most: int) -> bytes:
         raise UnreadableError(f"{path.name} {error}") from error
 
 
-def _read_regular(path: Path, found: os.stat_result, most: int) -> bytes:
+def _read_regular(path: Path, status: os.stat_result, most: int) -> bytes:
     """The bytes of a file. A pipe would never answer, and a device never end; so neither is opened.
 
     Raises:
       OSError: It cannot be read.
       ValueError: What was found is no regular file, or it has more than `most` bytes.
     """
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise ValueError("is no regular file")
-    if found.st_size > most:
-        raise ValueError(f"has {found.st_size} bytes, over {most}")
+    if status.st_size > most:
+        raise ValueError(f"has {status.st_size} bytes, over {most}")
     with path.open("rb") as file:
         return file.read(most)
 
@@ -220,8 +220,8 @@ class CaseFolder:
 
     def processes(self, kind: str = "*") -> list[Path]:
         """The file of every process, in their order, without those that another has replaced."""
-        found = (self.path / "processes").glob(f"[0-9][0-9][0-9][0-9]-{kind}.json.gz")
-        return sorted(path for path in found if not path.name.endswith(_REPLACED))
+        paths = (self.path / "processes").glob(f"[0-9][0-9][0-9][0-9]-{kind}.json.gz")
+        return sorted(path for path in paths if not path.name.endswith(_REPLACED))
 
     def next_process(self, kind: str) -> Path:
         """The file of the process that is written next."""
@@ -242,8 +242,8 @@ class CaseFolder:
 
     def artifacts(self, kind: str, variant: str) -> list[Path]:
         """Files of a kind that a variant has left: its captures, or a text of its program."""
-        found = self.trace(variant).rglob("*") if kind == "trace" else [self.programs(variant) / _PROGRAM_FILES[kind]]
-        return sorted(path for path in found if path.is_file())
+        paths = self.trace(variant).rglob("*") if kind == "trace" else [self.programs(variant) / _PROGRAM_FILES[kind]]
+        return sorted(path for path in paths if path.is_file())
 
 
 @dataclass(frozen=True)

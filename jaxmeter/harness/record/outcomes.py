@@ -336,7 +336,7 @@ def join_remarks(remarks: Iterable[tuple[str, str]]) -> list[str]:
     alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for name, remark in remarks:
         alike.setdefault(gist_of(name, remark), []).append((name, remark))
-    return [_write_line(found) for found in alike.values()]
+    return [_write_line(group) for group in alike.values()]
 
 
 def key_of(remark: str) -> str:
@@ -351,11 +351,11 @@ def gist_of(name: str, remark: str) -> tuple[str, str]:
     return name.partition(":")[0], _NUMBER.sub("", key_of(remark))
 
 
-def _write_line(found: Sequence[tuple[str, str]]) -> str:
-    (first, remark), *_ = found
-    names = ", ".join(dict.fromkeys(name for name, _ in found))
-    stages = dict.fromkeys(match[1] for _, other in found if (match := _STAGE.search(other)) is not None)
-    whose = f" (numbers of {first})" if len({key_of(other) for _, other in found}) > 1 else ""
+def _write_line(remarks: Sequence[tuple[str, str]]) -> str:
+    (first, remark), *_ = remarks
+    names = ", ".join(dict.fromkeys(name for name, _ in remarks))
+    stages = dict.fromkeys(match[1] for _, other in remarks if (match := _STAGE.search(other)) is not None)
+    whose = f" (numbers of {first})" if len({key_of(other) for _, other in remarks}) > 1 else ""
     return f"{names}: {_restore(key_of(remark), list(stages))}{whose}"
 
 

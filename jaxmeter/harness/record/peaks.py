@@ -35,7 +35,7 @@ class Peaks(msgspec.Struct, frozen=True, kw_only=True):
     def is_sound(self) -> bool:
         """Whether all of it can have been measured; else a file is damaged."""
         return all(
-            values and all(1.0 <= one < 1e18 for one in values) for values in (*self.flops.values(), self.bytes_per_s)
+            values and all(1.0 <= rate < 1e18 for rate in values) for values in (*self.flops.values(), self.bytes_per_s)
         )
 
     @property

@@ -154,8 +154,8 @@ def check_contents(run: RunRecord, folder: RunFolder, *, reads: bool = True) -> 
             return Contents.SUMMARIES
         if run.contents is None or not reads:
             return Contents.UNKNOWN
-        before, found, after = read_bytes(folder.mark).rpartition(run.contents.encode())
-        is_same = bool(found) and _sum(before + _ZEROS.encode() + after, files) == run.contents
+        before, middle, after = read_bytes(folder.mark).rpartition(run.contents.encode())
+        is_same = bool(middle) and _sum(before + _ZEROS.encode() + after, files) == run.contents
     except (OSError, RecordError):
         return Contents.CHANGED
     return Contents.AS_WRITTEN if is_same else Contents.CHANGED
@@ -163,11 +163,11 @@ def check_contents(run: RunRecord, folder: RunFolder, *, reads: bool = True) -> 
 
 def _sum(mark: bytes, files: Iterable[Path]) -> str:
     """SHA-256 of a commit mark and of process files, each with its name and its case."""
-    found = hashlib.sha256(mark)
+    digest = hashlib.sha256(mark)
     for path in files:
-        found.update(f"{path.parent.parent.name}/{path.name} ".encode())
-        found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()
+        digest.update(f"{path.parent.parent.name}/{path.name} ".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def read_manifest(folder: RunFolder) -> Manifest:
@@ -220,11 +220,11 @@ def _check_platforms(path: Path, manifest: Manifest) -> None:
             raise UnreadableError(f"{path}: no environment of the platform '{platform}'")
 
 
-def _check_version(path: Path, found: int) -> None:
-    if found == SCHEMA_VERSION:
+def _check_version(path: Path, version: int) -> None:
+    if version == SCHEMA_VERSION:
         return
-    what = f"{path}: schema version {found}, this jaxmeter reads {SCHEMA_VERSION}"
-    if found > SCHEMA_VERSION:
+    what = f"{path}: schema version {version}, this jaxmeter reads {SCHEMA_VERSION}"
+    if version > SCHEMA_VERSION:
         raise RecordError(f"{what}; use a newer jaxmeter")
     raise RecordError(f"{what}; it is older than the first release: measure again")
 

@@ -89,10 +89,10 @@ def locate_self_test(out: Path, machine: str) -> Path:
     return out / SELF_TESTS / f"{name_file(machine)}.json"
 
 
-def keep_self_test(out: Path, found: SelfTest) -> Path:
+def keep_self_test(out: Path, self_test: SelfTest) -> Path:
     """Writes it in place of an older one; returns where it lies."""
-    path = locate_self_test(out, found.machine)
-    write_json(path, found)
+    path = locate_self_test(out, self_test.machine)
+    write_json(path, self_test)
     return path
 
 
@@ -105,9 +105,9 @@ def find_self_test(out: Path, machine: str) -> SelfTest | None:
     path = locate_self_test(out, machine)
     if not path.exists():
         return None
-    found = read_json(path, SelfTest)
-    if not found.is_sound:
+    self_test = read_json(path, SelfTest)
+    if not self_test.is_sound:
         raise RecordError(f"{path}: damaged, it contains impossible counts or shares")
-    if found.machine != machine:
-        raise RecordError(f"{path}: the self-test of another machine, {found.machine}")
-    return found
+    if self_test.machine != machine:
+        raise RecordError(f"{path}: the self-test of another machine, {self_test.machine}")
+    return self_test

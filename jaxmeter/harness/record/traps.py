@@ -102,8 +102,8 @@ def name_trap(trap: Trap) -> str:
 def find_traps(outcomes: Mapping[str, Outcome]) -> tuple[Trap, ...]:
     """Return the traps of a variant that its suite does not declare, each kind's in the order of the table."""
     order = list(KINDS)
-    found = [trap for trap in list_all_traps(outcomes) if not trap.declared]
-    return tuple(sorted(found, key=lambda trap: order.index(trap.kind) if trap.kind in KINDS else len(order)))
+    undeclared = [trap for trap in list_all_traps(outcomes) if not trap.declared]
+    return tuple(sorted(undeclared, key=lambda trap: order.index(trap.kind) if trap.kind in KINDS else len(order)))
 
 
 def find_no_input_objection(outcomes: Mapping[str, Outcome]) -> str:

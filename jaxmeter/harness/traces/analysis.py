@@ -149,7 +149,7 @@ def analyse(timeline: Timeline, programs: Programs, step_name: str | None = None
         programs_time = unite((_times(runs, "start"), _times(runs, "end")))
         categories = {
             category: unite(own.take(_is_of(own, about, category)).intervals)
-            for category in dict.fromkeys(one.category for one in about)
+            for category in dict.fromkeys(operation.category for operation in about)
         }
         pending = unite(timeline.pending.get(place, _EMPTY)) if timeline.pending else None
         collective = categories.get(COLLECTIVE, _EMPTY)
@@ -210,9 +210,9 @@ def find_steps(timeline: Timeline, name: str | None = None) -> Steps:
 def _find_annotated(timeline: Timeline, name: str | None) -> Steps | None:
     """Steps by annotation; None where the annotated code runs so far ahead that its work lies outside of them."""
     steps, outermost = _choose_annotated(timeline.annotated, name)
-    others = Counter(one.name for one in timeline.annotated) - Counter(one.name for one in steps)
+    others = Counter(step.name for step in timeline.annotated) - Counter(step.name for step in steps)
     # Steps of other names that the same thread takes in turn, such as those of an evaluation.
-    between = _list_apart([one for one in outermost if one.thread == steps[0].thread], steps)
+    between = _list_apart([step for step in outermost if step.thread == steps[0].thread], steps)
     busy = unite(timeline.operations.intervals)
     own = subtract(busy, unite((_times(between, "start"), _times(between, "end"))))
     everything = measure(clip(own, steps[0].start, timeline.end))
@@ -274,7 +274,8 @@ def _list_apart(those: Sequence[Step], steps: Sequence[Step]) -> list[Step]:
     """Those that overlap none of the steps, which are in order and disjoint."""
     starts, ends = _times(steps, "start"), _times(steps, "end")
     following = numpy.searchsorted(ends, _times(those, "start"), side="right").tolist()
-    return [one for one, place in zip(those, following, strict=True) if place == len(ends) or starts[place] >= one.end]
+    pairs = zip(those, following, strict=True)
+    return [step for step, place in pairs if place == len(ends) or starts[place] >= step.end]
 
 
 def _hold(busy: Intervals, steps: Sequence[Step]) -> int:
@@ -341,9 +342,9 @@ def _describe(operations: Operations, programs: Programs) -> list[Operation]:
         by_program[kind.module, kind.program].append(kind)
     about: dict[Kind, Operation] = {}
     for (module, program), kinds in by_program.items():
-        found = programs.describe(module, program, [kind.name for kind in kinds]) if module else {}
+        by_name = programs.describe(module, program, [kind.name for kind in kinds]) if module else {}
         for kind in kinds:
-            about[kind] = _complete(kind, found.get(kind.name, Operation()))
+            about[kind] = _complete(kind, by_name.get(kind.name, Operation()))
     return [about[kind] for kind in operations.kinds]
 
 
@@ -367,7 +368,7 @@ def _complete(kind: Kind, operation: Operation) -> Operation:
 
 
 def _is_of(operations: Operations, about: Sequence[Operation], category: str) -> NDArray[numpy.bool_]:
-    of_kind = numpy.array([one.category == category for one in about], bool)
+    of_kind = numpy.array([operation.category == category for operation in about], bool)
     return of_kind[operations.kind] if len(operations) else numpy.zeros(0, bool)
 
 
@@ -457,7 +458,7 @@ def _find_self_times(operations: Operations, about: Sequence[Operation], program
         kind = operations.kinds[place]
         bodies = programs.find_bodies(kind.module, kind.program, by_program[kind.module, kind.program])
         names = bodies.get(kind.name, frozenset())
-        inner = [other for one, other in places.items() if one.name in names and one.program == kind.program]
+        inner = [index for called, index in places.items() if called.name in names and called.program == kind.program]
         is_inner = numpy.isin(operations.kind, inner)
         for device in dict.fromkeys(operations.device[operations.kind == place].tolist()):
             here = operations.device == device

@@ -89,7 +89,7 @@ class Captures:
     @property
     def subjects(self) -> tuple[tuple[str, str, str], ...]:
         """Case, variant and platform of each capture, each once."""
-        return tuple(dict.fromkeys((one.case, one.variant, one.platform) for one in self.captures))
+        return tuple(dict.fromkeys((capture.case, capture.variant, capture.platform) for capture in self.captures))
 
 
 def find_captures(
@@ -127,7 +127,7 @@ def find_captures(
     chosen = sessions[0] if session is None else sessions[names.index(session)]
     source = path.absolute().name
     files = sorted(chosen.glob(f"*{SUFFIX}"))
-    captures = tuple(Capture(one, _name_host(one), chosen.name, source=source) for one in files)
+    captures = tuple(Capture(file, _name_host(file), chosen.name, source=source) for file in files)
     return Captures(captures, tuple(folder.name for folder in sessions if folder != chosen))
 
 
@@ -167,18 +167,18 @@ def _name_host(path: Path) -> str:
 def _find_sessions(folder: Path) -> list[Path]:
     """Folders that hold captures, the newest first."""
     for pattern in _SESSIONS:
-        found = {path.parent for path in folder.glob(f"{pattern}{SUFFIX}") if path.is_file()}
-        if found:
+        sessions = {path.parent for path in folder.glob(f"{pattern}{SUFFIX}") if path.is_file()}
+        if sessions:
             break
     else:
         return []
     # A copied folder has the times of its copy, so names that are times decide where all are.
-    if all(_TIMESTAMP.fullmatch(one.name) for one in found):
-        return sorted(found, key=lambda one: (one.name, str(one)), reverse=True)
+    if all(_TIMESTAMP.fullmatch(session.name) for session in sessions):
+        return sorted(sessions, key=lambda session: (session.name, str(session)), reverse=True)
     newest: dict[Path, float] = defaultdict(float)
-    for one in found:
-        newest[one] = max(path.stat().st_mtime for path in one.glob(f"*{SUFFIX}"))
-    return sorted(found, key=lambda one: (newest[one], one.name, str(one)), reverse=True)
+    for session in sessions:
+        newest[session] = max(path.stat().st_mtime for path in session.glob(f"*{SUFFIX}"))
+    return sorted(sessions, key=lambda session: (newest[session], session.name, str(session)), reverse=True)
 
 
 def _list_of_run(run: RunFolder, case: str | None, variant: str | None) -> Iterator[Capture]:
@@ -194,14 +194,14 @@ def _list_of_run(run: RunFolder, case: str | None, variant: str | None) -> Itera
             list_nearest(case or "", known) or list(dict.fromkeys(planned.workload for planned in cases))[:MOST_NAMED]
         )
         raise NoCaptureError(f"{run.path}: no case matches --case '{case}'; there are {', '.join(nearest)}")
-    names = tuple(dict.fromkeys(one.name for planned in chosen for one in planned.variants))
+    names = tuple(dict.fromkeys(item.name for planned in chosen for item in planned.variants))
     if variant is not None and variant not in names:
         raise NoCaptureError(f"{run.path}: {explain_unknown('variant', variant, names)}")
-    found = [capture for planned in chosen for capture in _list_of_case(run, manifest, planned, variant)]
-    if not found:
+    captures = [capture for planned in chosen for capture in _list_of_case(run, manifest, planned, variant)]
+    if not captures:
         of = "" if case is None and variant is None else f" of {' '.join(filter(None, (case, variant)))}"
         raise NoCaptureError(f"{run.path}: no capture{of}; measure with the probe trace: jaxmeter run --probe trace")
-    yield from found
+    yield from captures
 
 
 def _list_of_case(run: RunFolder, manifest: Manifest, planned: PlannedCase, wanted: str | None) -> Iterator[Capture]:
@@ -209,7 +209,7 @@ def _list_of_case(run: RunFolder, manifest: Manifest, planned: PlannedCase, want
     # A record is only a file: its ids may lead anywhere.
     if folder.path.resolve().parent != run.cases.resolve():
         return
-    for name in (one.name for one in planned.variants if wanted in (None, one.name)):
+    for name in (item.name for item in planned.variants if wanted in (None, item.name)):
         for path in _list_below(folder.trace(name)):
             program = folder.artifacts("hlo", name)
             yield Capture(
@@ -272,7 +272,7 @@ def hide_host_names(capture: bytes) -> bytes:
 
 def hide_folders(data: bytes, folders: Iterable[str]) -> bytes:
     """Return bytes in which each of the folders is overwritten where a path goes on behind it."""
-    hidden = {_KEPT_FOLDER.sub("", one.rstrip("/")) for one in folders}
+    hidden = {_KEPT_FOLDER.sub("", path.rstrip("/")) for path in folders}
     for folder in sorted(hidden, key=len, reverse=True):  # one may lie in another
         written = os.fsencode(folder)
         if len(written) >= SHORTEST_FOLDER and folder.startswith("/"):

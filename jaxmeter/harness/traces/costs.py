@@ -192,7 +192,8 @@ class _Counter:
             self._flops[name] = None, 0.0  # of a program that calls itself, which none does
             computation = self.module.computation(name)
             shapes = {other.name: other.shape for other in computation.instructions}
-            parts = [self.count_flops(one, shapes) for one in computation.instructions if one.opcode not in _FREE]
+            costly = [instruction for instruction in computation.instructions if instruction.opcode not in _FREE]
+            parts = [self.count_flops(instruction, shapes) for instruction in costly]
             known = [flops for flops, _ in parts if flops is not None]
             self._flops[name] = sum(known) if len(known) == len(parts) else None, sum(other for _, other in parts)
         return self._flops[name]
@@ -218,18 +219,19 @@ class _Counter:
     def _count_fusion_traffic(self, instruction: Instruction) -> float:
         """Of a fusion its parameters, of which some are read in part, and its results, of which some are updates."""
         computation = next((self.module.computation(name) for name in list_called(instruction)), None)
-        root = next((one for one in computation.instructions if one.is_root), None) if computation else None
+        root = next((inner for inner in computation.instructions if inner.is_root), None) if computation else None
         if computation is None or root is None:
             raise HloError(f"fusion {instruction.name} computes nothing")
         shapes = {other.name: other.shape for other in computation.instructions}
         users: dict[str, list[Instruction]] = {}
-        for one in computation.instructions:
-            for name in one.operands if one.opcode not in ("parameter", "constant") else ():
-                users.setdefault(name, []).append(one)
-        by_name = {one.name: one for one in computation.instructions}
-        traffic = sum(_count_read(one, users, shapes) for one in computation.instructions if one.opcode == "parameter")
+        for inner in computation.instructions:
+            for name in inner.operands if inner.opcode not in ("parameter", "constant") else ():
+                users.setdefault(name, []).append(inner)
+        by_name = {inner.name: inner for inner in computation.instructions}
+        parameters = [inner for inner in computation.instructions if inner.opcode == "parameter"]
+        traffic = sum(_count_read(parameter, users, shapes) for parameter in parameters)
         results = [by_name[name] for name in root.operands if name in by_name] if root.opcode == "tuple" else [root]
-        return traffic + sum(_count_written(one, by_name, shapes) for one in results)
+        return traffic + sum(_count_written(result, by_name, shapes) for result in results)
 
 
 def _count_read(parameter: Instruction, users: Mapping[str, list[Instruction]], shapes: Mapping[str, str]) -> float:
@@ -333,8 +335,8 @@ def _count_hits(first: int, step: int, places: int, data: int, holes: int) -> in
 
 
 def _read_window(instruction: Instruction) -> dict[str, list[str]]:
-    found = _WINDOW.search(instruction.attributes)
-    pairs = [part.split("=", 1) for part in found[1].split()] if found else []
+    window = _WINDOW.search(instruction.attributes)
+    pairs = [part.split("=", 1) for part in window[1].split()] if window else []
     return {pair[0]: pair[1].split("x") for pair in pairs if len(pair) == 2}
 
 
@@ -359,8 +361,8 @@ def _count_library_product(instruction: Instruction, operands: list[str], result
     if configuration is None:
         return None
     try:
-        found = json.loads(configuration[1])
-        numbers = found.get("gemm_backend_config", found)["dot_dimension_numbers"]
+        parsed = json.loads(configuration[1])
+        numbers = parsed.get("gemm_backend_config", parsed)["dot_dimension_numbers"]
         places = [int(place) for place in numbers["lhs_contracting_dimensions"]]
         sizes = next(dimensions for _, dimensions in _arrays(operands[0]))
         contracted: int = math.prod(sizes[place] for place in places)

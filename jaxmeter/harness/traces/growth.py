@@ -82,19 +82,19 @@ def find_grown(before: TraceSummary, after: TraceSummary) -> tuple[Grown, ...]:
     for group in _list_unmatched(after, alone[1], matched):
         presence = Presence.UNNAMED if before.others else Presence.NEW
         grown.append(_describe(group.operations, before_s=None, after_s=group.time_s, presence=presence))
-    return tuple(sorted(grown, key=lambda one: (-one.difference_s, one.module, one.name)))
+    return tuple(sorted(grown, key=lambda operation: (-operation.difference_s, operation.module, operation.name)))
 
 
 def list_unlike(before: TraceSummary, after: TraceSummary) -> tuple[str, ...]:
     """Return in what two captures are so unlike that a difference of their operations' times may have other reasons."""
     pairs = {
-        "platform": [one.platform for one in (before, after)],
-        "device": [one.device_kind for one in (before, after)],
-        "number of devices": [str(len(one.devices)) for one in (before, after)],
-        "steps": [describe_steps(msgspec.structs.replace(one, step_name="")) for one in (before, after)],
+        "platform": [summary.platform for summary in (before, after)],
+        "device": [summary.device_kind for summary in (before, after)],
+        "number of devices": [str(len(summary.devices)) for summary in (before, after)],
+        "steps": [describe_steps(msgspec.structs.replace(summary, step_name="")) for summary in (before, after)],
     }
     unlike = [f"{name}: {a or 'unknown'} in A, {b or 'unknown'} in B" for name, (a, b) in pairs.items() if a != b]
-    modules = [{one.module for one in summary.operations} - {""} for summary in (before, after)]
+    modules = [{operation.module for operation in summary.operations} - {""} for summary in (before, after)]
     if all(modules) and not modules[0] & modules[1]:
         a, b = (", ".join(sorted(names)[:MOST_NAMED]) for names in modules)
         unlike.append(f"programs: {a} in A, {b} in B")
@@ -118,7 +118,7 @@ def _group(
     collected: dict[tuple[str, str], list[TracedOperation]] = defaultdict(list)
     for operation in operations:
         collected[key(operation)].append(operation)
-    return {key: _Group(tuple(those), busy_s * sum(one.share for one in those)) for key, those in collected.items()}
+    return {key: _Group(tuple(own), busy_s * sum(member.share for member in own)) for key, own in collected.items()}
 
 
 def _flatten(groups: _Groups, others: _Groups) -> list[TracedOperation]:

@@ -71,7 +71,7 @@ def find_problems(
             text="none of its operations begins in a step",
             remedy="wait for the results inside the annotated code",
         )
-    ran = {one.kind.module for one in analysis.operations if one.kind.module}
+    ran = {operation.kind.module for operation in analysis.operations if operation.kind.module}
     if modules and ran and not modules & ran:
         yield Finding(
             problem=Problem.FOREIGN_PROGRAM,
@@ -199,11 +199,11 @@ def _find_missing_steps(analysis: Analysis, expected: int | None) -> Iterator[Fi
     annotated = [step for step in analysis.timeline.annotated if (step.name, step.thread) in of_steps]
     numbers = [step.number for step in annotated if step.number is not None]
     gaps = max(numbers) - min(numbers) + 1 - len(set(numbers)) if numbers else 0
-    found = len(annotated)
-    if (expected is not None and found != expected) or (expected is None and 0 < gaps < found):
+    count = len(annotated)
+    if (expected is not None and count != expected) or (expected is None and 0 < gaps < count):
         yield Finding(
             problem=Problem.MISSING_STEPS,
-            text=f"it has {found} of {expected if expected is not None else found + gaps} steps",
+            text=f"it has {count} of {expected if expected is not None else count + gaps} steps",
             remedy="capture fewer steps" if expected is not None else "unless the code skips some, capture fewer steps",
             is_fatal=expected is not None,
         )
@@ -254,7 +254,8 @@ def _find_hidden(analysis: Analysis) -> Iterator[Finding]:
     """Kernels of command buffers (CUDA graphs) do not say which operation they belong to."""
     if analysis.timeline.layout is not GPU:
         return
-    hidden = sum(one.share_ps for one in analysis.operations if not one.kind.module and one.about.category != TRANSFER)
+    nameless = [operation for operation in analysis.operations if not operation.kind.module]
+    hidden = sum(operation.share_ps for operation in nameless if operation.about.category != TRANSFER)
     busy = sum(float(device.busy.sum()) for device in analysis.devices)
     if hidden > HIDDEN_KERNELS * busy:
         yield Finding(

@@ -190,8 +190,8 @@ def parse(text: str) -> Module:
 
 def list_called(instruction: Instruction) -> tuple[str, ...]:
     """Names of the computations that it calls, in the order of the text."""
-    found = _REFERENCE.finditer(instruction.attributes)
-    values = [match["value"] for match in found if match["key"] in _CALLING]
+    references = _REFERENCE.finditer(instruction.attributes)
+    values = [match["value"] for match in references if match["key"] in _CALLING]
     return tuple(name for value in values for name in re.findall(_NAME, value))
 
 
@@ -208,7 +208,7 @@ def count_program(module: Module) -> Counts:
 
 def walk_operations(module: Module) -> Iterator[tuple[Instruction, str]]:
     """Instructions with their opcodes; a start has that of what it starts, and is left out where it calls just that."""
-    inside = {computation.name: {one.opcode for one in computation.instructions} for computation in module.computations}
+    inside = {body.name: {inner.opcode for inner in body.instructions} for body in module.computations}
     for instruction in module.instructions():
         opcode = instruction.opcode.removesuffix("-start")
         is_start = opcode != instruction.opcode
@@ -218,13 +218,13 @@ def walk_operations(module: Module) -> Iterator[tuple[Instruction, str]]:
 
 def trip_counts(module: Module) -> tuple[int | None, ...]:
     """How often each `while` runs, in the order of the text; None where the compiler does not know."""
-    return tuple(trip_count(one) for one in module.instructions() if one.opcode == "while")
+    return tuple(trip_count(instruction) for instruction in module.instructions() if instruction.opcode == "while")
 
 
 def trip_count(loop: Instruction) -> int | None:
     """How often a `while` runs; None where the compiler does not know."""
-    found = _TRIPS.search(loop.attributes)
-    return None if found is None else int(found[1])
+    match = _TRIPS.search(loop.attributes)
+    return None if match is None else int(match[1])
 
 
 def find_fingerprint(text: str, options: str = "") -> str:
@@ -271,33 +271,35 @@ def _canonical(computations: Sequence[Computation]) -> str:
         lines.append("ENTRY {" if computation.is_entry else "{")
         instructions = _in_order_of_need(computation)
         own = {instruction.name: f"%{place}" for place, instruction in enumerate(instructions)}
-        for one in instructions:
-            root = "ROOT " if one.is_root else ""
-            operands = one.operands if one.opcode in _LITERAL else [own.get(name, name) for name in one.operands]
-            attributes = _renamed(one.attributes, own, places)
-            lines.append(f"{root}{one.shape} {one.opcode}({', '.join(operands)}) {attributes}")
+        for instruction in instructions:
+            root = "ROOT " if instruction.is_root else ""
+            is_literal = instruction.opcode in _LITERAL
+            operands = instruction.operands if is_literal else [own.get(name, name) for name in instruction.operands]
+            attributes = _renamed(instruction.attributes, own, places)
+            lines.append(f"{root}{instruction.shape} {instruction.opcode}({', '.join(operands)}) {attributes}")
         lines.append(f"}}{computation.attributes}")
     return "\n".join(lines)
 
 
 def _in_order_of_need(computation: Computation) -> list[Instruction]:
     """Each instruction after its operands, from the root's on: the compiler may write independent ones in any order."""
-    known = {one.name: one for one in computation.instructions}
+    known = {instruction.name: instruction for instruction in computation.instructions}
     ordered: dict[str, Instruction] = {}
-    roots = [one for one in computation.instructions if one.is_root]
+    roots = [instruction for instruction in computation.instructions if instruction.is_root]
     waiting = [*reversed(computation.instructions), *roots]  # what the root does not need comes last, as it is written
     begun: set[str] = set()
     while waiting:
-        one = waiting[-1]
-        needed = [] if one.opcode in _LITERAL else [known[name] for name in one.operands if name in known]
+        instruction = waiting[-1]
+        operands = () if instruction.opcode in _LITERAL else instruction.operands
+        needed = [known[name] for name in operands if name in known]
         left = [other for other in needed if other.name not in begun]
-        if one.name not in begun and left:
-            begun.add(one.name)
+        if instruction.name not in begun and left:
+            begun.add(instruction.name)
             waiting += reversed(left)
             continue
-        begun.add(one.name)
+        begun.add(instruction.name)
         waiting.pop()
-        ordered.setdefault(one.name, one)
+        ordered.setdefault(instruction.name, instruction)
     return list(ordered.values())
 
 
@@ -309,7 +311,7 @@ def _renamed(attributes: str, instructions: Mapping[str, str], computations: Map
             return instructions.get(name) or computations.get(name) or match[0]
         if (key := match["key"]) is not None:
             known = computations if key in _CALLING else instructions
-            return f"{key}={re.sub(f'%?({_NAME})', lambda one: known.get(one[1], one[0]), match['value'])}"
+            return f"{key}={re.sub(f'%?({_NAME})', lambda word: known.get(word[1], word[0]), match['value'])}"
         return match[0]
 
     return _REFERENCE.sub(replaced, attributes) if attributes else ""
@@ -436,7 +438,7 @@ def _operands(inside: str) -> tuple[str, ...]:
             depth += (match[0] in "([{") - (match[0] in ")]}")
     parts.append(inside[start:])
     words = (_COMMENT.sub("", part).split() for part in parts)
-    return tuple(one[-1] for one in words if one)
+    return tuple(pieces[-1] for pieces in words if pieces)
 
 
 def _without_origin(rest: str) -> tuple[str, dict[str, str]]:

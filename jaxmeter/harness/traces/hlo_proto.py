@@ -38,13 +38,13 @@ class _Message:
 
     def wholes(self, number: int) -> list[int]:
         """A repeated whole number, packed or not."""
-        found: list[int] = []
+        numbers: list[int] = []
         for value in self.fields.get(number, ()):
             if isinstance(value, int):
-                found.append(sign(value))
+                numbers.append(sign(value))
             else:
-                found.extend(_unpack(value))
-        return found
+                numbers.extend(_unpack(value))
+        return numbers
 
     def parts(self, number: int) -> Iterator[_Message]:
         for value in self.fields.get(number, ()):
@@ -89,7 +89,7 @@ def _read_computation(computation: _Message, names: dict[int, str], frames: _Fra
     root = computation.whole(6)
     return Computation(
         name=computation.text(1),
-        instructions=tuple(_read_instruction(one, operands, names, frames, root) for one in instructions),
+        instructions=tuple(_read_instruction(part, operands, names, frames, root) for part in instructions),
         is_entry=computation.whole(5) == entry_id,
     )
 

@@ -54,12 +54,12 @@ class HostOperations:
         """Return the ordinal of the operation last begun on a thread before each moment; None where there is none."""
         order = numpy.lexsort((self.starts, self.thread))
         threads, begun = self.thread[order], self.starts[order]
-        found: list[int | None] = []
+        ordinals: list[int | None] = []
         for own, start in zip(thread, starts, strict=True):
             low, high = (int(numpy.searchsorted(threads, own, side=side)) for side in ("left", "right"))
             place = low + int(numpy.searchsorted(begun[low:high], start, side="right")) - 1
-            found.append(int(self.ordinal[order[place]]) if place >= low else None)
-        return found
+            ordinals.append(int(self.ordinal[order[place]]) if place >= low else None)
+        return ordinals
 
 
 class HostColumns:
@@ -99,8 +99,8 @@ class HostColumns:
         Args:
           kinds: Program, module and name of each kind.
         """
-        programs_of = {program: place for place, program in enumerate(dict.fromkeys(one[:2] for one in kinds))}
-        program_of_kind = numpy.array([programs_of[one[:2]] for one in kinds], numpy.int32)
+        programs_of = {program: place for place, program in enumerate(dict.fromkeys(key[:2] for key in kinds))}
+        program_of_kind = numpy.array([programs_of[key[:2]] for key in kinds], numpy.int32)
         order = self._order(program_of_kind)
         starts, ends, run_id, flow, kind, ordinal, thread = (_take(column, order) for column in self._operations)
         del order
@@ -198,7 +198,7 @@ class _Finder:
             there[0].append(start)
             there[1].append(low + offset)
         program, module, _ = self._kinds[kind[0]]
-        self._bodies = self._programs.find_bodies(module, program, {self._kinds[one][2] for one in set(kind)})
+        self._bodies = self._programs.find_bodies(module, program, {self._kinds[index][2] for index in set(kind)})
 
 
 def _take(column: Column, order: NDArray[numpy.int64]) -> NDArray[Any]:
@@ -210,13 +210,13 @@ def _take(column: Column, order: NDArray[numpy.int64]) -> NDArray[Any]:
 
 def _look_up(wanted: Times, keys: Sequence[int], values: Sequence[int]) -> Times:
     """For each wanted key the value of the last of its kind; -1 where there is none."""
-    known, found = numpy.array(keys, numpy.int64), numpy.array(values, numpy.int64)
+    known, results = numpy.array(keys, numpy.int64), numpy.array(values, numpy.int64)
     if not len(known):
         return numpy.full(len(wanted), -1, numpy.int64)
     order = numpy.argsort(known, kind="stable")
-    known, found = known[order], found[order]
+    known, results = known[order], results[order]
     place = numpy.searchsorted(known, wanted, side="right") - 1
-    return numpy.where((place >= 0) & (known[place] == wanted), found[place], -1)
+    return numpy.where((place >= 0) & (known[place] == wanted), results[place], -1)
 
 
 def _join_flow(task: Value, identifier: Value) -> int:
@@ -246,7 +246,7 @@ NAMED = Finding(
 
 def is_hidden(summary: TraceSummary) -> bool:
     """Whether kernels of a healthy capture do not say of which operation they are."""
-    return summary.is_healthy and any(one.problem is Problem.COMMAND_BUFFERS for one in summary.findings)
+    return summary.is_healthy and any(finding.problem is Problem.COMMAND_BUFFERS for finding in summary.findings)
 
 
 def name_operations(summary: TraceSummary, second: TraceSummary) -> TraceSummary:
@@ -257,7 +257,7 @@ def name_operations(summary: TraceSummary, second: TraceSummary) -> TraceSummary
     if not second.is_healthy or not second.operations or is_hidden(second):
         return summary
     taken = ("operations", "others", "others_share", "by_category", "by_source", "product_formats", "flops", "bytes")
-    findings = tuple(one for one in summary.findings if one.problem is not Problem.COMMAND_BUFFERS)
+    findings = tuple(finding for finding in summary.findings if finding.problem is not Problem.COMMAND_BUFFERS)
     return msgspec.structs.replace(
         summary, **{name: getattr(second, name) for name in taken}, findings=(*findings, NAMED)
     )

@@ -86,7 +86,8 @@ def make_ledger(analysis: Analysis) -> Ledger | None:
         busy = numpy.array([device.busy for device in analysis.devices])
         divided = [_divide(analysis, device, starts, ends, hidden) for device in range(len(analysis.devices))]
         chosen = busy.argmax(axis=0)
-        parts = {part: numpy.array([one[part] for one in divided])[chosen, numpy.arange(len(steps))] for part in PARTS}
+        at_chosen = chosen, numpy.arange(len(steps))
+        parts = {part: numpy.array([division[part] for division in divided])[at_chosen] for part in PARTS}
     else:
         parts = _divide(analysis, place, starts, ends, hidden)
     wall = numpy.maximum(ends - starts, 1)

@@ -84,14 +84,14 @@ class Programs:
         modules = self._read(name)
         holding = [(own, module) for own, module in modules if wanted <= self._by_name(module).keys()]
         exact = [module for own, module in holding if own == identifier]
-        found = exact[:1] or [module for _, module in holding]
-        self._found[name, identifier] = (wanted, found)
-        return found
+        matching = exact[:1] or [module for _, module in holding]
+        self._found[name, identifier] = (wanted, matching)
+        return matching
 
     def find_bodies(self, name: str, identifier: str, operations: Iterable[str]) -> Mapping[str, frozenset[str]]:
         """Return, by operation that holds others, all that run inside it."""
         wanted = frozenset(operations)
-        if not any(one.startswith(tuple(HOLDERS)) for one in wanted):
+        if not any(operation.startswith(tuple(HOLDERS)) for operation in wanted):
             return {}
         modules = self.find(name, identifier, wanted)
         return dict(_list_bodies(modules[0], wanted)) if modules else {}
@@ -106,9 +106,9 @@ class Programs:
             return Operation(category=find_category(operation, "", ""))
         module = modules[0]
         instruction = self._by_name(module)[operation]
-        costs = {self._costs_of(one).get(operation, UNKNOWN) for one in modules}
+        costs = {self._costs_of(candidate).get(operation, UNKNOWN) for candidate in modules}
         inner = _find_heaviest(module, instruction)
-        stack = next((one.stack for one in (instruction, inner) if pick_line(one.stack)), ())
+        stack = next((part.stack for part in (instruction, inner) if pick_line(part.stack)), ())
         return Operation(
             opcode=instruction.opcode if inner is instruction else f"{instruction.opcode} of {inner.opcode}",
             category=find_category(operation, instruction.opcode, instruction.attributes),
@@ -124,9 +124,9 @@ class Programs:
         by_name = self._by_name(module)
         kinds = {
             _ELEMENT.match(by_name[operand].shape)
-            for one in inside
-            if one.opcode in ("dot", "convolution") or _PRODUCT.search(one.attributes)
-            for operand in one.operands[:2]
+            for inner in inside
+            if inner.opcode in ("dot", "convolution") or _PRODUCT.search(inner.attributes)
+            for operand in inner.operands[:2]
             if operand in by_name
         }
         return tuple(sorted({_JAX_NAMES.get(kind[0], kind[0]) for kind in kinds if kind is not None}))
@@ -152,7 +152,7 @@ class Programs:
 
     def _by_name(self, module: Module) -> dict[str, Instruction]:
         if id(module) not in self._instructions:
-            self._instructions[id(module)] = {one.name: one for one in module.instructions()}
+            self._instructions[id(module)] = {instruction.name: instruction for instruction in module.instructions()}
         return self._instructions[id(module)]
 
     def _costs_of(self, module: Module) -> dict[str, Cost]:
@@ -224,15 +224,15 @@ def _find_heaviest(module: Module, instruction: Instruction) -> Instruction:
     if instruction.opcode != "fusion":
         return instruction
     inside = _list_inside(module, instruction, frozenset({"fusion"}))
-    heavy = [one for one in inside if one.opcode in ("dot", "convolution", "custom-call")]
-    root = [one for one in inside if one.is_root and one.stack]
+    heavy = [inner for inner in inside if inner.opcode in ("dot", "convolution", "custom-call")]
+    root = [inner for inner in inside if inner.is_root and inner.stack]
     return next(iter([*heavy, *(root if not instruction.stack else ())]), instruction)
 
 
 def _list_bodies(module: Module, operations: frozenset[str]) -> Iterator[tuple[str, frozenset[str]]]:
     for instruction in module.instructions():
         if instruction.opcode in HOLDERS and instruction.name in operations:
-            yield instruction.name, frozenset(one.name for one in _list_inside(module, instruction, HOLDERS))
+            yield instruction.name, frozenset(inner.name for inner in _list_inside(module, instruction, HOLDERS))
 
 
 def _list_inside(module: Module, instruction: Instruction, opcodes: frozenset[str]) -> list[Instruction]:
@@ -242,9 +242,9 @@ def _list_inside(module: Module, instruction: Instruction, opcodes: frozenset[st
     seen = set(waiting)
     while waiting:
         with suppress(HloError):
-            for one in module.computation(waiting.pop()).instructions:
-                inside.append(one)
-                more = [name for name in list_called(one) if name not in seen] if one.opcode in opcodes else []
+            for inner in module.computation(waiting.pop()).instructions:
+                inside.append(inner)
+                more = [name for name in list_called(inner) if name not in seen] if inner.opcode in opcodes else []
                 seen.update(more)
                 waiting += more
     return inside

@@ -152,8 +152,8 @@ def read_trace(
       CaptureError: The file is damaged. It is a ValueError.
       OSError: The file cannot be read.
     """
-    found = find_captures(Path(path), session=session, case=case, variant=variant)
-    capture = _choose(found, host)
+    captures = find_captures(Path(path), session=session, case=case, variant=variant)
+    capture = _choose(captures, host)
     if peaks is not None:
         capture = replace(capture, environment=read_environment(Path(peaks)))
     trace = read_one(capture, step_name=step)
@@ -219,12 +219,12 @@ def describe_finding(finding: Finding) -> str:
     return f"{kind}: {finding.text}" + (f"; {finding.remedy}" if finding.remedy else "")
 
 
-def _choose(found: Captures, host: str | None) -> Capture:
-    if len(found.subjects) > 1:
-        names = ", ".join(f"case={case!r} variant={variant!r}" for case, variant, _ in found.subjects[:5])
-        raise NoCaptureError(f"the run has {len(found.subjects)} captures; choose by case and variant, such as {names}")
+def _choose(captures: Captures, host: str | None) -> Capture:
+    if (count := len(captures.subjects)) > 1:
+        names = ", ".join(f"case={case!r} variant={variant!r}" for case, variant, _ in captures.subjects[:5])
+        raise NoCaptureError(f"the run has {count} captures; choose by case and variant, such as {names}")
     if host is not None:
-        return choose_host(found, host)
-    if len(found.captures) > 1:
-        raise NoCaptureError(f"the session has several hosts; choose one by host=: {', '.join(found.hosts)}")
-    return found.captures[0]
+        return choose_host(captures, host)
+    if len(captures.captures) > 1:
+        raise NoCaptureError(f"the session has several hosts; choose one by host=: {', '.join(captures.hosts)}")
+    return captures.captures[0]

@@ -140,7 +140,7 @@ def summarise_analysis(
         return without_numbers
     ledger = make_ledger(analysis)
     delays = timeline.launch_delays
-    busy = sum(one.share_ps for one in analysis.operations)
+    busy = sum(operation.share_ps for operation in analysis.operations)
     operations = _merge(analysis.operations)
     named = operations[:most_operations]
     is_annotated = analysis.steps.source == ANNOTATIONS
@@ -151,23 +151,25 @@ def summarise_analysis(
         until_next=analysis.steps.until_next,
         traced_s=_seconds(analysis.wall),
         devices=tuple(_summarise_devices(analysis)),
-        operations=tuple(_summarise_operation(one, busy) for one in named),
-        executions=sum(one.count for one in analysis.operations),
+        operations=tuple(_summarise_operation(operation, busy) for operation in named),
+        executions=sum(operation.count for operation in analysis.operations),
         outside_share=analysis.outside_share,
         between_share=analysis.between_share,
-        product_formats=tuple(sorted({name for one in analysis.operations for name in one.about.formats})),
+        product_formats=tuple(sorted({name for operation in analysis.operations for name in operation.about.formats})),
         others=len(operations) - len(named),
-        others_share=sum(one.share_ps for one in operations[most_operations:]) / busy if busy else 0.0,
-        by_category=_share_by(analysis, busy, lambda one: one.about.category),
-        by_source=_shorten(_share_by(analysis, busy, lambda one: one.about.source)),
+        others_share=sum(operation.share_ps for operation in operations[most_operations:]) / busy if busy else 0.0,
+        by_category=_share_by(analysis, busy, lambda operation: operation.about.category),
+        by_source=_shorten(_share_by(analysis, busy, lambda operation: operation.about.source)),
         ledger={} if ledger is None else dict(ledger.shares),
         hidden=() if ledger is None else ledger.hidden,
         ledger_device="" if ledger is None else ledger.device,
         launch_delay_s=float(median(delays.tolist())) / PS_PER_S
         if len(delays) and not timeline.before_launch
         else None,
-        flops=_total_cost(analysis, busy, lambda one: 0.0 if one.about.category == TRANSFER else one.about.cost.flops),
-        bytes=_total_cost(analysis, busy, lambda one: one.about.cost.bytes),
+        flops=_total_cost(
+            analysis, busy, lambda item: 0.0 if item.about.category == TRANSFER else item.about.cost.flops
+        ),
+        bytes=_total_cost(analysis, busy, lambda operation: operation.about.cost.bytes),
         peak_flops=_scaled(stats.get("peak_teraflops_per_second"), 1e12),
         peak_bytes_per_s=_scaled(stats.get("peak_hbm_bw_gigabytes_per_second"), 1e9)
         or (None if stats.get("device_vendor") == _HALVED else _scaled(stats.get("memory_bandwidth"), 1.0)),
@@ -181,9 +183,12 @@ def shorten_summary(summary: TraceSummary) -> TraceSummary:
     rest = sum(summary.by_source.values()) - sum(sources.values())
     shortened = msgspec.structs.replace(
         summary,
-        operations=tuple(msgspec.structs.replace(one, source=_without_folder(one.source), jax_name="") for one in kept),
+        operations=tuple(
+            msgspec.structs.replace(operation, source=_without_folder(operation.source), jax_name="")
+            for operation in kept
+        ),
         others=summary.others + len(summary.operations) - len(kept),
-        others_share=summary.others_share + sum(one.share for one in summary.operations[MOST_RECORDED:]),
+        others_share=summary.others_share + sum(operation.share for operation in summary.operations[MOST_RECORDED:]),
         by_source={_without_folder(source): share for source, share in sources.items()}
         | ({"": rest} if rest > _ROUNDING else {}),
     )
@@ -199,8 +204,8 @@ def _round(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
-        return {name: _round(one) for name, one in value.items()}
-    return [_round(one) for one in value] if isinstance(value, list) else value
+        return {name: _round(item) for name, item in value.items()}
+    return [_round(item) for item in value] if isinstance(value, list) else value
 
 
 def _summarise_devices(analysis: Analysis) -> Iterator[TracedDevice]:
@@ -224,58 +229,58 @@ def _summarise_devices(analysis: Analysis) -> Iterator[TracedDevice]:
 def _merge(operations: Iterable[OperationTime]) -> list[OperationTime]:
     """Return one entry for operations of equal name, line and program name: a program may be compiled several times."""
     alike: dict[tuple[str, ...], list[OperationTime]] = defaultdict(list)
-    for one in operations:
-        about = one.about
-        alike[one.kind.module, one.kind.name, about.opcode, about.category, about.source].append(one)
+    for operation in operations:
+        about = operation.about
+        alike[operation.kind.module, operation.kind.name, about.opcode, about.category, about.source].append(operation)
     merged = (those[0] if len(those) == 1 else _add_up(those) for those in alike.values())
-    return sorted(merged, key=lambda one: -one.share_ps)
+    return sorted(merged, key=lambda operation: -operation.share_ps)
 
 
 def _add_up(those: Sequence[OperationTime]) -> OperationTime:
-    count = sum(one.count for one in those)
+    count = sum(operation.count for operation in those)
 
     def mean(costs: Sequence[float | None]) -> float | None:
-        known = [cost * one.count for cost, one in zip(costs, those, strict=True) if cost is not None]
+        known = [cost * operation.count for cost, operation in zip(costs, those, strict=True) if cost is not None]
         return sum(known) / count if len(known) == len(those) else None
 
     cost = replace(
         those[0].about.cost,
-        flops=mean([one.about.cost.flops for one in those]),
-        bytes=mean([one.about.cost.bytes for one in those]),
+        flops=mean([operation.about.cost.flops for operation in those]),
+        bytes=mean([operation.about.cost.bytes for operation in those]),
     )
-    devices = dict.fromkeys(name for one in those for name in one.by_device)
+    devices = dict.fromkeys(name for operation in those for name in operation.by_device)
     return replace(
         those[0],
         about=replace(those[0].about, cost=cost),
         count=count,
-        total_ps=sum(one.total_ps for one in those),
-        self_ps=sum(one.self_ps for one in those),
-        share_ps=sum(one.share_ps for one in those),
-        by_device={name: sum(one.by_device.get(name, 0.0) for one in those) for name in devices},
+        total_ps=sum(operation.total_ps for operation in those),
+        self_ps=sum(operation.self_ps for operation in those),
+        share_ps=sum(operation.share_ps for operation in those),
+        by_device={name: sum(operation.by_device.get(name, 0.0) for operation in those) for name in devices},
     )
 
 
-def _summarise_operation(one: OperationTime, busy: float) -> TracedOperation:
+def _summarise_operation(operation: OperationTime, busy: float) -> TracedOperation:
     return TracedOperation(
-        name=one.kind.name,
-        module=one.kind.module,
-        opcode=one.about.opcode,
-        category=one.about.category,
-        source=one.about.source,
-        jax_name=one.about.jax_name,
-        count=one.count,
-        total_s=one.total_ps / PS_PER_S,
-        self_s=one.self_ps / PS_PER_S,
-        share=one.share_ps / busy if busy else 0.0,
-        flops=one.about.cost.flops,
-        bytes=one.about.cost.bytes,
+        name=operation.kind.name,
+        module=operation.kind.module,
+        opcode=operation.about.opcode,
+        category=operation.about.category,
+        source=operation.about.source,
+        jax_name=operation.about.jax_name,
+        count=operation.count,
+        total_s=operation.total_ps / PS_PER_S,
+        self_s=operation.self_ps / PS_PER_S,
+        share=operation.share_ps / busy if busy else 0.0,
+        flops=operation.about.cost.flops,
+        bytes=operation.about.cost.bytes,
     )
 
 
 def _share_by(analysis: Analysis, busy: float, key: Callable[[OperationTime], str]) -> dict[str, float]:
     shares: dict[str, float] = defaultdict(float)
-    for one in analysis.operations:
-        shares[key(one)] += one.share_ps / busy if busy else 0.0
+    for operation in analysis.operations:
+        shares[key(operation)] += operation.share_ps / busy if busy else 0.0
     return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -290,13 +295,13 @@ def _total_cost(analysis: Analysis, busy: float, find: Callable[[OperationTime],
     """Of one step and one device; None where operations that take time have no known cost."""
     steps = len(analysis.wall)
     # A loop's own operations are counted by themselves.
-    known = [(one, find(one)) for one in analysis.operations if one.about.category != CONTROL]
-    unknown = sum(one.share_ps for one, cost in known if cost is None)
+    known = [(operation, find(operation)) for operation in analysis.operations if operation.about.category != CONTROL]
+    unknown = sum(operation.share_ps for operation, cost in known if cost is None)
     if not steps or not busy or unknown > NEGLIGIBLE * busy:
         return None
     # A step that devices share has the work of all of them; one by a device's own clock has that device's alone.
     shares = len(analysis.devices) if all(step.device is None for step in analysis.steps.steps) else 1
-    return sum(one.count * cost for one, cost in known if cost is not None) / (steps * shares)
+    return sum(operation.count * cost for operation, cost in known if cost is not None) / (steps * shares)
 
 
 def _seconds(times: Times) -> tuple[float, ...]:

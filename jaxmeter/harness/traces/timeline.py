@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import numpy
 from numpy.typing import NDArray
@@ -293,7 +294,7 @@ class _Reader:
             device_stats=tuple(self.device_stats),
             operations=self.on_devices.finish() if on_host is None else on_host,
             runs=tuple(run if run.end <= until else replace(run, is_finished=False) for run in self.runs),
-            annotated=tuple(sorted((one for one in self.annotated if one.end <= until), key=lambda step: step.start)),
+            annotated=tuple(sorted((step for step in self.annotated if step.end <= until), key=attrgetter("start"))),
             host={part: (numpy.array(starts), numpy.array(ends)) for part, (starts, ends) in self.host.items()},
             pending=self.pending_of,
             launch_delays=delays,
@@ -390,7 +391,7 @@ class _Reader:
         modules.sort()
         bounds = numpy.array([start for start, _, _ in modules], numpy.int64)
         places = numpy.searchsorted(bounds, starts, side="right") - 1
-        found: dict[int, tuple[int, int]] = {}
+        spans: dict[int, tuple[int, int]] = {}
         first = len(self.runs)
         for begin, length, identifier, place in zip(*self.on_cores[1:], places.tolist(), strict=True):
             kind = kinds.get(identifier)
@@ -407,12 +408,12 @@ class _Reader:
                 )
             end = begin + max(length, 0)
             self._bound(begin, end)
-            low, high = found.get(place, (begin, end))
-            found[place] = (min(low, begin), max(high, end))
+            low, high = spans.get(place, (begin, end))
+            spans[place] = (min(low, begin), max(high, end))
             self.on_devices.add(device, kind, first + place if place >= 0 else -1, begin, end)
         empty(self.on_cores)
         for place, (_, end, name) in enumerate(modules):
-            low, high = found.get(place, (0, 0))
+            low, high = spans.get(place, (0, 0))
             numbered = _PROGRAM.search(name)
             program = numbered[1] if numbered else ""
             self.runs.append(
@@ -471,26 +472,26 @@ class _Reader:
     def _finish_host_operations(self, programs: Programs) -> Operations:
         """Return the host's own operations, with their runs and devices as those of the capture."""
         keys = list(self.host_kinds)
-        found = self.on_host.finish(programs, keys)
-        places = {ordinal: place for place, ordinal in enumerate(found.list_ordinals())}
+        host = self.on_host.finish(programs, keys)
+        places = {ordinal: place for place, ordinal in enumerate(host.list_ordinals())}
         self.devices = {str(ordinal): place for ordinal, place in places.items()}
         self.device_stats = [{} for _ in places]
         to_place = numpy.vectorize(places.get, otypes=[numpy.int32])
-        columns = (found.run_ordinals, found.run_kinds, found.run_starts, found.run_ends, found.run_finished)
+        columns = (host.run_ordinals, host.run_kinds, host.run_starts, host.run_ends, host.run_finished)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self.runs = [
             ProgramRun(places[ordinal], keys[kind][0], keys[kind][1], start, end, is_finished)
             for ordinal, kind, start, end, is_finished in rows
         ]
         starts, ends, threads = self.pending
-        ordinals = found.find_devices_of(threads, starts)
+        ordinals = host.find_devices_of(threads, starts)
         self.pending_of = {
             place: (numpy.array(starts)[is_own], numpy.array(ends)[is_own])
             for ordinal, place in places.items()
-            if (is_own := numpy.array([one == ordinal for one in ordinals], bool)).any()
+            if (is_own := numpy.array([device == ordinal for device in ordinals], bool)).any()
         }
         kinds = tuple(Kind(*key) for key in keys)
-        return Operations(kinds, to_place(found.ordinal), found.kind, found.run, found.starts, found.ends)
+        return Operations(kinds, to_place(host.ordinal), host.kind, host.run, host.starts, host.ends)
 
 
 _COPYING = re.compile(r"(?i)memcpy|copyBuffer|Memset")

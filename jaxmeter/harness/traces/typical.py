@@ -35,7 +35,7 @@ def list_step_times(summary: TraceSummary, device: TracedDevice) -> Sequence[flo
     """Return the wall times of a device's traced steps: its own, which follow each other, or those that all share."""
     if count_device_steps(summary) != len(summary.traced_s):
         return summary.traced_s
-    first = sum(len(one.busy_s) for one in summary.devices[: summary.devices.index(device)])
+    first = sum(len(earlier.busy_s) for earlier in summary.devices[: summary.devices.index(device)])
     return summary.traced_s[first : first + len(device.busy_s)]
 
 

@@ -185,32 +185,32 @@ class Plane:
         """Name and value of one encoded XStat."""
         name = ""
         value: Value = 0
-        for number, wire, low, found in _values(piece):
+        for number, wire, low, high in _values(piece):
             match number:
                 case 1:
-                    name = self._stat_names.get(found, "")
+                    name = self._stat_names.get(high, "")
                 case 2 if wire == 1:
                     value = struct.unpack_from("<d", piece, low)[0]
                 case 3:
-                    value = found
+                    value = high
                 case 4:
-                    value = sign(found)
+                    value = sign(high)
                 case 5:
-                    value = _text(piece[low:found])
+                    value = _text(piece[low:high])
                 case 6:
-                    value = piece[low:found]
+                    value = piece[low:high]
                 case 7:
-                    value = self._stat_names.get(found, "")
+                    value = self._stat_names.get(high, "")
         return name, value
 
     def _read_stat_name(self, start: int, end: int) -> tuple[int, str]:
         identifier, name = 0, ""
         entry = bytes(self._data[start:end])
-        for number, wire, low, found in _values(entry):
+        for number, wire, low, high in _values(entry):
             if number == 1 and wire == 0:
-                identifier = sign(found)
+                identifier = sign(high)
             elif number == 2 and wire == 2:
-                for inner, _, begin, stop in _values(entry[low:found]):
+                for inner, _, begin, stop in _values(entry[low:high]):
                     if inner == 2:
                         name = _text(entry[low + begin : low + stop])
         return identifier, name
@@ -219,22 +219,22 @@ class Plane:
         for start, end in entries:
             entry = bytes(self._data[start:end])
             identifier, message = 0, b""
-            for number, wire, low, found in _values(entry):
+            for number, wire, low, high in _values(entry):
                 if number == 1 and wire == 0:
-                    identifier = sign(found)
+                    identifier = sign(high)
                 elif number == 2 and wire == 2:
-                    message = entry[low:found]
+                    message = entry[low:high]
             name = display = ""
             stats: dict[str, Value] = {}
-            for number, wire, low, found in _values(message):
+            for number, wire, low, high in _values(message):
                 if wire != 2:
                     continue
                 if number == 2:
-                    name = _text(message[low:found])
+                    name = _text(message[low:high])
                 elif number == 4:
-                    display = _text(message[low:found])
+                    display = _text(message[low:high])
                 elif number == 5:
-                    stat, value = self._read_stat(message[low:found])
+                    stat, value = self._read_stat(message[low:high])
                     stats[stat] = value
             yield identifier, Metadata(name, display, stats)
 

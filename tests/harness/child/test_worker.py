@@ -39,7 +39,7 @@ def test_by_jaxs_own_threshold_a_process_finds_what_one_before_it_has_left_in_a_
         looks.append(("run's" if cache == tmp_path / "cache" else "own", len(list(cache.iterdir()))))
         (cache / str(len(looks))).touch()
 
-    monkeypatch.setattr(worker, "_look", look)
+    monkeypatch.setattr(worker, "_run_probes", look)
     monkeypatch.setattr(worker, "run_before", lambda work: work())
     message = Measure(
         process=PlannedProcess(case="c", kind="caching", assignments={"caching": ("f:jit",)}, cache_state=cache_state),

@@ -3,7 +3,7 @@ import errno
 import pytest
 
 from jaxmeter.harness.machine.disk import is_disk_full
-from jaxmeter.harness.probes.look_at_each import describe_failure
+from jaxmeter.harness.probes.probe_each import describe_failure
 
 
 def caused_by(error: Exception) -> Exception:

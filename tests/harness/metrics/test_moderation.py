@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, fit_plainly, fit_prior
-from jaxmeter.harness.metrics.statistics import Borrowed
+from jaxmeter.harness.metrics.statistics import VariancePrior
 
 GOLDEN = Path(__file__).parent / "golden_limma"
 
@@ -175,11 +175,11 @@ def test_a_variance_beyond_every_tail_borrows_nothing():
 
 
 def test_a_moderated_variance_lies_between_its_own_and_the_borrowed_by_their_degrees():
-    borrowed = Borrowed(variance=4.0, degrees=6.0, most_degrees=100.0)
+    borrowed = VariancePrior(variance=4.0, degrees=6.0, most_degrees=100.0)
 
     assert borrowed.moderate(1.0, 2.0) == (3.25, 8.0)
 
 
 def test_degrees_together_are_no_more_than_those_of_all_variants():
-    assert Borrowed(4.0, 6.0, most_degrees=7.0).moderate(1.0, 2.0) == (3.25, 7.0)
-    assert Borrowed(4.0, math.inf, most_degrees=70.0).moderate(1.0, 2.0) == (4.0, 70.0)
+    assert VariancePrior(4.0, 6.0, most_degrees=7.0).moderate(1.0, 2.0) == (3.25, 7.0)
+    assert VariancePrior(4.0, math.inf, most_degrees=70.0).moderate(1.0, 2.0) == (4.0, 70.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jaxmeter.harness.metrics.statistics import (
     LARGEST_WAIT,
     OWN_WAIT,
-    Borrowed,
+    VariancePrior,
     Interval,
     PseudoProcess,
     agree,
@@ -118,7 +118,7 @@ def test_a_confidence_that_no_interval_can_have_gives_no_bounds(confidence, look
 
 def test_a_moderated_interval_has_the_moderated_deviation_and_its_degrees():
     # Own variance 1 with 2 degrees, borrowed 4 with 6: 3.25 with 8.
-    interval = mean_interval([-1.0, 0.0, 1.0], borrowed=Borrowed(variance=4.0, degrees=6.0, most_degrees=100.0))
+    interval = mean_interval([-1.0, 0.0, 1.0], borrowed=VariancePrior(variance=4.0, degrees=6.0, most_degrees=100.0))
 
     half = scipy.stats.t.ppf(0.995, 8) * math.sqrt(3.25 / 3)
     assert bounds(interval) == pytest.approx((-half, 0.0, half))
@@ -140,7 +140,7 @@ def test_processes_that_agree_are_known_as_well_as_what_they_share():
 
 
 def test_a_geometric_interval_is_moderated_on_the_logs():
-    borrowed = Borrowed(variance=0.01, degrees=4.0, most_degrees=100.0)
+    borrowed = VariancePrior(variance=0.01, degrees=4.0, most_degrees=100.0)
 
     interval, logs = (
         geometric_interval([1.0, 2.0, 4.0], borrowed=borrowed),
@@ -179,7 +179,7 @@ def test_a_speed_ups_interval_counts_the_usual_process():
 
 
 def test_two_processes_have_no_bounds_whatever_they_borrow():
-    borrowed = Borrowed(variance=0.01, degrees=math.inf, most_degrees=100.0)
+    borrowed = VariancePrior(variance=0.01, degrees=math.inf, most_degrees=100.0)
 
     assert bounds(mean_interval([1.0, 3.0], borrowed=borrowed)) == (None, 2.0, None)
 

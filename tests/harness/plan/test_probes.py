@@ -28,13 +28,13 @@ from jaxmeter.harness.plan.probes import (
     list_traced,
 )
 from jaxmeter.harness.plan.settings import make_settings
-from jaxmeter.harness.probes import find_look
+from jaxmeter.harness.probes import find_probe
 from jaxmeter.harness.probes.caching import CACHE_STATES as KNOWN
 from jaxmeter.harness.record import Answer, Details, Figure, PlannedCase, Published
 from jaxmeter.harness.record.files import name_file
 from tests import samples
 
-PROBE_FILES = Path(inspect.getfile(find_look)).parent
+PROBE_FILES = Path(inspect.getfile(find_probe)).parent
 
 
 def case(suite: str, name: str, variants: tuple = ("a:jit",)) -> PlannedCase:
@@ -240,7 +240,7 @@ def test_every_probe_has_a_file_of_its_name_that_can_look():
     }
 
     assert files == set(PROBES)
-    assert all(list(inspect.signature(find_look(name)).parameters) == ["variants", "context"] for name in PROBES)
+    assert all(list(inspect.signature(find_probe(name)).parameters) == ["variants", "context"] for name in PROBES)
 
 
 def test_a_probe_goes_on_only_after_such_as_are_in_the_table_before_it():

@@ -227,7 +227,7 @@ def look(calls, clock, forgotten):
         case = samples.planned_case(params=PARAMS, **planned)
         arguments = make_inputs(made, PARAMS)
         context = Context(made, PARAMS, BACKENDS["cpu"], arguments, clock, None, case=case, cache_state=cache_state)
-        return caching.look(("first:jit", "second:jit"), context).outcomes
+        return caching.probe_variants(("first:jit", "second:jit"), context).outcomes
 
     return run
 

@@ -390,7 +390,7 @@ def test_before_anything_is_compiled_all_that_was_is_forgotten_and_the_cache_too
     monkeypatch.setattr(compilation, "forget_compiled", lambda *, persistent: done.append(("forget", persistent)))
     told = dataclasses.replace(context(), beat=lambda variant, stage: done.append((variant, stage)))
 
-    found = compilation.look((VARIANT, AHEAD), told)
+    found = compilation.probe_variants((VARIANT, AHEAD), told)
 
     assert done[:2] == [("forget", True), (VARIANT, "prepare")]
     assert done.count(("forget", True)) == 1
@@ -409,7 +409,7 @@ def test_traps_are_found_and_marked_where_the_suite_declares_them(declared, mark
     made.implementation(without_work, **({} if options else {"traps": declared}))
     context = Context(made, {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, None)
 
-    found = compilation.look(("double:jit", "without_work:jit"), context).outcomes
+    found = compilation.probe_variants(("double:jit", "without_work:jit"), context).outcomes
 
     assert found["double:jit"].details.traps == ()
     assert [(trap.kind, trap.declared) for trap in found["without_work:jit"].details.traps] == [("no_input", marked)]
@@ -427,7 +427,7 @@ def test_wide_inputs_of_a_suite_are_a_trap():
     made = workload(inputs=lambda key: np.ones(3), reference=no_reference("none"), modes=("eager", "jit"))(double)
     context = Context(made, {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, None)
 
-    found = compilation.look(("double:eager", "double:jit"), context).outcomes
+    found = compilation.probe_variants(("double:eager", "double:jit"), context).outcomes
 
     for outcome in found.values():
         assert [trap.kind for trap in outcome.details.traps] == ["truncated"]
@@ -442,7 +442,7 @@ def test_inputs_that_cannot_be_made_again_are_a_note():
     made = workload(inputs=once, reference=no_reference("none"), modes=("jit",))(double)
     context = Context(made, {}, BACKENDS["cpu"], (ARGUMENT,), time.perf_counter, None)
 
-    outcome = compilation.look((VARIANT,), context).outcomes[VARIANT]
+    outcome = compilation.probe_variants((VARIANT,), context).outcomes[VARIANT]
 
     assert outcome.status is Status.OK
     assert any("a file is gone" in note for note in outcome.notes)

@@ -13,7 +13,7 @@ from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.metrics.plausibility import find_objection
 from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.plan.cases import plan_case
-from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.probes.conditioning import Judge
 from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.probes.numerics import check
@@ -51,7 +51,7 @@ def look(*functions, inputs=(SMALL,), reference=cancel_in_float64, modes=("jit",
     context = Context(made, {}, BACKENDS["cpu"], inputs, clock or time.perf_counter, None)
     if beat is not None:
         context.beat = beat
-    found, _ = look_with({"numerics": tuple(made.variants)}, context)
+    found, _ = run_probes({"numerics": tuple(made.variants)}, context)
     return {name: outcomes["numerics"] for name, outcomes in found.items()}
 
 
@@ -413,7 +413,7 @@ def test_a_stream_with_state_is_drawn_as_a_pass():
     )(step)
     context = Context(made, {}, BACKENDS["cpu"], tuple(items), time.perf_counter, None)
 
-    found, _ = look_with({"numerics": tuple(made.variants)}, context)
+    found, _ = run_probes({"numerics": tuple(made.variants)}, context)
 
     details = found["step:jit"]["numerics"].details
     assert (details.verdict, details.conditioning.beyond) == (Correctness.RIGHT_WITHIN_CONDITIONING, 4)
@@ -514,7 +514,7 @@ def test_a_variant_may_have_a_tolerance_of_its_own():
     made.implementation(tolerance=3e-2)(through_bfloat16)
     context = Context(made, {}, BACKENDS["cpu"], (NUMBERS,), time.perf_counter, None)
 
-    found, _ = look_with({"numerics": tuple(made.variants)}, context)
+    found, _ = run_probes({"numerics": tuple(made.variants)}, context)
 
     assert [each["numerics"].status for each in found.values()] == [Status.OK, Status.OK]
 

@@ -11,7 +11,7 @@ import pytest
 from jaxmeter import no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.plan.cases import add_aa_control, plan_case
-from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.programs.modes import How, prepare_as
 from jaxmeter.harness.programs.program import find_fingerprint
 from jaxmeter.harness.programs.replay import ReplayError, write_program
@@ -45,7 +45,7 @@ def test_a_aa_control_may_compile_what_the_variant_may_whose_aa_control_it_is(co
 
 
 def test_a_aa_control_is_checked_like_any_variant(context):
-    found, _ = look_with({"numerics": ("add_one:jit", "add_one:jit again")}, context)
+    found, _ = run_probes({"numerics": ("add_one:jit", "add_one:jit again")}, context)
 
     assert {name: outcomes["numerics"].status for name, outcomes in found.items()} == {
         "add_one:jit": Status.OK,

@@ -205,7 +205,7 @@ def test_the_copies_of_what_calls_carry_do_not_hide_what_a_call_holds(monkeypatc
     context = Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None)
     context.prepare, context.find_excess = lambda variant: prepared, lambda prepared: None
 
-    found = measured_memory.look(("a",), context)
+    found = measured_memory.probe_variants(("a",), context)
 
     assert found.outcomes["a"].values == {"measured_peak_bytes": (5000,)}
     assert len(resets) == 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.probes import Context, look_with, numerics
+from jaxmeter.harness.probes import Context, run_probes, numerics
 from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.probes.formats import TOLERANCE, find_tolerance
 from jaxmeter.harness.record import NumericsDetails, Outcome, Status
@@ -35,7 +35,7 @@ def looked_at(function, *arguments, reference, backend="cpu", mode="jit", **decl
     made = workload(inputs=lambda key: arguments, reference=reference, modes=(mode,), **declared)(function)
     context = Context(made, {}, BACKENDS[backend], arguments, time.perf_counter, None)
     (name,) = made.variants
-    found, _ = look_with({"numerics": (name,)}, context)
+    found, _ = run_probes({"numerics": (name,)}, context)
     return found[name]["numerics"]
 
 
@@ -512,7 +512,7 @@ def test_a_reference_is_computed_once_for_all_variants_and_that_is_told():
     context = Context(made, {}, BACKENDS["cpu"], (jnp.ones(2),), time.perf_counter, None)
     context.beat = lambda variant, stage: told.append((variant and variant.rpartition(":")[2], stage))
 
-    look_with({"numerics": tuple(made.variants)}, context)
+    run_probes({"numerics": tuple(made.variants)}, context)
 
     assert len(computed) == 1
     assert told == [
@@ -602,7 +602,7 @@ def test_every_item_of_a_stream_is_watched():
     made = workload(inputs=lambda key: items, reference=np.sum, stream=True, modes=("mixed",), name="add")(
         changes_in_place
     )
-    found, _ = look_with({"numerics": made.variants}, Context(made, {}, BACKENDS["cpu"], tuple(items), time.time, None))
+    found, _ = run_probes({"numerics": made.variants}, Context(made, {}, BACKENDS["cpu"], tuple(items), time.time, None))
 
     assert "changes its arguments in place: x; " in found["add:mixed"]["numerics"].reason
 

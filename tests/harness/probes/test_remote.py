@@ -26,7 +26,7 @@ from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.probes import timing
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.remote import Address, Arm, ArmError, meet
-from jaxmeter.harness.probes.timing import look
+from jaxmeter.harness.probes.timing import probe_variants
 from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers
 from jaxmeter.harness.record import OtherEnvironment, Replay, Status
 
@@ -144,7 +144,7 @@ def test_both_take_their_blocks_in_turns_and_their_samples_stand_side_by_side(ad
     context = make_context("double:jit", "double:eager")
     names = ("double:jit", "double:jit before", "double:eager", "double:eager before")
 
-    found = look(names, context)
+    found = probe_variants(names, context)
 
     assert found.outcomes == {}
     assert tuple(one.variant for one in found.process.variants) == names
@@ -162,7 +162,7 @@ def test_both_take_their_blocks_in_turns_and_their_samples_stand_side_by_side(ad
 
 
 def test_the_load_of_a_process_counts_both_processes(make_context):
-    found = look(("double:jit", "double:jit before"), make_context("double:jit"))
+    found = probe_variants(("double:jit", "double:jit before"), make_context("double:jit"))
 
     arms_s = [sum(block.cpu_s for block in one.blocks) for one in found.process.variants]
     assert found.process.load.cpu_s > sum(arms_s)
@@ -179,7 +179,7 @@ def test_the_load_of_a_process_counts_both_processes(make_context):
 def test_a_variant_that_cannot_be_run_there_costs_itself_alone(variant, words, make_context):
     context = make_context("double:jit", variant)
 
-    found = look(("double:jit", "double:jit before", f"{variant} before"), context)
+    found = probe_variants(("double:jit", "double:jit before", f"{variant} before"), context)
 
     assert found.process is None
     assert list(found.outcomes) == [f"{variant} before"]
@@ -192,7 +192,7 @@ def test_inputs_that_are_others_there_are_todays_instead(make_context):
     context = make_context("double:jit", "double:eager")
     context.arguments = (context.arguments[0] + 1,)
 
-    found = look(("double:jit", "double:jit before", "double:eager before"), context)
+    found = probe_variants(("double:jit", "double:jit before", "double:eager before"), context)
 
     assert found.outcomes == {}
 
@@ -236,14 +236,14 @@ def test_inputs_of_other_shapes_are_refused(make_context, change, words):
     context = make_context("double:jit", "double:eager")
     context.arguments = (change(context.arguments[0]),)
 
-    found = look(("double:jit", "double:jit before", "double:eager before"), context)
+    found = probe_variants(("double:jit", "double:jit before", "double:eager before"), context)
 
     assert set(found.outcomes) == {"double:jit before", "double:eager before"}
     assert words in found.outcomes["double:jit before"].reason
 
 
 def test_code_that_is_not_the_earlier_runs_is_refused(make_context):
-    found = look(("double:jit", "double:jit before"), make_context("double:jit", sources={"double:jit": "another"}))
+    found = probe_variants(("double:jit", "double:jit before"), make_context("double:jit", sources={"double:jit": "another"}))
 
     assert list(found.outcomes) == ["double:jit before"]
     assert "its code there is not what the run has measured" in found.outcomes["double:jit before"].reason

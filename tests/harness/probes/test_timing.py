@@ -42,7 +42,7 @@ from jaxmeter.harness.plan.processes import (
 )
 from jaxmeter.harness.probes import Context, timing
 from jaxmeter.harness.probes.sampler import Sampler
-from jaxmeter.harness.probes.timing import look, measure, time_process
+from jaxmeter.harness.probes.timing import InterleavedTiming, probe_variants, time_process
 from jaxmeter.harness.programs.modes import Carried, Prepared
 from jaxmeter.harness.record import SCHEMA_VERSION, Load, Status, VariantSamples
 from jaxmeter.harness.record.processes import DeviceState
@@ -90,7 +90,8 @@ def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
 def run(clock: FakeClock, variants: dict[str, Prepared], **options: Any) -> list[VariantSamples]:
     """A process of these variants on a quiet machine, by the settings of this file."""
     usual = {"seed": 0, "interference": quiet, "cores": 2, "beat": lambda variant, stage: None}
-    return list(measure(variants, SETTINGS, clock=clock, **{**usual, **options}))
+    arguments = {"variants": variants, "settings": SETTINGS, "clock": clock, **usual, **options}
+    return list(InterleavedTiming(**arguments).measure())
 
 
 def run_one(clock: FakeClock, call: Prepared, **options: Any) -> VariantSamples:
@@ -709,7 +710,7 @@ def test_a_process_tells_what_it_is_of_and_times_every_variant(clock):
 
     context = context_of(short, long, clock=clock)
 
-    found = look(("short:eager", "long:eager"), context)
+    found = probe_variants(("short:eager", "long:eager"), context)
 
     process = found.process
     assert found.outcomes == {}
@@ -733,7 +734,7 @@ def test_a_process_queues_as_many_calls_as_its_case_declares(clock):
     context = context_of(one, clock=clock, index=0)
     asked = context_of(one, clock=clock, index=0, case=structs.replace(context.case, queued=3))
 
-    assert [look(("one:eager",), each).process.variants[0].queued_calls for each in (context, asked)] == [0, 3]
+    assert [probe_variants(("one:eager",), each).process.variants[0].queued_calls for each in (context, asked)] == [0, 3]
 
 
 @pytest.mark.parametrize("index", [0, 2, 3, 4, 5])
@@ -747,7 +748,7 @@ def test_only_the_first_processes_queue_calls_time_each_variant_alone_and_how_lo
     context = context_of(one, other, clock=clock, index=index)
     context.case = structs.replace(context.case, queued=3)
 
-    found = look(("one:eager", "other:eager"), context)
+    found = probe_variants(("one:eager", "other:eager"), context)
 
     for process in found.process.variants:
         times = {QUEUE: process.queued_s, ISOLATED: process.isolated_s, RETURN: process.return_s}
@@ -764,7 +765,7 @@ def test_a_process_has_as_many_passes_as_pay_by_what_it_took_until_then(clock):
 
     def count(age_s, settings=many):
         context = context_of(one, clock=clock, settings=settings, begun_s=clock() - age_s)
-        return len(look(("one:eager",), context).process.variants[0].blocks)
+        return len(probe_variants(("one:eager",), context).process.variants[0].blocks)
 
     assert FEWEST_PASSES <= count(0.01) < count(1.0) < count(1e3) == 200
     # Where the number of processes is fixed, time that passes leave buys nothing.
@@ -797,7 +798,7 @@ def test_a_process_holds_calibrations_of_every_second_pass_and_of_both_sides_of_
     def other():
         clock.advance(2**-10)
 
-    found = look(("one:eager", "other:eager"), context_of(one, other, clock=clock))
+    found = probe_variants(("one:eager", "other:eager"), context_of(one, other, clock=clock))
 
     assert {one.name: len(one.samples_s) for one in found.process.calibrations} == {
         "copy": BLOCKS / 2,
@@ -820,7 +821,7 @@ def test_a_process_holds_the_states_of_the_devices_that_a_case_uses(clock, monke
 
     monkeypatch.setitem(LIBRARIES, "made up", open_library)
     platform = structs.replace(BACKENDS["cpu"], state_library="made up")
-    found = look(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock, platform=platform))
+    found = probe_variants(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock, platform=platform))
 
     assert [one.pass_number for one in found.process.device_states] == [1, 3, 5, 7]
     assert asked == [[0], "closed"]
@@ -844,7 +845,7 @@ def test_a_process_tells_what_the_machine_ran_from_its_warm_up_to_its_last_dispa
 
     monkeypatch.setattr(timing, "Interference", Machine)
 
-    found = look(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock))
+    found = probe_variants(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock))
 
     wall_s = clock() - BLOCK_S  # all but the first call
     assert found.process.load == Load(
@@ -859,7 +860,7 @@ def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
     def broken():
         raise ValueError("no luck")
 
-    found = look(("fine:eager", "broken:eager"), context_of(fine, broken, clock=clock))
+    found = probe_variants(("fine:eager", "broken:eager"), context_of(fine, broken, clock=clock))
 
     assert found.process is None
     assert {name: (one.status, one.reason) for name, one in found.outcomes.items()} == {
@@ -884,7 +885,7 @@ def prepare_all(variants, seed, monkeypatch):
 
     context = SimpleNamespace(seed=seed, find_remote=lambda names: {}, stage=lambda stage: None, prepare=prepare)
     monkeypatch.setattr(timing, "time_process", lambda prepared, context: tuple(prepared))
-    process = look(variants, context).process
+    process = probe_variants(variants, context).process
     return tuple(order), process
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from jaxmeter import Needs, Peer, State, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.probes import Context, look_with
+from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.programs.arguments import make_inputs
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.programs.modes import Carried, How, prepare_as
@@ -198,7 +198,7 @@ def context_of(made):
 
 
 def outcome(made, variant):
-    found, _ = look_with({"numerics": (variant,), "memory": (variant,)}, context_of(made))
+    found, _ = run_probes({"numerics": (variant,), "memory": (variant,)}, context_of(made))
     return found[variant]["numerics"]
 
 

@@ -7,9 +7,9 @@ import pytest
 from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.plan.probes import PROBES
-from jaxmeter.harness.probes import Context, find_look, look_with
+from jaxmeter.harness.probes import Context, find_probe, run_probes
 from jaxmeter.harness.probes.context import Findings
-from jaxmeter.harness.probes.look_at_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, look_at_each
+from jaxmeter.harness.probes.probe_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, probe_each
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.harness.record.outcomes import list_own_faults
 from jaxmeter.harness.traces import hlo
@@ -28,7 +28,7 @@ def context_of(function, *, modes=("jit",), **of_context) -> Context:
 def look(context: Context, *probes: str) -> dict[str, Outcome]:
     """Outcomes of the only variant, by probe."""
     (name,) = context.workload.variants
-    found, _ = look_with(dict.fromkeys(probes, (name,)), context)
+    found, _ = run_probes(dict.fromkeys(probes, (name,)), context)
     return found[name]
 
 
@@ -41,7 +41,7 @@ def test_an_option_that_the_backend_does_not_know_fails_its_variant_by_name():
     made.implementation(lambda x: x + 1, name="unknown", compiler_options={"xla_no_such_option": 1})
     context = Context(made, {}, BACKENDS["cpu"], (SQUARE,), time.perf_counter, None)
 
-    found, _ = look_with({"numerics": made.variants, "memory": made.variants}, context)
+    found, _ = run_probes({"numerics": made.variants, "memory": made.variants}, context)
 
     assert {outcome.status for outcome in found["one_more:jit"].values()} == {Status.OK}
     for outcome in found["unknown:jit"].values():
@@ -53,7 +53,7 @@ def test_a_mistake_in_our_own_code_fails_no_variant_and_is_named():
     def look_at(variant, prepared, context):
         return hlo.parse(None)
 
-    outcome = look_at_each("memory", look_at, ("one_more:jit",), context_of(one_more)).outcomes["one_more:jit"]
+    outcome = probe_each("memory", look_at, ("one_more:jit",), context_of(one_more)).outcomes["one_more:jit"]
 
     assert outcome.status is Status.UNKNOWN
     assert list_own_faults([outcome]) == (outcome.reason,)
@@ -67,7 +67,7 @@ def test_whatever_a_probe_that_calls_nothing_raises_is_our_own_fault():
 
     context = context_of(one_more)
     outcomes = {
-        probe: look_at_each(probe, look_at, ("one_more:jit",), context).outcomes["one_more:jit"]
+        probe: probe_each(probe, look_at, ("one_more:jit",), context).outcomes["one_more:jit"]
         for probe in ("memory", "numerics")
     }
 
@@ -96,7 +96,7 @@ def test_only_a_probe_that_can_tell_nothing_without_a_call_leaves_out_what_does_
     def look_at(variant, prepared, context):
         return FINE
 
-    found = look_at_each(probe, look_at, ("one_more:jit",), context_of(one_more, capacity_bytes=1))
+    found = probe_each(probe, look_at, ("one_more:jit",), context_of(one_more, capacity_bytes=1))
 
     status = Status.TOO_LARGE if PROBES[probe].calls else Status.OK
     assert found.outcomes["one_more:jit"].status is status
@@ -182,7 +182,7 @@ def test_variants_are_prepared_and_looked_at_one_by_one_and_one_that_fails_costs
 
     context = context_of(one_more, modes=("eager", "jit"), beat=lambda variant, stage: told.append((variant, stage)))
 
-    found = look_at_each("memory", look_at, ("one_more:eager", "one_more:jit"), context)
+    found = probe_each("memory", look_at, ("one_more:eager", "one_more:jit"), context)
 
     assert "what stage 'memory' finds: ValueError: no luck" in found.outcomes["one_more:eager"].reason
     assert found.outcomes["one_more:jit"] == FINE
@@ -215,7 +215,7 @@ def test_each_probe_begins_with_the_inputs_whatever_the_one_before_has_called():
         return FINE
 
     for _ in range(2):
-        look_at_each("numerics", look_at, (name,), context)
+        probe_each("numerics", look_at, (name,), context)
 
     assert results == [2, 2]
 
@@ -265,14 +265,14 @@ def looked(monkeypatch):
 
         return look
 
-    monkeypatch.setattr("jaxmeter.harness.probes.find_look", find)
+    monkeypatch.setattr("jaxmeter.harness.probes.find_probe", find)
     return order
 
 
 def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked):
     context = context_of(one_more, modes=("jit", "aot"))
 
-    found, process = look_with(dict.fromkeys(("numerics", "memory"), ("one_more:jit", "one_more:aot")), context)
+    found, process = run_probes(dict.fromkeys(("numerics", "memory"), ("one_more:jit", "one_more:aot")), context)
 
     assert looked == [
         (probe, (variant,)) for variant in ("one_more:jit", "one_more:aot") for probe in ("numerics", "memory")
@@ -284,7 +284,7 @@ def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked
 
 
 def test_a_probe_that_needs_variants_side_by_side_has_them_at_once(looked):
-    look_with({"timing": ("one_more:jit", "one_more:aot")}, context_of(one_more, modes=("jit", "aot")))
+    run_probes({"timing": ("one_more:jit", "one_more:aot")}, context_of(one_more, modes=("jit", "aot")))
 
     assert looked == [("timing", ("one_more:jit", "one_more:aot"))]
 
@@ -293,7 +293,7 @@ def test_where_probes_share_a_process_each_looks_at_its_own_variants(looked):
     names = ("one_more:eager", "one_more:jit")
     context = context_of(one_more, modes=("eager", "jit"))
 
-    found, _ = look_with({"numerics": names, "memory": names[1:]}, context)
+    found, _ = run_probes({"numerics": names, "memory": names[1:]}, context)
 
     assert looked == [("numerics", names[:1]), ("numerics", names[1:]), ("memory", names[1:])]
     assert {variant: set(of) for variant, of in found.items()} == {
@@ -304,7 +304,7 @@ def test_where_probes_share_a_process_each_looks_at_its_own_variants(looked):
 
 @pytest.mark.parametrize("probe", PROBES)
 def test_what_a_probe_does_is_in_the_file_that_has_its_name(probe):
-    assert find_look(probe).__module__ == f"jaxmeter.harness.probes.{probe}"
+    assert find_probe(probe).__module__ == f"jaxmeter.harness.probes.{probe}"
 
 
 def test_a_variant_that_cannot_be_prepared_fails_alike_for_every_probe_with_its_own_traceback():
@@ -314,7 +314,7 @@ def test_a_variant_that_cannot_be_prepared_fails_alike_for_every_probe_with_its_
     made = workload(inputs=lambda key: (jnp.ones(2),), reference=no_reference("none"), modes=("jit",))(broken)
     context = Context(made, {}, BACKENDS["cpu"], (jnp.ones(2),), time.perf_counter, None)
 
-    found, _ = look_with(dict.fromkeys(("numerics", "memory", "compilation"), ("broken:jit",)), context)
+    found, _ = run_probes(dict.fromkeys(("numerics", "memory", "compilation"), ("broken:jit",)), context)
 
     [outcome] = {(one.status, one.reason, one.stderr) for one in found["broken:jit"].values()}
     assert outcome[1] == "in stage 'trace': ValueError: no luck"

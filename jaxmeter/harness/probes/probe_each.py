@@ -1,4 +1,4 @@
-"""Looks at variants one by one: whatever a suite's code raises is an outcome."""
+"""Variants, probed one by one: whatever a suite's code raises is an outcome."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from jaxmeter.harness.record import Outcome, Status
 LONGEST_REASON = 1000
 LONGEST_TRACEBACK = 4000
 
-LookAt = Callable[[str, Prepared, Context], Outcome]
+ProbeVariant = Callable[[str, Prepared, Context], Outcome]
 
 
-def look_at_each(probe: str, look_at: LookAt, variants: Iterable[str], context: Context) -> Findings:
-    """Prepares one variant after the other and looks at it.
+def probe_each(probe: str, probe_variant: ProbeVariant, variants: Iterable[str], context: Context) -> Findings:
+    """Prepare one variant after the other and probe it.
 
     Args:
-      look_at: (variant's name, prepared, context) -> outcome. What it raises becomes a failed outcome.
+      probe_variant: (variant's name, prepared, context) -> outcome. What it raises becomes a failed outcome.
     """
-    return Findings({variant: _look_at_one(probe, look_at, variant, context) for variant in variants})
+    return Findings({variant: _probe_one(probe, probe_variant, variant, context) for variant in variants})
 
 
-def _look_at_one(probe: str, look_at: LookAt, variant: str, context: Context) -> Outcome:
+def _probe_one(probe: str, probe_variant: ProbeVariant, variant: str, context: Context) -> Outcome:
     context.variant = variant
     context.stage("prepare")
     try:
@@ -41,7 +41,7 @@ def _look_at_one(probe: str, look_at: LookAt, variant: str, context: Context) ->
             return Outcome(status=Status.TOO_LARGE, reason=excess)
         context.stage(probe)
         prepared.reset()
-        return look_at(variant, prepared, context)
+        return probe_variant(variant, prepared, context)
     except Exception as error:  # noqa: BLE001  a suite's code may raise anything, and that is a result
         is_analysis = context.at == probe and not PROBES[probe].calls  # a stage without user code
         if is_analysis and not isinstance(error, (RefusedError, RuntimeFailure)) and not is_disk_full(error):
