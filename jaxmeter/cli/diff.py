@@ -27,17 +27,17 @@ def command(
     """It lists what may explain each difference."""
     a, b = load_one(run_a), load_one(run_b)
     try:
-        found = find_pairs(a, b, case, variant)
+        matched = find_pairs(a, b, case, variant)
     except NothingToCompareError as error:
         for line in str(error).split("\n"):
             complain(line)
         raise typer.Exit(UNUSABLE) from None
-    for warning in found.warnings:
+    for warning in matched.warnings:
         complain(warning, "warning")
     runs = (a.manifest, b.manifest)
     document = describe_diffs(
         (a.manifest.run_id, b.manifest.run_id),
-        [compare_programs(pair) for pair in found.pairs],
+        [compare_programs(pair) for pair in matched.pairs],
         find_surroundings(*runs),
         describe_changed_packages(*runs),
     )

@@ -154,8 +154,8 @@ def list_operations(variant: Variant) -> Iterator[dict[str, Any]]:
         return
     about = _describe(variant)
     own = [name for name in OPERATION_COLUMNS if name not in about]
-    for one in summary.operations:
-        fields = {**msgspec.structs.asdict(one), "operation": one.name}
+    for operation in summary.operations:
+        fields = {**msgspec.structs.asdict(operation), "operation": operation.name}
         yield {**about, **{name: fields[name] for name in own}}
     if summary.others:
         yield {**about, **dict.fromkeys(own), "share": summary.others_share}
