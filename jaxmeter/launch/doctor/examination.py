@@ -291,7 +291,7 @@ def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Su
         return Observation(name, State.OK, f"made by an earlier run ({folder})")
     free = surroundings.free_bytes(str(checkout))
     return Observation(
-        name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_tell_cost(asked, free)})"
+        name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_write_cost(asked, free)})"
     )
 
 
@@ -312,15 +312,15 @@ def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surrou
         return Observation(
             name,
             State.MISSING,
-            f"the {asked.request.lock} image is not built, and {_tell_cost(asked, free)} in {engine.storage}",
+            f"the {asked.request.lock} image is not built, and {_write_cost(asked, free)} in {engine.storage}",
             f"free some room (`{engine.client} system df` shows what takes it), or measure without: --runtime local",
         )
     return Observation(
-        name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_tell_cost(asked, free)})"
+        name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_write_cost(asked, free)})"
     )
 
 
-def _tell_cost(asked: Asked, free: int | None) -> str:
+def _write_cost(asked: Asked, free: int | None) -> str:
     lock = LOCKS[asked.request.lock]
     download = f"downloads {lock.download_bytes / GB:.1f} GB, " if lock.download_bytes else ""
     room = f", {free / GB:.1f} GB are free" if free is not None else ""
