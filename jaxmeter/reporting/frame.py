@@ -144,7 +144,7 @@ def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
         reading = variant.read(name)
         if reading.interval is None and not _ended_badly(reading, variant):
             continue
-        yield {**about, "metric": name, "unit": reading.metric.unit_text, **_describe_reading(reading, variant), "traps": traps}
+        yield {**about, "metric": name, "unit": reading.metric.unit_text, **_qualify(reading, variant), "traps": traps}
 
 
 def list_operations(variant: Variant) -> Iterator[dict[str, Any]]:
@@ -222,7 +222,7 @@ def _describe(variant: Variant) -> dict[str, Any]:
     }
 
 
-def _describe_reading(reading: Reading, variant: Variant) -> dict[str, Any]:
+def _qualify(reading: Reading, variant: Variant) -> dict[str, Any]:
     """The number with all that qualifies it."""
     interval, fault = reading.interval, reading.fault
     outcome = None if fault is None else fault.outcome
