@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from benchmarks.here import describe_here
@@ -98,9 +99,11 @@ def describe(reading: Reading) -> str:
 def write_capture(path: Path, size: int | None) -> int:
     """Write a capture of a size in bytes, or of EVENTS events; return how many events it has."""
     kinds, names = Names(), Names()
-    pool = [one for number in range(OPERATIONS) for one in list_events(number)]
+    pool = list(chain.from_iterable(map(list_events, range(OPERATIONS))))
     lines = {"pool": pool, "python": [step(0, STEP_US), event("PjitFunction(f)", 5, 40)]}
-    encoded = {name: b"".join(part(4, encode_event(one, kinds, names)) for one in of) for name, of in lines.items()}
+    encoded = {
+        name: b"".join(part(4, encode_event(entry, kinds, names)) for entry in line) for name, line in lines.items()
+    }
     a_step = sum(map(len, lines.values()))
     bytes_a_step = sum(map(len, encoded.values()))
     steps = EVENTS // a_step if size is None else size // bytes_a_step
@@ -146,9 +149,13 @@ def read(what: str, path: Path) -> int:
     if what.startswith("jax"):
         from jax.profiler import ProfileData
 
-        planes = ProfileData.from_file(str(path)).planes
-        events = (one for plane in planes for line in plane.lines for one in line.events)
-        return sum(1 for one in events if what == "jax events" or dict(one.stats) is not None)
+        return sum(
+            1
+            for plane in ProfileData.from_file(str(path)).planes
+            for line in plane.lines
+            for entry in line.events
+            if what == "jax events" or dict(entry.stats) is not None
+        )
     from jaxmeter.harness.traces.xplane import open_capture
 
     with open_capture(path) as space:

@@ -56,9 +56,9 @@ def main() -> None:
     finally:
         load.kill()
         load.wait()
-    found = {title: list_readings(variants, workload, name) for title, workload, name in KINDS}
-    found["same function, all"] = [reading for title in list(found)[:2] for reading in found[title]]
-    for title, readings in found.items():
+    by_title = {title: list_readings(variants, workload, name) for title, workload, name in KINDS}
+    by_title["same function, all"] = [reading for title in list(by_title)[:2] for reading in by_title[title]]
+    for title, readings in by_title.items():
         print(f"{title}: {describe_readings(readings)}")
 
 

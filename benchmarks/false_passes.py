@@ -156,18 +156,19 @@ def plant(folder: Path, factors: Sequence[float], processes: int, select: Sequen
     for factor in factors:
         with plant_version(folder, factor) as variables:
             gate = pass_gate(folder, baseline, f"slower-{factor:g}", variables, "--suites", str(SUITE))
-        held = {one.key: "failed" for one in gate.judgement.regressions}
-        held |= {one.key: "withheld" for one in gate.judgement.unconfirmed}
+        held = {regression.key: "failed" for regression in gate.judgement.regressions}
+        held |= {suspect.key: "withheld" for suspect in gate.judgement.unconfirmed}
         print(f"{factor:g} times as much work in Python: exit code {gate.judgement.code}")
-        for one in sort_planted(gate.changes.times):
-            outcome = held.get(one.key, "passed")
+        for change in sort_planted(gate.changes.times):
+            outcome = held.get(change.key, "passed")
             number += 1
-            passed += [f"{one.case} {one.variant} at {factor:g}"] if outcome == "passed" else []
-            print(f"  {outcome:9} {one.case} {one.variant}: {write_ratio(one)}, {one.verdict.value}; {one.reason}")
-        others = [one for one in gate.judgement.unconfirmed if not is_planted(one)]
-        false += len(others) + sum(not is_planted(one) for one in gate.judgement.regressions)
-        for one in others:
-            print(f"  not planted, withheld: {one.case} {one.variant}: {write_ratio(one)}")
+            passed += [f"{change.case} {change.variant} at {factor:g}"] if outcome == "passed" else []
+            words = f"{change.case} {change.variant}: {write_ratio(change)}, {change.verdict.value}; {change.reason}"
+            print(f"  {outcome:9} {words}")
+        others = [suspect for suspect in gate.judgement.unconfirmed if not is_planted(suspect)]
+        false += len(others) + sum(not is_planted(regression) for regression in gate.judgement.regressions)
+        for suspect in others:
+            print(f"  not planted, withheld: {suspect.case} {suspect.variant}: {write_ratio(suspect)}")
         print("  obstacles:", "; ".join(gate.judgement.obstacles) or "none", flush=True)
     print(f"planted {number}, passed {len(passed)}: {', '.join(passed) or 'none'}; not planted and held: {false}")
 
@@ -193,8 +194,8 @@ def leave_unchanged(folder: Path, gates: int, busy: int) -> None:
             f"gate {number + 1} {'next to a busy core' if is_busy else 'idle'}: exit code {codes[-1]}; "
             f"{first_s:.0f} s, and {second_s:.0f} s for {suspects} times of {len(gate.changes.times)} once more"
         )
-        for one in (*gate.judgement.unconfirmed, *gate.judgement.regressions):
-            print(f"  {one.verdict.value}: {one.case} {one.variant} {write_ratio(one)}; {one.reason}")
+        for change in (*gate.judgement.unconfirmed, *gate.judgement.regressions):
+            print(f"  {change.verdict.value}: {change.case} {change.variant} {write_ratio(change)}; {change.reason}")
         for words in gate.judgement.obstacles:
             print(f"  {words}")
         sys.stdout.flush()
@@ -239,23 +240,23 @@ def measure(folder: Path, run_id: str, variables: dict[str, str], *arguments: st
     return folder / run_id
 
 
-def is_planted(one: Change) -> bool:
+def is_planted(change: Change) -> bool:
     """Whether the version makes the time longer."""
-    return not any(name in f"{one.case}:{one.variant}" or one.variant == name for name in UNPLANTED)
+    return not any(name in f"{change.case}:{change.variant}" or change.variant == name for name in UNPLANTED)
 
 
 def sort_planted(times: Iterable[Change]) -> list[Change]:
     """Return the planted ones, by name."""
-    return sorted((one for one in times if is_planted(one)), key=lambda one: one.key)
+    return sorted(filter(is_planted, times), key=lambda change: change.key)
 
 
-def write_ratio(one: Change) -> str:
+def write_ratio(change: Change) -> str:
     """`4.1 [3.8, 4.4]`: with the bounds that verdicts go by."""
-    if one.effect is None:
+    if change.effect is None:
         return "no ratio"
-    bounds = one.effect.decisive
+    bounds = change.effect.decisive
     known = "" if bounds.low is None or bounds.high is None else f" [{bounds.low:.3g}, {bounds.high:.3g}]"
-    return f"{one.effect.estimate:.3g}{known}"
+    return f"{change.effect.estimate:.3g}{known}"
 
 
 if __name__ == "__main__":

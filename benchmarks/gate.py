@@ -51,8 +51,8 @@ def main() -> None:
     try:
         for number in range(given.gates):
             with tempfile.TemporaryDirectory() as folder:
-                found, spent = pass_gate(Path(folder), "equal" if given.equal else "2")
-            counts += found
+                gate_counts, spent = pass_gate(Path(folder), "equal" if given.equal else "2")
+            counts += gate_counts
             seconds.append(spent)
             print(f"gate {number + 1}: {spent[0]:.0f} s for {spent[1]} confirmed comparisons; of all gates so far:")
             print_rates(counts, seconds)
@@ -68,13 +68,14 @@ def print_rates(counts: Counter[tuple[float, str, str]], seconds: Sequence[tuple
     """Prints how often each kind was called slower, and how long a confirmed comparison took."""
     for effect in EFFECTS:
         for kind in ("same", "three", "five"):
-            total = sum(count for (one, of, _), count in counts.items() if (one, of) == (effect, kind))
+            total = sum(count for key, count in counts.items() if key[:2] == (effect, kind))
             rates = (f"{word} {write_rate(counts[effect, kind, word], total)}" for word in ("slower", "suspected"))
             if total:
                 print(f"minimum effect {100 * effect:.0f} %, {kind}: {'; '.join(rates)}")
     compared = sum(count for _, count in seconds)
     if compared:
-        print(f"a confirmed comparison: {sum(one for one, _ in seconds) / compared:.1f} s, both sides", flush=True)
+        total_s = sum(elapsed_s for elapsed_s, _ in seconds)
+        print(f"a confirmed comparison: {total_s / compared:.1f} s, both sides", flush=True)
 
 
 def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str]], tuple[float, int]]:
@@ -99,12 +100,12 @@ def pass_gate(folder: Path, version: str) -> tuple[Counter[tuple[float, str, str
         if again is not None:
             confirmation = find_changes(runs[0], runs[2], minimum_effect=effect, explained_by=runs[1])
         judgement = judge(changes, Budgets(defaults=make_defaults(effect)), confirmed_by=confirmation)
-        slower = {one.case for one in judgement.regressions if one.metric == TIME}
-        left = {one.case for one in judgement.unconfirmed}
-        for one in changes.times:
-            number = int(one.case.partition("number=")[2].rstrip("]"))
+        slower = {regression.case for regression in judgement.regressions if regression.metric == TIME}
+        left = {suspect.case for suspect in judgement.unconfirmed}
+        for change in changes.times:
+            number = int(change.case.partition("number=")[2].rstrip("]"))
             kind = "same" if version == "equal" else kind_of(number)
-            word = "slower" if one.case in slower else "suspected" if one.case in left else "passed"
+            word = "slower" if change.case in slower else "suspected" if change.case in left else "passed"
             counts[effect, kind, word] += 1
     return counts, (elapsed_s, confirmed)
 

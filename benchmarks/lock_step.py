@@ -43,20 +43,20 @@ def main() -> None:
     beside = "beside a process that uses a core" if given.busy else "on an otherwise idle machine"
     print(f"{given.processes} processes, {beside}; {describe_here('jax', 'numpy')}", flush=True)
     load_process = subprocess.Popen([sys.executable, "-c", BUSY]) if given.busy else None
-    found: dict[tuple[float, str], list[Change]] = defaultdict(list)
+    by_kind: dict[tuple[float, str], list[Change]] = defaultdict(list)
     try:
         for number in range(given.runs):
             with tempfile.TemporaryDirectory() as folder:
-                spent_s = _run(Path(folder), "equal" if given.equal else "2", given.processes, found)
+                spent_s = _run(Path(folder), "equal" if given.equal else "2", given.processes, by_kind)
             print(f"run {number + 1}: {spent_s / CASES:.1f} s a comparison, both sides; of all runs so far:")
-            _tell(found)
+            _print_rates(by_kind)
     finally:
         if load_process is not None:
             load_process.kill()
             load_process.wait()
 
 
-def _run(folder: Path, version: str, processes: int, found: dict[tuple[float, str], list[Change]]) -> float:
+def _run(folder: Path, version: str, processes: int, by_kind: dict[tuple[float, str], list[Change]]) -> float:
     """Adds what a run tells, by minimum effect and kind; seconds that it took."""
     first = measure(folder, "before", "1", "--processes", "1")
     python = _make_first_version(folder)
@@ -66,15 +66,15 @@ def _run(folder: Path, version: str, processes: int, found: dict[tuple[float, st
     spent_s = time.monotonic() - start
     sides = [read(path) for path in (first, second)]
     for effect in EFFECTS:
-        for one in find_changes(*sides, minimum_effect=effect).times:
-            number = int(one.case.partition("number=")[2].rstrip("]"))
-            if one.replayed:
-                found[effect, "same" if version == "equal" else kind_of(number)].append(one)
+        for change in find_changes(*sides, minimum_effect=effect).times:
+            number = int(change.case.partition("number=")[2].rstrip("]"))
+            if change.replayed:
+                by_kind[effect, "same" if version == "equal" else kind_of(number)].append(change)
     return spent_s
 
 
-def _tell(found: Mapping[tuple[float, str], Sequence[Change]]) -> None:
-    for (effect, kind), changes in sorted(found.items()):
+def _print_rates(by_kind: Mapping[tuple[float, str], Sequence[Change]]) -> None:
+    for (effect, kind), changes in sorted(by_kind.items()):
         print(f"minimum effect {100 * effect:.0f} %, {kind}: {_describe(kind, changes)}", flush=True)
 
 
@@ -87,16 +87,17 @@ def _make_first_version(folder: Path) -> Path:
 
 
 def _describe(kind: str, changes: Sequence[Change]) -> str:
-    counts = Counter(one.verdict for one in changes)
+    counts = Counter(change.verdict for change in changes)
     wanted = WRONG.get(kind, (Verdict.SLOWER,))
-    rate = write_rate(sum(counts[one] for one in wanted), len(changes))
-    words = " or ".join(one.value for one in wanted)
-    effects = [one.effect for one in changes if one.effect is not None]
-    errors = [abs(math.log(one.estimate) - EXPECTED.get(kind, 0.0)) for one in effects]
-    widths = [math.log(one.decisive.high / one.estimate) for one in effects if one.decisive.high is not None]
-    told = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    rate = write_rate(sum(counts[verdict] for verdict in wanted), len(changes))
+    words = " or ".join(verdict.value for verdict in wanted)
+    effects = [change.effect for change in changes if change.effect is not None]
+    errors = [abs(math.log(effect.estimate) - EXPECTED.get(kind, 0.0)) for effect in effects]
+    bounds = [(effect.estimate, effect.decisive.high) for effect in effects]
+    widths = [math.log(high / estimate) for estimate, high in bounds if high is not None]
+    summary = ", ".join(f"{count} {name}" for name, count in counts.most_common())
     return (
-        f"{words} {rate} ({told}); off by {100 * statistics.median(errors):.1f} % (median), "
+        f"{words} {rate} ({summary}); off by {100 * statistics.median(errors):.1f} % (median), "
         f"99 % half-width {100 * statistics.median(widths):.1f} %"
     )
 

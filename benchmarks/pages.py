@@ -94,8 +94,8 @@ def open_page(page: Path) -> Opened:
             typed = (
                 f"const box = byId('search'); box.focus(); box.value = '{word}'; box.dispatchEvent(new Event('input'))"
             )
-            found = f"decodeURIComponent(location.hash).includes('q={word}') && /match/.test(byId('all').innerText)"
-            search_ms = _time(view, typed, found)
+            matched = f"decodeURIComponent(location.hash).includes('q={word}') && /match/.test(byId('all').innerText)"
+            search_ms = _time(view, typed, matched)
         browser.close()
     return Opened(
         **counts, paint_ms=paint_ms, ready_ms=ready_ms, search_ms=search_ms, results_ms=results_ms, sort_ms=sort_ms

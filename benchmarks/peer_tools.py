@@ -87,12 +87,8 @@ def flag_pytest_benchmark(
       first, second: What `--benchmark-json` wrote.
       limit: Percent, as in `--benchmark-compare-fail=min:5%`, which looks one way; a run has no before and after here.
     """
-    found = [{one["param"]: one["stats"][statistic] for one in run["benchmarks"]} for run in (first, second)]
-    return {
-        case
-        for case, before in found[0].items()
-        if max(found[1][case] / before, before / found[1][case]) > 1 + limit / 100
-    }
+    before, after = ({test["param"]: test["stats"][statistic] for test in run["benchmarks"]} for run in (first, second))
+    return {case for case in before if max(after[case] / before[case], before[case] / after[case]) > 1 + limit / 100}
 
 
 def flag_pyperf(compared: str) -> set[str]:

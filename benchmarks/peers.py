@@ -89,13 +89,13 @@ def _show_ours(folder: Path) -> None:
             continue
         for which, chosen in (
             ("all", pairs),
-            ("contended in neither", [one for one in pairs if not is_contended(one)]),
+            ("contended in neither", [pair for pair in pairs if not is_contended(pair)]),
         ):
             flagged = {pair.name for pair in chosen if differs(pair.ratio)}
             _show(f"{OUR_RULE}, {title}, {which}", flagged, len(chosen))
     for name, run in (("A", first), ("B", second)):
-        aa_controls = {name_variant(one): one.read("speedup") for one in run.values() if not one.is_baseline}
-        intervals = {case: find_verdict_interval(reading) for case, reading in aa_controls.items()}
+        controls = [variant for variant in run.values() if not variant.is_baseline]
+        intervals = {name_variant(control): find_verdict_interval(control.read("speedup")) for control in controls}
         flagged = {case for case, interval in intervals.items() if interval is not None and differs(interval)}
         _show(f"{OUR_RULE}, a function against itself within run {name}", flagged, len(intervals))
 

@@ -55,14 +55,14 @@ def main() -> None:
         cases = describe_suites(server, settings.suites, CPU, "default", devices=False).cases
         for case in select(cases, CASES):
             # Of each kind the one with the most variants is JAX's.
-            planned = sorted(plan_processes_of(case, settings, CPU), key=lambda one: len(one.variants))
-            first = {one.kind: one for one in planned if one.round == 0}
+            planned = sorted(plan_processes_of(case, settings, CPU), key=lambda process: len(process.variants))
+            first = {process.kind: process for process in planned if process.round == 0}
             _measure(server, first[CHECK], case, settings, Path(folder))  # fills the cache, as in a run
             timing = first["timing"]
             spent = [_measure(server, timing, case, settings, Path(folder)) for _ in range(processes)]
             overhead = [seconds for seconds, _ in spent]
             loading = [add_up_loading(beats) for _, beats in spent]
-            rest = [one - other for one, other in zip(overhead, loading, strict=True)]
+            rest = [overhead_s - loading_s for overhead_s, loading_s in zip(overhead, loading, strict=True)]
             print(
                 f"{case.name}, {len(timing.variants)} variants: {_describe(overhead)}; of it loading its programs "
                 f"{_describe(loading)}, the rest {_describe(rest)}",

@@ -66,48 +66,48 @@ def make_page(folders: Sequence[Path]) -> str:
         raise SystemExit("\n".join(loaded.warnings))
     runs = label_runs(loaded.runs)
     cases = gather_cases(runs)
-    told = choose_newest(group_by_machine(runs), cases)
+    newest = choose_newest(group_by_machine(runs), cases)
     used = "\n".join(
         f"- {run.name}: {name_device(run)}, {run.environment.allowed_cores} cores, "
         f"jax {run.environment.packages.get('jax', 'unknown')}"
         for run in runs
     )
-    claims = "\n".join(_write_claim(one) for one in choose_told(judge_claims(cases)))
-    peers = "\n".join(_list_peers(told)) or "| – | | | |"
+    claims = "\n".join(map(_write_claim, choose_claims(judge_claims(cases))))
+    peers = "\n".join(_list_peers(newest)) or "| – | | | |"
     return f"{HEAD}\n{used}\n\n{CLAIMS}\n{claims}\n\n{PEERS}\n{peers}\n"
 
 
-def choose_told(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
+def choose_claims(claims: Iterable[JudgedClaim]) -> list[JudgedClaim]:
     """Each claim once by case: the newest run's that can tell, else the newest's."""
     chosen: dict[tuple[str, str], JudgedClaim] = {}
-    for one in sorted(claims, key=lambda one: one.run.manifest.started):
-        key = (_name_case(one), f"{one.claim.source} {one.claim.timed} {write_theirs(one)}")
+    for judged in sorted(claims, key=lambda judged: judged.run.manifest.started):
+        key = (_name_case(judged), f"{judged.claim.source} {judged.claim.timed} {write_theirs(judged)}")
         if (
             key not in chosen
-            or one.verdict is not ClaimVerdict.UNDECIDED
+            or judged.verdict is not ClaimVerdict.UNDECIDED
             or chosen[key].verdict is ClaimVerdict.UNDECIDED
         ):
-            chosen[key] = one
+            chosen[key] = judged
     return [chosen[key] for key in sorted(chosen)]
 
 
-def _name_case(one: JudgedClaim) -> str:
-    return one.where.removesuffix(f" · {one.run.label}")
+def _name_case(judged: JudgedClaim) -> str:
+    return judged.where.removesuffix(f" · {judged.run.label}")
 
 
-def _write_claim(one: JudgedClaim) -> str:
-    ours = " ".join(part for part in write_ours(one) if part not in ("", numbers.MISSING)) or numbers.MISSING
-    verdict = f"{one.verdict.value}: {one.reason}" if one.reason else one.verdict.value
-    cells = (_name_case(one), claim_in_words(one), write_theirs(one), ours, verdict, one.claim.source)
+def _write_claim(judged: JudgedClaim) -> str:
+    ours = " ".join(part for part in write_ours(judged) if part not in ("", numbers.MISSING)) or numbers.MISSING
+    verdict = f"{judged.verdict.value}: {judged.reason}" if judged.reason else judged.verdict.value
+    cells = (_name_case(judged), claim_in_words(judged), write_theirs(judged), ours, verdict, judged.claim.source)
     return f"| {' | '.join(map(escape, cells))} |"
 
 
 def _list_peers(cases: Iterable[Case]) -> Iterator[str]:
     for case in cases:
         for peer in (variant for variant in case.variants if variant.is_peer):
-            found = _find_lead(peer, case)
-            if found is not None:
-                rival, lead = found
+            leading = _find_lead(peer, case)
+            if leading is not None:
+                rival, lead = leading
                 number = " ".join(numbers.speedup_with_bounds(lead))
                 cells = (case.planned.name, peer.planned.name, rival.planned.name, number)
                 yield f"| {' | '.join(map(escape, cells))} |"

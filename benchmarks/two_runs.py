@@ -144,8 +144,8 @@ def find_shown_confidence(settings: Settings) -> float:
 
 def find_verdict_interval(reading: Reading) -> Interval | None:
     """The interval that verdicts go by; the only one, where a reading has no other."""
-    found: Interval | None = getattr(reading, "verdict_interval", reading.interval)
-    return found
+    interval: Interval | None = getattr(reading, "verdict_interval", reading.interval)
+    return interval
 
 
 def find_pairs(kind: Kind, first: Variants, second: Variants) -> list[Pair]:
@@ -158,7 +158,7 @@ def find_pairs(kind: Kind, first: Variants, second: Variants) -> list[Pair]:
         raise NothingToCompareError(f"this version has no metric {kind.metric}")
     wanted = [key for key, variant in first.items() if kind.has(variant) and key in second]
     read = [(key, first[key].read(kind.metric), second[key].read(kind.metric)) for key in wanted]
-    both = [(key, one, other) for key, one, other in read if one.estimate is not None and other.estimate is not None]
+    both = [pair for pair in read if all(reading.estimate is not None for reading in pair[1:])]
     if not both:
         raise NothingToCompareError(f"no variant has {kind.metric} in both runs")
     to_first = 1.0
@@ -170,7 +170,7 @@ def find_pairs(kind: Kind, first: Variants, second: Variants) -> list[Pair]:
                 f"they are of different calibration loops, {', '.join(sorted(map(str, calibrations)))}"
             )
         to_first = find_reference_s(runs[0][0]) / find_reference_s(runs[1][0])
-    return [Pair(name_variant(first[key]), one, other, to_first) for key, one, other in both]
+    return [Pair(name_variant(first[key]), reading_a, reading_b, to_first) for key, reading_a, reading_b in both]
 
 
 def name_variant(variant: Variant) -> str:
@@ -197,7 +197,7 @@ def describe_kind(kind: Kind, pairs: Sequence[Pair]) -> list[str]:
     for name, readings in (("A", [pair.first for pair in pairs]), ("B", [pair.second for pair in pairs])):
         widths = [reading.interval.half_width for reading in readings if reading.interval is not None]
         lines.append(f"  half-width in {name}: {describe_widths([width for width in widths if width is not None])}")
-    held = [one for pair in pairs for one in pair.holds]
+    held = [is_held for pair in pairs for is_held in pair.holds]
     lines.append(f"  one run's interval holds the other's value: {write_rate(sum(held), len(held))}")
     bounded = [pair for pair in pairs if pair.ratio.low is not None]
     false = [pair for pair in bounded if differs(pair.ratio)]

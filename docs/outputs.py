@@ -186,8 +186,8 @@ def compare_functions(folder: Folder) -> Texts:
     folder.run("jaxmeter run --suites my_suite.py --quick --run-id before")
     _add_a_product(folder, "my_suite.py")
     folder.run("jaxmeter run --suites my_suite.py --quick --against results/before --run-id after")
-    found = folder.run("jaxmeter compare results/before results/after", exit_code=1)
-    return {"two-functions": notebook, "edited-function": cut_from(found, "Regressions").partition("\n\n")[0]}
+    printed = folder.run("jaxmeter compare results/before results/after", exit_code=1)
+    return {"two-functions": notebook, "edited-function": cut_from(printed, "Regressions").partition("\n\n")[0]}
 
 
 def gate_a_pull_request(folder: Folder) -> Texts:
@@ -198,8 +198,8 @@ def gate_a_pull_request(folder: Folder) -> Texts:
     folder.run(f"nox -s cpu -- --suites {suite} --quick --run-id base {own}")
     _add_a_product(folder, "bench/step.py")
     base = folder.path / "results" / "base"
-    found = folder.run(f"nox -s gate -- {base} --suites {suite} {own}", exit_code=1)
-    return {"gate": _without_folder(folder, cut_from(found, "Failed", "Of "))}
+    printed = folder.run(f"nox -s gate -- {base} --suites {suite} {own}", exit_code=1)
+    return {"gate": _without_folder(folder, cut_from(printed, "Failed", "Of "))}
 
 
 def _add_a_product(folder: Folder, name: str) -> None:
@@ -299,10 +299,10 @@ def list_pages() -> list[Path]:
 def replace_outputs(page: str, texts: Texts) -> str:
     """Return a page with new outputs; those that are not given stay."""
 
-    def write(found: re.Match[str]) -> str:
-        text = texts.get(found["name"])
-        body = found["text"] if text is None else "\n".join(map(str.rstrip, text.strip("\n").splitlines())) + "\n"
-        return f"{found['before']}{body}{found['after']}"
+    def write(match: re.Match[str]) -> str:
+        text = texts.get(match["name"])
+        body = match["text"] if text is None else "\n".join(map(str.rstrip, text.strip("\n").splitlines())) + "\n"
+        return f"{match['before']}{body}{match['after']}"
 
     return OUTPUT.sub(write, page)
 

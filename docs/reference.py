@@ -181,14 +181,14 @@ def write_commands() -> str:
 def _write_verb(name: str, command: Any) -> list[str]:
     lines = [f"### {name}", "", _clean(command.help or ""), ""]
     if hasattr(command, "commands"):
-        for word, one in command.commands.items():
-            lines += [f"#### {name} {word}", "", _clean(one.help or ""), "", *_list_params(one)]
+        for word, subcommand in command.commands.items():
+            lines += [f"#### {name} {word}", "", _clean(subcommand.help or ""), "", *_list_params(subcommand)]
         return lines
     return [*lines, *_list_params(command)]
 
 
 def _list_params(command: Any) -> list[str]:
-    rows = [(_write_param(one), _write_help(one)) for one in command.params if getattr(one, "help", "")]
+    rows = [(_write_param(param), _write_help(param)) for param in command.params if getattr(param, "help", "")]
     return [*_write_table(("Argument or option", "Meaning"), rows), ""] if rows else []
 
 
@@ -220,8 +220,8 @@ def write_metrics() -> str:
     for probe, metrics in groups.items():
         lines += [f"## {probe[:1].upper()}{probe[1:].replace('_', ' ')}", ""]
         rows = [
-            (f"`{one.name}`", one.title, one.unit.value, one.direction.value, f"{one.definition} {_say_how(one)}")
-            for one in metrics
+            (f"`{own.name}`", own.title, own.unit.value, own.direction.value, f"{own.definition} {_say_how(own)}")
+            for own in metrics
         ]
         lines += [*_write_table(("Name", "Title", "Unit", "Better", "Definition"), rows), ""]
     return _join(lines)
@@ -255,20 +255,20 @@ def write_record() -> str:
     """Return the fields of every file of a run, from the JSON Schema of the record."""
     schema = json_schema()
     lines = ["# Record", "", "`jaxmeter schema` prints the JSON Schema that this page is made from.", ""]
-    for name, one in _list_structs(schema):
+    for name, struct in _list_structs(schema):
         rows = [
-            (f"`{field}`", _name_type(kind), "yes" if field in one.get("required", ()) else "")
-            for field, kind in one["properties"].items()
+            (f"`{field}`", _name_type(kind), "yes" if field in struct.get("required", ()) else "")
+            for field, kind in struct["properties"].items()
         ]
-        lines += [f"## {name}", "", _clean(one.get("description", "").partition("\n\n")[0]), ""]
+        lines += [f"## {name}", "", _clean(struct.get("description", "").partition("\n\n")[0]), ""]
         lines += [*_write_table(("Field", "Type", "Required"), rows), ""]
     return _join(lines)
 
 
 def _list_structs(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, one in sorted(schema.get("$defs", {}).items()):
-        if "properties" in one:
-            yield name, one
+    for name, struct in sorted(schema.get("$defs", {}).items()):
+        if "properties" in struct:
+            yield name, struct
 
 
 def _name_type(kind: Mapping[str, Any]) -> str:
@@ -279,7 +279,7 @@ def _name_type(kind: Mapping[str, Any]) -> str:
     if kind.get("type") == "array":
         return f"list of {_name_type(kind.get('items') or {})}"
     if "enum" in kind:
-        return "one of " + ", ".join(f"`{one}`" for one in kind["enum"])
+        return "one of " + ", ".join(f"`{value}`" for value in kind["enum"])
     return str(kind.get("type", "any"))
 
 
@@ -311,8 +311,8 @@ def write_suites(suites: Sequence[Mapping[str, Any]]) -> str:
         "[What the suites show](../../jaxmeter/suites/README.md) has the findings.",
         "",
     ]
-    lines += ["```{toctree}", ":hidden:", "", *(f"suites/{one['name']}" for one in suites), "```", ""]
-    rows = [(f"[{one['name']}](suites/{one['name']}.md)", _clean(one["description"])) for one in suites]
+    lines += ["```{toctree}", ":hidden:", "", *(f"suites/{suite['name']}" for suite in suites), "```", ""]
+    rows = [(f"[{suite['name']}](suites/{suite['name']}.md)", _clean(suite["description"])) for suite in suites]
     return _join([*lines, *_write_table(("Suite", "What it measures"), rows)])
 
 

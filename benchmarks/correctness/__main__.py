@@ -32,43 +32,43 @@ def main() -> None:
     if unknown := [name for name in names if name not in find_programs()]:
         sys.exit(f"no program {unknown[0]!r}; there are {', '.join(find_programs())}")
     print(describe_here("jax", "numpy", "optax", "flax"), flush=True)
-    found: list[Checked] = []
+    checked: list[Checked] = []
     # A program at a time on each core: most of it is compiling.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         for name, mine in zip(names, pool.map(partial(check_program, seed=options.seed), names), strict=True):
-            found += mine
+            checked += mine
             print(_describe(name, mine), flush=True)
-    _summarise(found, len(names), time.monotonic() - start)
-    sys.exit(any(one.is_failed for one in found))
+    _summarise(checked, len(names), time.monotonic() - start)
+    sys.exit(any(check.is_failed for check in checked))
 
 
 def _describe(name: str, checked: list[Checked]) -> str:
     words = [
-        f"{one.fault or 'correct'}/{one.against}: {one.called}" + (f" ({one.effect:.3g})" if one.fault else "")
-        for one in checked
-        if one.is_failed
+        f"{check.fault or 'correct'}/{check.against}: {check.called}" + f" ({check.effect:.3g})" * bool(check.fault)
+        for check in checked
+        if check.is_failed
     ]
-    verdicts = Counter(one.called for one in checked if not one.fault)
-    faults = Counter(one.called for one in checked if one.fault)
-    told = "; ".join(f"{kind} {_write(counts)}" for kind, counts in (("correct", verdicts), ("faults", faults)))
-    return f"{name:34} {told}" + "".join(f"\n    FAILED {word}" for word in words)
+    verdicts = Counter(check.called for check in checked if not check.fault)
+    faults = Counter(check.called for check in checked if check.fault)
+    summary = "; ".join(f"{kind} {_write(counts)}" for kind, counts in (("correct", verdicts), ("faults", faults)))
+    return f"{name:34} {summary}" + "".join(f"\n    FAILED {word}" for word in words)
 
 
 def _write(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {called}" for called, count in counts.most_common()) or "none"
 
 
-def _summarise(found: list[Checked], programs: int, elapsed_s: float) -> None:
+def _summarise(checked: list[Checked], programs: int, elapsed_s: float) -> None:
     print(f"\n{programs} programs, {elapsed_s:.0f} s")
     for against in ("float64", "eager"):
-        correct = [one for one in found if not one.fault and one.against == against]
-        faults = [one for one in found if one.fault and one.against == against and not one.is_small]
-        small = [one for one in found if one.is_small and one.against == against]
+        correct = [check for check in checked if not check.fault and check.against == against]
+        faults = [check for check in checked if check.fault and check.against == against and not check.is_small]
+        small = [check for check in checked if check.is_small and check.against == against]
         print(
-            f"against {against}: {len(correct)} correct, {sum(one.is_failed for one in correct)} called wrong "
-            f"({_write(Counter(one.called for one in correct))}); {len(faults)} planted, "
-            f"{sum(one.is_missed for one in faults)} missed ({_write(Counter(one.called for one in faults))}); "
-            f"{len(small)} smaller than 10 times rounding, {sum(one.is_missed for one in small)} of these missed"
+            f"against {against}: {len(correct)} correct, {sum(check.is_failed for check in correct)} called wrong "
+            f"({_write(Counter(check.called for check in correct))}); {len(faults)} planted, "
+            f"{sum(check.is_missed for check in faults)} missed ({_write(Counter(check.called for check in faults))}); "
+            f"{len(small)} smaller than 10 times rounding, {sum(check.is_missed for check in small)} of these missed"
         )
 
 

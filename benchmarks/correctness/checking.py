@@ -143,8 +143,7 @@ def _check(program: Program, seed: int) -> Iterator[Checked]:
         result = jax.block_until_ready(jax.jit(function, compiler_options=QUICKLY)(*args))
         effect = _find_effect(result, jitted, args)
         for against, context in contexts.items():
-            found = _check_one(program, fault, against, effect, result, prepared, context)
-            yield replace(found, is_update=True)
+            yield replace(_check_one(program, fault, against, effect, result, prepared, context), is_update=True)
 
 
 def _check_one(
@@ -158,8 +157,8 @@ def _find_effect(result: Any, right: Any, args: tuple[Any, ...]) -> float:
     """The largest difference of an output in updates: changes of the argument of the same platform."""
     leaves = zip(*(map(as_array, jax.tree.leaves(each)) for each in (result, right, args)), strict=False)
     pairs = [(got, want, old) for got, want, old in leaves if want.shape == old.shape]
-    found = [(relative_error(got, want, 1.0)[0], relative_error(want, old, 1.0)[0]) for got, want, old in pairs]
-    return max((error / change for error, change in found if change), default=0.0)
+    sizes = [(relative_error(got, want, 1.0)[0], relative_error(want, old, 1.0)[0]) for got, want, old in pairs]
+    return max((error / change for error, change in sizes if change), default=0.0)
 
 
 def _find_errors(result: Any, other: Any) -> list[float]:

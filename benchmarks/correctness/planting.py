@@ -49,19 +49,19 @@ class _Fault:
 
 def plant(function: Callable[..., Any], args: tuple[Any, ...], tolerance: float) -> dict[str, Callable[..., Any]]:
     """By name, the function with one fault each; without those for which it has no place."""
-    found: dict[str, Callable[..., Any]] = {}
+    faults: dict[str, Callable[..., Any]] = {}
     sign = _choose(function, args, lambda names: _Fault(names, _negate), (PRODUCTS, LINEAR))
     term = _choose(function, args, lambda names: _Fault(names, _drop, _has_two_terms), (TERMS,))
     rounded = _choose(function, args, lambda names: _Fault(names, _round), (PRODUCTS, ROUNDED))
     for name, fault in (("sign", sign), ("missing term", term), ("bfloat16", rounded)):
         if fault is not None:
             fault.chosen = None if name == "bfloat16" else fault.met // 2
-            found[name] = _interpret(function, fault)
+            faults[name] = _interpret(function, fault)
     if (transposed := _transpose(function, args)) is not None:
-        found["transposed"] = transposed
-    found["scaled"] = lambda *given: _scale_largest(function(*given), 1 + TIMES * tolerance)
-    found["zeros"] = lambda *given: _scale_largest(function(*given), 0)
-    return found
+        faults["transposed"] = transposed
+    faults["scaled"] = lambda *given: _scale_largest(function(*given), 1 + TIMES * tolerance)
+    faults["zeros"] = lambda *given: _scale_largest(function(*given), 0)
+    return faults
 
 
 def _choose(function: Any, args: Any, make: Callable[[frozenset[str]], _Fault], kinds: Any) -> _Fault | None:

@@ -124,11 +124,11 @@ def bisect_releases(shell: Shell, arguments: Sequence[str]) -> int:
         return _walk(shell, asked, releases, backend, measuring)
     try:
         judge = _make_judge(shell, asked, backend, measuring)
-        found = bisection.bisect(releases, judge, say, asks_good=bool(asked.command))
+        bisected = bisection.bisect(releases, judge, say, asks_good=bool(asked.command))
     except bisection.NoDifferenceError as error:
         say(f"error: {error}; there is nothing to bisect")
         return NO_ANSWER
-    for line in bisection.describe(found):
+    for line in bisection.describe(bisected):
         say(line)
     say_disk(shell)
     return FINE

@@ -49,10 +49,10 @@ def command(
     changes = compare_runs(load_one(baseline), load_one(candidate), effect)
     warn_of_unused(budgets, changes)
     judgement = judge_alone(changes, budgets, count_suspected=fail_on is FailOn.SUSPECTED)
-    told = judgement if judgement.code else None
+    reported = judgement if judgement.code else None
     if suspects_file is not None:
         write_file(suspects_file, encode_suspects(changes, budgets))
-    write_changes(changes, told, markdown_file, verdict_file)
+    write_changes(changes, reported, markdown_file, verdict_file)
     # In the terminal, what takes the suspects judges.
-    terminal.show(describe_comparison(changes, told if suspects_file is None else None))
+    terminal.show(describe_comparison(changes, reported if suspects_file is None else None))
     raise typer.Exit(judgement.code)

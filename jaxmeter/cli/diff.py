@@ -30,7 +30,7 @@ def command(
     """It lists what may explain each difference."""
     a, b = load_one(run_a), load_one(run_b)
     try:
-        found = find_pairs(a, b, case, variant)
+        matched = find_pairs(a, b, case, variant)
     except NothingToCompareError as error:
         first, *others = str(error).split("\n")
         complain(first)
@@ -39,12 +39,12 @@ def command(
         if len(others) > MOST_REASONS:
             complain(f"{len(others) - MOST_REASONS} more of these; name one case with --case", "warning")
         raise typer.Exit(UNUSABLE) from None
-    for warning in found.warnings:
+    for warning in matched.warnings:
         complain(warning, "warning")
     runs = (a.manifest, b.manifest)
     document = describe_diffs(
         (a.manifest.run_id, b.manifest.run_id),
-        [compare_programs(pair) for pair in found.pairs],
+        [compare_programs(pair) for pair in matched.pairs],
         find_surroundings(*runs),
         describe_changed_packages(*runs),
     )

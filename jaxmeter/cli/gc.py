@@ -40,17 +40,17 @@ def command(
     if not out.is_dir():
         give_up(f"{out}: no such folder")
     with report_store_errors():
-        found = list(old.find_old(out, keep_days, datetime.now(UTC), pushed_to))
-    for one in found:
-        size = numbers.memory(one.size_bytes)
-        words = f"stays: {one.stays}" if one.stays else f"{'removed' if delete else 'old'}{_describe_only_here(one)}"
-        typer.echo(visible(f"{one.folder}: {size}, begun {one.started[:10]}: {words}"))
-    goes = [one for one in found if not one.stays]
+        old_runs = list(old.find_old(out, keep_days, datetime.now(UTC), pushed_to))
+    for run in old_runs:
+        size = numbers.memory(run.size_bytes)
+        words = f"stays: {run.stays}" if run.stays else f"{'removed' if delete else 'old'}{_describe_only_here(run)}"
+        typer.echo(visible(f"{run.folder}: {size}, begun {run.started[:10]}: {words}"))
+    goes = [run for run in old_runs if not run.stays]
     if delete:
-        for one in goes:
-            with _report_undeletable(one.folder):
-                old.remove(one)
-    total = f"{counted(len(goes), 'run')}, {numbers.memory(sum(one.size_bytes for one in goes))}"
+        for run in goes:
+            with _report_undeletable(run.folder):
+                old.remove(run)
+    total = f"{counted(len(goes), 'run')}, {numbers.memory(sum(run.size_bytes for run in goes))}"
     hint = "" if delete or not goes else "; --delete removes them"
     typer.echo(f"{total} older than {counted(keep_days, 'day')}{hint}")
 
@@ -58,17 +58,18 @@ def command(
 def _list_environments(folder: Path, keep_days: int, *, delete: bool) -> None:
     if not folder.is_dir():
         give_up(f"{folder}: no such folder")
-    found = list(unused.find_unused(folder, old.find_time(keep_days, datetime.now(UTC))))
-    for one in found:
-        packages = f", {one.packages}" if one.packages else ""
-        words = f"last used {one.used:%Y-%m-%d}{packages}: {'removed' if delete else 'unused'}"
-        typer.echo(visible(f"{one.folder}: {numbers.memory(one.size_bytes)}, {words}"))
+    environments = list(unused.find_unused(folder, old.find_time(keep_days, datetime.now(UTC))))
+    for environment in environments:
+        packages = f", {environment.packages}" if environment.packages else ""
+        words = f"last used {environment.used:%Y-%m-%d}{packages}: {'removed' if delete else 'unused'}"
+        typer.echo(visible(f"{environment.folder}: {numbers.memory(environment.size_bytes)}, {words}"))
     if delete:
-        for one in found:
-            with _report_undeletable(one.folder):
-                unused.remove(one)
-    total = f"{counted(len(found), 'environment')}, {numbers.memory(sum(one.size_bytes for one in found))}"
-    hint = "" if delete or not found else "; --delete removes them"
+        for environment in environments:
+            with _report_undeletable(environment.folder):
+                unused.remove(environment)
+    size = numbers.memory(sum(environment.size_bytes for environment in environments))
+    total = f"{counted(len(environments), 'environment')}, {size}"
+    hint = "" if delete or not environments else "; --delete removes them"
     typer.echo(f"{total} unused for {counted(keep_days, 'day')}{hint}")
 
 

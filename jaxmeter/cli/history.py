@@ -41,32 +41,32 @@ def command(
     loaded = leave_out_confirming(read)
     if left_out := len(read.runs) - len(loaded.runs):
         complain(f"{counted(left_out, 'run')} left out: they time suspects of a gate only", "warning")
-    found = find_history(loaded, known, case, effect)
+    by_machine = find_history(loaded, known, case, effect)
     faults = [*loaded.warnings, *map(visible, list_faults(loaded))]
     for warning in faults:
         complain(warning, "warning")
     for run in find_unused(known, loaded):
         complain(f"--known: no run '{shorten(run, LONGEST_NAME)}' is among these", "warning")
-    if not any(one.series for one in found):
+    if not any(changes.series for changes in by_machine):
         give_up(explain_nothing(loaded, case))
     if as_json:
-        sys.stdout.buffer.write(_encode(found, faults))
+        sys.stdout.buffer.write(_encode(by_machine, faults))
     else:
-        terminal.show(describe_history(found))
+        terminal.show(describe_history(by_machine))
 
 
-def _encode(found: Sequence[MachineChanges], faults: Sequence[str]) -> bytes:
+def _encode(by_machine: Sequence[MachineChanges], faults: Sequence[str]) -> bytes:
     """All change points as JSON, with the effect as a ratio."""
     machines = [
         {
-            "name": one.machine.name,
-            "machine": one.machine.newest.manifest.machine,
-            "runs": [run.name for run in one.machine.runs],
-            "series": len(one.series),
+            "name": changes.machine.name,
+            "machine": changes.machine.newest.manifest.machine,
+            "runs": [run.name for run in changes.machine.runs],
+            "series": len(changes.series),
             "change_points": [
-                {**encode_fields(change_point), "effect": change_point.effect} for change_point in one.change_points
+                {**encode_fields(change_point), "effect": change_point.effect} for change_point in changes.change_points
             ],
         }
-        for one in found
+        for changes in by_machine
     ]
     return msgspec.json.format(msgspec.json.encode({"machines": machines, "warnings": list(faults)}), indent=2) + b"\n"

@@ -119,10 +119,10 @@ def _locate(runs: Sequence[str], since: str, last: int | None) -> tuple[list[Pat
             folders.append(Path(run))
             continue
         with report_store_errors():
-            found = fetch(run, since=since, last=last)
-        folders += found.folders
-        warnings += found.warnings
-        older += found.older
+            fetched = fetch(run, since=since, last=last)
+        folders += fetched.folders
+        warnings += fetched.warnings
+        older += fetched.older
     return folders, warnings, older
 
 

@@ -63,7 +63,8 @@ def _check_roles(before: Manifest, after: Manifest) -> None:
 
 def warn_of_unused(budgets: Budgets, changes: Changes) -> None:
     """Warn of budgets that match no case."""
-    for pattern in budgets.find_unused({f"{one.suite}/{one.case}" for one in changes.found} | set(changes.names)):
+    cases = {f"{change.suite}/{change.case}" for change in changes.found}
+    for pattern in budgets.find_unused(cases | set(changes.names)):
         complain(f'the budget of "{shorten(pattern, LONGEST_NAME)}" matches no case', "warning")
 
 

@@ -78,7 +78,8 @@ def begin_command(
     for note in begun.notes:
         complain(note, "warning")
     verb = "goes on" if begun.goes_on else "begins"
-    beside = " and ".join(f"{one.run} ({TITLES[one.role]})" for one in begun.nightly.beside) or "no earlier run"
+    names = [f"{earlier.run} ({TITLES[earlier.role]})" for earlier in begun.nightly.beside] or ["no earlier run"]
+    beside = " and ".join(names)
     compared = f"is compared with {beside}" if begun.nightly.is_chosen else "is compared once the store can be reached"
     _say(f"the nightly run of {begun.nightly.run} {verb}; it {compared}")
 
@@ -87,9 +88,9 @@ def begin_command(
 def suspects_command(out: Out = Path("results")) -> None:
     """Push the run, and write suspected changes to DIR/.night/confirm-*, if there are any."""
     with _errors(out):
-        found = list_suspects(out, lambda words: complain(words, "warning"))
-    for one in found:
-        _say(f"something may be slower than in {one.run} ({TITLES[one.role]}); it is timed once more")
+        suspected = list_suspects(out, lambda words: complain(words, "warning"))
+    for earlier in suspected:
+        _say(f"something may be slower than in {earlier.run} ({TITLES[earlier.role]}); it is timed once more")
 
 
 @app.command("conclude")

@@ -93,9 +93,9 @@ def command(
 
 def _write_figures(folder: Path, page: Page, theme: Theme) -> None:
     """Write each figure of the page as SVG and PNG, named after the card, suite or case that it is of."""
-    found = figures.list_figures(page)
+    by_name = figures.list_figures(page)
     forms: tuple[figures.Form, ...] = ("svg", "png")
-    for name, figure in found.items():
+    for name, figure in by_name.items():
         for form in forms:
             write_file(folder / f"{name}.{form}", figures.draw(figure, form, theme))
-    typer.echo(f"{counted(len(found), 'figure')} in {visible(str(folder))}")
+    typer.echo(f"{counted(len(by_name), 'figure')} in {visible(str(folder))}")

@@ -161,9 +161,9 @@ def print_plan(request: RunRequest, *, as_json: bool) -> int:
         check_budget(processes, settings, settings.budget_s)
     warn(data_warnings(cases, settings))
     if as_json:
-        found = estimate(processes, settings)
+        duration = estimate(processes, settings)
         names = [case.name for case in cases]
-        print(json.dumps({"cases": names, "least_s": found.least_s, "most_s": found.most_s}))
+        print(json.dumps({"cases": names, "least_s": duration.least_s, "most_s": duration.most_s}))
     else:
         terminal.show(describe_plan(cases, processes, settings))
     return FINE
@@ -344,13 +344,13 @@ def _find_or_measure_peaks(machine: str, request: RunRequest, server: ForkServer
     if request.cores:
         return measure_peaks(server, platform, request.cores) if is_measured else None
     try:
-        found = find_peaks(request.out, machine)
+        peaks = find_peaks(request.out, machine)
     except RecordError as error:
         warn([f"{error}; remove it, and the next run measures it again"])
         return None
-    if found is None and is_measured and (found := measure_peaks(server, platform, None)) is not None:
-        keep_peaks(request.out, machine, found)
-    return found
+    if peaks is None and is_measured and (peaks := measure_peaks(server, platform, None)) is not None:
+        keep_peaks(request.out, machine, peaks)
+    return peaks
 
 
 def _add_peaks(environment: Environment, peaks: Peaks | None) -> Environment:
@@ -406,10 +406,10 @@ def conclude(run: RunRecord, folder: Path, finish: str = "", *, as_json: bool) -
     if lost := len(run.lost()):
         counts["lost"] += lost
     if as_json:
-        told = {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
+        ending = {"run_id": run.manifest.run_id, "folder": str(folder), "exit_code": code, "cases": dict(counts)}
         own = (*run.manifest.settings.notes, *describe_own_faults(run))
         warnings = [*({"text": text, "processes": None} for text in own), *msgspec.to_builtins(run.warnings)]
-        print(json.dumps({**told, "results": list_results(run), "warnings": warnings}))
+        print(json.dumps({**ending, "results": list_results(run), "warnings": warnings}))
         return code
     processes = (
         f"warning in {counted(warning.processes, 'process', 'processes')}: {warning.text}" for warning in run.warnings

@@ -85,20 +85,20 @@ def conclude_self_test(machine: str, runs: Sequence[RunRecord], out: Path, *, as
     """Keeps what runs of equal programs say, prints it with what was not measured, and returns the exit code."""
     ended = [run for run in runs if not run.lost()]
     code = FINE if len(ended) == len(runs) and all(run.is_complete() for run in ended) else INCOMPLETE
-    found = make_self_test(machine, ended) if len(ended) >= FEWEST_RUNS else None
-    if found is None or not found.speedups.compared:
+    self_test = make_self_test(machine, ended) if len(ended) >= FEWEST_RUNS else None
+    if self_test is None or not self_test.speedups.compared:
         complain(
             f"no self-test: {FEWEST_RUNS} runs are needed that time all cases at least thrice, and {len(ended)} of "
             f"{len(runs)} did; give a larger --budget, or --select fewer cases"
         )
         return INCOMPLETE
-    path = keep_self_test(out, found)
+    path = keep_self_test(out, self_test)
     if as_json:
-        print(json.dumps({"file": str(path), "exit_code": code, "self_test": msgspec.to_builtins(found)}))
+        print(json.dumps({"file": str(path), "exit_code": code, "self_test": msgspec.to_builtins(self_test)}))
         return code
     incomplete = "Some cases failed, and are not counted; the lines above say which."
     kept = f"Kept in {path}: later runs of this machine below {out} report the result."
-    texts = (*describe_self_test(found), incomplete if code == INCOMPLETE else "", kept)
+    texts = (*describe_self_test(self_test), incomplete if code == INCOMPLETE else "", kept)
     terminal.show(Document(parts=(say(*texts),)))
     return code
 

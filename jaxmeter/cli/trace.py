@@ -111,18 +111,18 @@ def command(
     ] = DEFAULT_PORT,
 ) -> None:
     """With a second path it shows the differences."""
-    paths = [_fetch(one) for one in (path, path_b) if one is not None]
+    paths = [_fetch(given) for given in (path, path_b) if given is not None]
     try:
         choice = _Choice(step, None if peaks is None else read_environment(_fetch(peaks)), as_json)
-        found = [find_captures(one, session=session, case=case, variant=variant) for one in paths]
+        sides = [find_captures(source, session=session, case=case, variant=variant) for source in paths]
         if host is not None:
-            found = [replace(one, captures=(choose_host(one, host),)) for one in found]
+            sides = [replace(side, captures=(choose_host(side, host),)) for side in sides]
         if opens:
-            _open([capture for each in found for capture in each.captures], port)
-        if len(found) == 2:
-            is_healthy = _compare(found[0], found[1], choice, top or TOP)
+            _open([capture for side in sides for capture in side.captures], port)
+        if len(sides) == 2:
+            is_healthy = _compare(sides[0], sides[1], choice, top or TOP)
         else:
-            is_healthy = _show(found[0], choice, top)
+            is_healthy = _show(sides[0], choice, top)
     except NoCaptureError as error:
         give_up(str(error))
     except OSError as error:
@@ -153,38 +153,38 @@ def _fetch(path: str) -> Path:
         return fetch_whole(path, note=warn)
 
 
-def _show(found: Captures, choice: _Choice, top: int | None) -> bool:
+def _show(side: Captures, choice: _Choice, top: int | None) -> bool:
     """Print one path's captures; return whether all are healthy."""
     most = top or (MOST_OPERATIONS if choice.as_json else TOP)
-    shown = _summarise(found.captures, choice, most)
+    shown = _summarise(side.captures, choice, most)
     if choice.as_json:
-        sys.stdout.buffer.write(_encode(shown, found.other_sessions))
-    elif len(found.subjects) > 1:
+        sys.stdout.buffer.write(_encode(shown, side.other_sessions))
+    elif len(side.subjects) > 1:
         terminal.show(describe_captures(shown))
     else:
-        terminal.show(describe_capture(_choose_slowest(shown), found.other_sessions, shown))
-    return all(one.summary.is_healthy for one in shown)
+        terminal.show(describe_capture(_choose_slowest(shown), side.other_sessions, shown))
+    return all(capture.summary.is_healthy for capture in shown)
 
 
 def _compare(before: Captures, after: Captures, choice: _Choice, top: int) -> bool:
     """Print what differs between two paths' captures; return whether both are healthy."""
-    for one in (before, after):
-        if len(one.subjects) > 1:
-            case, variant, _ = one.subjects[0]
+    for side in (before, after):
+        if len(side.subjects) > 1:
+            case, variant, _ = side.subjects[0]
             raise NoCaptureError(
-                f"a run has {len(one.subjects)} captures, and two are compared; choose one by --case and --variant, "
+                f"a run has {len(side.subjects)} captures, and two are compared; choose one by --case and --variant, "
                 f"such as --case '{case}' --variant {variant}"
             )
-    pair = [_choose_slowest(_summarise(one.captures, choice, ALL)) for one in (before, after)]
+    pair = [_choose_slowest(_summarise(side.captures, choice, ALL)) for side in (before, after)]
     if choice.as_json:
         sys.stdout.buffer.write(_encode_difference(*pair))
     else:
         terminal.show(describe_difference(pair[0], pair[1], top))
-    return all(one.summary.is_healthy for one in pair)
+    return all(capture.summary.is_healthy for capture in pair)
 
 
 def _choose_slowest(shown: Sequence[Shown]) -> Shown:
-    return shown[find_slowest([one.summary for one in shown])]
+    return shown[find_slowest([capture.summary for capture in shown])]
 
 
 def _summarise(captures: Sequence[Capture], choice: _Choice, most: int) -> list[Shown]:
@@ -214,13 +214,13 @@ def _summarise_one(capture: Capture, choice: _Choice, most: int, watch: Watch | 
 
 def _encode(shown: Sequence[Shown], others: Sequence[str]) -> bytes:
     """Return captures as JSON."""
-    return _to_json({"captures": [_list_facts(one) for one in shown], "other_sessions": list(map(visible, others))})
+    return _to_json({"captures": list(map(_list_facts, shown)), "other_sessions": list(map(visible, others))})
 
 
 def _encode_difference(before: Shown, after: Shown) -> bytes:
     """Return two captures, and the operations that differ, as JSON."""
     grown = find_grown(before.summary, after.summary)
-    rows = [{**msgspec.to_builtins(one), "difference_s": one.difference_s} for one in grown]
+    rows = [{**msgspec.to_builtins(operation), "difference_s": operation.difference_s} for operation in grown]
     unlike = list_unlike(before.summary, after.summary)
     return _to_json({"before": _list_facts(before), "after": _list_facts(after), "unlike": unlike, "grown": rows})
 
@@ -229,17 +229,17 @@ def _to_json(content: Mapping[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
 
-def _list_facts(one: Shown) -> dict[str, Any]:
-    capture = one.capture
+def _list_facts(shown: Shown) -> dict[str, Any]:
+    capture = shown.capture
     place = {name: getattr(capture, name) for name in ("host", "session", "case", "variant", "platform")}
     return {
         "path": visible(str(capture.path)),
         **{name: visible(text) for name, text in place.items()},
-        "is_healthy": one.summary.is_healthy,
-        "summary": one.summary,
-        "bound": one.bound,
-        "roofs": one.roofs,
-        "rates": [{**msgspec.to_builtins(rate), "share": rate.share} for rate in one.rates],
+        "is_healthy": shown.summary.is_healthy,
+        "summary": shown.summary,
+        "bound": shown.bound,
+        "roofs": shown.roofs,
+        "rates": [{**msgspec.to_builtins(rate), "share": rate.share} for rate in shown.rates],
     }
 
 

@@ -47,7 +47,7 @@ def escape(text: str) -> str:
     """The text as it reads: nothing in it is markup, a mention or a link. For use within a line, not at its start."""
     plain = _BACKSLASHED.sub(r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     joined = _MENTIONED.sub(rf"\g<0>{WORD_JOINER}", plain)
-    return _REFERENCED.sub(lambda found: f"&#{ord(found[0])};", joined)
+    return _REFERENCED.sub(lambda match: f"&#{ord(match[0])};", joined)
 
 
 def _list_blocks(parts: Iterable[Part]) -> Iterator[str | Table]:

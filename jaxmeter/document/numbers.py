@@ -224,7 +224,7 @@ def amount_with_bounds(
     if interval is None or estimate is None or estimate < 0:
         return MISSING, MISSING
     digits = _digits(interval)
-    sizes = (one for one in prefixes if float(f"{estimate / one[0]:.{digits}g}") >= 1)
+    sizes = (pair for pair in prefixes if float(f"{estimate / pair[0]:.{digits}g}") >= 1)
     size, prefix = next(sizes, prefixes[-1])
     decimals = _decimals(estimate / size, digits)
     return f"{_fixed(estimate / size, decimals)}{SPACE}{prefix}{unit}", _bounds(interval, decimals, size, form)

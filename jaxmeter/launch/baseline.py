@@ -43,17 +43,17 @@ def offer_baseline(
     if not changes:
         yield None
         return
-    told = f"not as in the baseline: {', '.join(changes)}"
+    difference = f"not as in the baseline: {', '.join(changes)}"
     obstacle = find_obstacle(before, in_container=job is not None, changes=changes)
     if job is not None and not obstacle and not before.image_id:
         obstacle = f"its image {before.image} has no id (sha256:…), by which alone an image is found again"
     if job is not None and not obstacle and image_id(job.engine, before.image_id) is None:
         obstacle = f"its image {before.image} is not here; load it (docker load), or measure a new baseline"
     if obstacle:
-        say(f"warning: {told}; slower times stay suspected: {obstacle}")
+        say(f"warning: {difference}; slower times stay suspected: {obstacle}")
         yield None
         return
-    say(f"{told}; its environment takes turns with today's")
+    say(f"{difference}; its environment takes turns with today's")
     if job is not None:
         with offer_environment(replace(job, request=replace(request, image=before.image_id))) as socket:
             yield socket
@@ -174,13 +174,13 @@ def find_changes(baseline: Baseline, installed: Mapping[str, str], variables: Ma
       installed: Versions by package.
       variables: Of today's processes.
     """
-    found = [
+    versions = [
         f"{name} {was} → {installed[name]}"
         for name in STEERING
         if (was := baseline.packages.get(name)) is not None and name in installed and was != installed[name]
     ]
     arms = [_choose_flags(arm) for arm in (baseline.variables, variables)]
-    return found + [name for name in sorted(arms[0] | arms[1]) if arms[0].get(name) != arms[1].get(name)]
+    return versions + [name for name in sorted(arms[0] | arms[1]) if arms[0].get(name) != arms[1].get(name)]
 
 
 def find_obstacle(baseline: Baseline, *, in_container: bool, changes: Sequence[str] = ()) -> str:

@@ -388,5 +388,4 @@ def explain_start(output: str) -> str:
 
 
 def _words_for(output: str, causes: Sequence[Cause]) -> str:
-    found = (cause.words for cause in causes if re.search(cause.pattern, output, re.IGNORECASE))
-    return next(found, UNKNOWN_CAUSE)
+    return next((cause.words for cause in causes if re.search(cause.pattern, output, re.IGNORECASE)), UNKNOWN_CAUSE)

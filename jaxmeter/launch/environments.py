@@ -94,7 +94,7 @@ def read_wanted(words: str) -> Wanted:
         arguments = tuple(shlex.split(words))
     except ValueError as error:
         raise UsageError(f"{words!r}: {error}") from error
-    if any(one.startswith("-") for one in arguments):
+    if any(word.startswith("-") for word in arguments):
         raise UsageError(f"{words!r}: give packages (jax==0.12.0), a requirements file or a folder")
     _refuse_old(arguments)
     return Wanted(words, arguments, is_pinned=all(map(_PIN.fullmatch, arguments)))
@@ -102,24 +102,24 @@ def read_wanted(words: str) -> Wanted:
 
 def _refuse_old(requirements: Iterable[str]) -> None:
     """Raises UsageError where one is a release of jax that cannot be measured, before anything is installed."""
-    for one in requirements:
-        match = _JAX.fullmatch(one)
+    for requirement in requirements:
+        match = _JAX.fullmatch(requirement)
         if match is not None and order_version(match[1].rstrip(".")) < order_version(OLDEST_JAX):
-            raise UsageError(f"{one} cannot be measured; releases of jax from {OLDEST_JAX} on can")
+            raise UsageError(f"{requirement} cannot be measured; releases of jax from {OLDEST_JAX} on can")
 
 
-def _read_requirements(path: Path, found: dict[Path, str]) -> dict[Path, str]:
+def _read_requirements(path: Path, texts: dict[Path, str]) -> dict[Path, str]:
     """Return the text of a requirements file, and of those that it includes; pip reports missing files."""
     try:
         text = path.read_text(encoding="utf8", errors="replace")
     except OSError:
-        return found
-    found[path.resolve()] = text
+        return texts
+    texts[path.resolve()] = text
     for line in _list_requirements(text):
         included = _INCLUDED.fullmatch(line)
-        if included is not None and (other := path.parent / included[1].strip()).resolve() not in found:
-            _read_requirements(other, found)
-    return found
+        if included is not None and (other := path.parent / included[1].strip()).resolve() not in texts:
+            _read_requirements(other, texts)
+    return texts
 
 
 def _list_requirements(text: str) -> list[str]:

@@ -46,20 +46,20 @@ def build_image(engine: Engine, build: Build) -> str:
       UsageError: It cannot be built; the message says why and what to do.
     """
     name = build.image.name
-    if found := image_id(engine, name):
-        return found
+    if identity := image_id(engine, name):
+        return identity
     _check_room(engine, build)
     download = LOCKS[build.image.lock].download_bytes / GB
     source = "from docker/wheels" if build.offline else f"downloads up to {download:.1f} GB"
     say(f"building {name} with {engine} ({source}; once, until code or lock change)")
     command = build_command(engine, build)
     code, output = _run_and_show(command, {**os.environ, "DOCKER_BUILDKIT": "1"})
-    if code != 0 or (found := image_id(engine, name)) is None:
+    if code != 0 or (identity := image_id(engine, name)) is None:
         cause = explain_build(
             output, client=engine.client, base=build.image.base, lock=build.image.lock, offline=build.offline
         )
         raise UsageError(f"{name} could not be built: {cause}")
-    return found
+    return identity
 
 
 def pull_image(engine: Engine, name: str) -> str:
@@ -70,12 +70,12 @@ def pull_image(engine: Engine, name: str) -> str:
     """
     say(f"{name} is not here; {engine} pulls it")
     code, _ = _run_and_show([engine.client, "pull", name], os.environ)
-    if code != 0 or (found := image_id(engine, name)) is None:
+    if code != 0 or (identity := image_id(engine, name)) is None:
         raise UsageError(
             f"--image {name} is not here and cannot be pulled (the engine's own words are above): check its name, log "
             f"in to its registry (`{engine.client} login`), or load it from a file (`{engine.client} load`)"
         )
-    return found
+    return identity
 
 
 def build_command(engine: Engine, build: Build) -> list[str]:

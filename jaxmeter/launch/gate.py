@@ -234,8 +234,8 @@ def _list_options(shell: Shell, before: Baseline) -> tuple[str, ...]:
         return ()
     if before.image.startswith(OWN_IMAGES):
         return ("--runtime", "container")
-    found = _find_image(engine, before)
-    return () if found is None else ("--image", found)
+    image = _find_image(engine, before)
+    return () if image is None else ("--image", image)
 
 
 def _find_image(engine: Engine, before: Baseline) -> str | None:

@@ -87,8 +87,8 @@ def read_text(path: Path) -> str:
 
 
 def _nvidia(root: Path) -> tuple[str | None, int]:
-    found = _KERNEL_MODULE.search(read_text(root / "proc/driver/nvidia/version"))
-    return (found[1] if found else None), len(list((root / "proc/driver/nvidia/gpus").glob("*")))
+    match = _KERNEL_MODULE.search(read_text(root / "proc/driver/nvidia/version"))
+    return (match[1] if match else None), len(list((root / "proc/driver/nvidia/gpus").glob("*")))
 
 
 def _nvidia_smi() -> tuple[str | None, int]:
@@ -110,8 +110,8 @@ def _has_cdi_gpu(root: Path) -> bool:
 
 
 def _profiling_restricted(root: Path) -> bool | None:
-    found = re.search(r"RmProfilingAdminOnly:\s*(\d)", read_text(root / "proc/driver/nvidia/params"))
-    return found[1] == "1" if found else None
+    match = re.search(r"RmProfilingAdminOnly:\s*(\d)", read_text(root / "proc/driver/nvidia/params"))
+    return match[1] == "1" if match else None
 
 
 def _tpu_chips(root: Path) -> int:

@@ -112,8 +112,8 @@ def image_id(engine: Engine, name: str) -> str | None:
     answer = _inspect(engine, name, "{{.Id}}")
     if answer.code != 0 or not answer.stdout.strip():
         return None
-    found = answer.stdout.strip().splitlines()[0]
-    return found if found.startswith("sha256:") else f"sha256:{found}"
+    identity = answer.stdout.strip().splitlines()[0]
+    return identity if identity.startswith("sha256:") else f"sha256:{identity}"
 
 
 def image_variables(engine: Engine, name: str) -> dict[str, str]:
@@ -144,8 +144,8 @@ def revision_of(folder: Path) -> str:
 
 def version_of(checkout: Path) -> str:
     """The version of jaxmeter, as jaxmeter/version.py has it; the launcher does not import the harness."""
-    found = re.search(r'__version__ = "([^"]+)"', (checkout / "jaxmeter/version.py").read_text(encoding="utf8"))
-    return found[1] if found else UNKNOWN
+    match = re.search(r'__version__ = "([^"]+)"', (checkout / "jaxmeter/version.py").read_text(encoding="utf8"))
+    return match[1] if match else UNKNOWN
 
 
 def proxies_in(variables: Mapping[str, str]) -> tuple[str, ...]:

@@ -90,16 +90,16 @@ def read_index(variables: Mapping[str, str], *, home: Path, root: Path = Path("/
         root / "etc/pip.conf",
         *([Path(own)] if own and Path(own).exists() else users),
     ]
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for section in SECTIONS:
         for path in [] if own == os.devnull else files:
-            found.update(_options(path, section))
+            options.update(_options(path, section))
     for variable, value in sorted(variables.items()):
         name = _setting(variable.removeprefix("PIP_").lower())
         if variable.startswith("PIP_") and value and name in (*SETTINGS, CERTIFICATE):
-            found[name] = value
-    certificates = [found.get(CERTIFICATE), *(variables.get(name) for name in CA_VARIABLES)]
-    settings = {name: _without_files(found[name]) for name in SETTINGS if name in found}
+            options[name] = value
+    certificates = [options.get(CERTIFICATE), *(variables.get(name) for name in CA_VARIABLES)]
+    settings = {name: _without_files(options[name]) for name in SETTINGS if name in options}
     return Index(
         settings={name: value for name, value in settings.items() if value},
         ca_bundle=next((path for name in certificates if name and (path := Path(name)).is_file()), None),

@@ -248,13 +248,13 @@ def prepare_image(job: Job, container: Container) -> Container:
     """
     own = job.request.image
     if own is None:
-        (found,) = build_images(job.engine, (job.image_of(job.request.lock),), job.variables)
+        (identity,) = build_images(job.engine, (job.image_of(job.request.lock),), job.variables)
     else:
-        found = image_id(job.engine, own) or pull_image(job.engine, own)
+        identity = image_id(job.engine, own) or pull_image(job.engine, own)
         path = ":".join(filter(None, (str(CONTAINER_CODE), image_variables(job.engine, own).get("PYTHONPATH"))))
         container = replace(container, variables={**container.variables, "PYTHONPATH": path})
         _check_modules(job, container)
-    return replace(container, variables={**container.variables, "JAXMETER_IMAGE": f"{container.image} {found}"})
+    return replace(container, variables={**container.variables, "JAXMETER_IMAGE": f"{container.image} {identity}"})
 
 
 def _check_modules(job: Job, container: Container) -> None:
@@ -272,18 +272,18 @@ def _check_modules(job: Job, container: Container) -> None:
 
 def _rehearse(job: Job, container: Container) -> int:
     """Prints the command lines; and the plan too, where the image for it is there already."""
-    found = image_id(job.engine, container.image)
-    is_there = found is not None
-    if found is not None:
+    identity = image_id(job.engine, container.image)
+    is_there = identity is not None
+    if identity is not None:
         container = replace(
-            container, variables={**container.variables, "JAXMETER_IMAGE": f"{container.image} {found}"}
+            container, variables={**container.variables, "JAXMETER_IMAGE": f"{container.image} {identity}"}
         )
     if not is_there and job.request.image is None:
         with prepare_build(job.image_of(job.request.lock), job.variables) as build:
             print(quote_command(build_command(job.engine, build)))
     real = replace(container, arguments=tuple(word for word in container.arguments if word != "--dry-run"))
-    for one in (real, reporting_container(job)):
-        print(quote_command(run_arguments(job.engine, replace(one, has_terminal=False), job.caller)), flush=True)
+    for shown in (real, reporting_container(job)):
+        print(quote_command(run_arguments(job.engine, replace(shown, has_terminal=False), job.caller)), flush=True)
     if not is_there:
         say(f"the plan is shown once the image is there: {name_command('images', job.request.lock)}")
         return 0

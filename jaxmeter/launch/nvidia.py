@@ -94,11 +94,11 @@ def find_other_use(ask: Ask) -> list[Observation]:
     rows = [[word.strip() for word in line.split(",")] for line in answer.stdout.splitlines() if line.strip()]
     busy = [row for row in rows if row[1].isdigit() and int(row[1]) > BUSY_PERCENT and row[2] != UNUSED_MIB]
     if busy:
-        found = ", ".join(f"GPU {index} is busy ({percent} %, {mib} MiB in use)" for index, percent, mib in busy)
-        return [Observation(OTHER_USE_ROW, State.NOISY, found, "see what it is (nvidia-smi), and end it")]
+        finding = ", ".join(f"GPU {index} is busy ({percent} %, {mib} MiB in use)" for index, percent, mib in busy)
+        return [Observation(OTHER_USE_ROW, State.NOISY, finding, "see what it is (nvidia-smi), and end it")]
     if not rows or not all(row[1].isdigit() for row in rows):
-        found = "nvidia-smi does not report how busy they are, as where GPUs are divided"
-        return [Observation(OTHER_USE_ROW, State.UNKNOWN, found)]
+        finding = "nvidia-smi does not report how busy they are, as where GPUs are divided"
+        return [Observation(OTHER_USE_ROW, State.UNKNOWN, finding)]
     return [Observation(OTHER_USE_ROW, State.OK, "yes")]
 
 

@@ -26,13 +26,13 @@ class Observation:
     Args:
       name: What was looked at.
       state: How it is.
-      found: What was found, a phrase.
+      finding: What was found, a phrase.
       remedy: What to do; empty where there is nothing to do.
     """
 
     name: str
     state: State
-    found: str
+    finding: str
     remedy: str = ""
 
 

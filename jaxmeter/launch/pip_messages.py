@@ -43,8 +43,8 @@ def explain(complaint: str) -> str:
 def list_versions(complaint: str) -> tuple[str, ...]:
     """Return the versions that pip lists if it does not find the requested one; empty if it lists none."""
     match = _VERSIONS.search(complaint)
-    named = () if match is None else (one.strip() for one in match[2].split(","))
-    return tuple(one for one in named if one and one != "none")
+    versions = () if match is None else map(str.strip, match[2].split(","))
+    return tuple(version for version in versions if version not in ("", "none"))
 
 
 def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | None:
@@ -56,6 +56,6 @@ def find_nearest_version(requirement: str, versions: Sequence[str]) -> str | Non
     """
     bound = _BOUND.search(requirement)
     missing = order_version(bound[1] if bound else "")
-    known = sorted((one for one in versions if order_version(one) != missing), key=order_version)
-    older = [one for one in known if order_version(one) < missing]
+    known = sorted((version for version in versions if order_version(version) != missing), key=order_version)
+    older = [version for version in known if order_version(version) < missing]
     return older[-1] if older else next(iter(known), None)

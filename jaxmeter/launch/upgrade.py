@@ -168,16 +168,16 @@ def read_variables(option: str, words: Sequence[str]) -> dict[str, str]:
     Raises:
       UsageError: One is no NAME=VALUE, or is given twice.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for word in words:
         match = _VARIABLE.fullmatch(word)
         if match is None:
             example = f"{option} XLA_FLAGS=--xla_cpu_prefer_vector_width=512"
             raise UsageError(f"{option} {word!r} is not NAME=VALUE; write {example}")
-        if match[1] in found:
+        if match[1] in variables:
             raise UsageError(f"{option}: {match[1]} is given twice; write one value, with spaces between its flags")
-        found[match[1]] = match[2]
-    return found
+        variables[match[1]] = match[2]
+    return variables
 
 
 def describe_side(arm: Wanted | str, variables: Mapping[str, str]) -> str:

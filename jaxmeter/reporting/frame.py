@@ -144,7 +144,7 @@ def list_metrics(variant: Variant) -> Iterator[dict[str, Any]]:
         reading = variant.read(name)
         if reading.interval is None and not _ended_badly(reading, variant):
             continue
-        yield {**about, "metric": name, "unit": reading.metric.unit_text, **_tell(reading, variant), "traps": traps}
+        yield {**about, "metric": name, "unit": reading.metric.unit_text, **_qualify(reading, variant), "traps": traps}
 
 
 def list_operations(variant: Variant) -> Iterator[dict[str, Any]]:
@@ -154,8 +154,8 @@ def list_operations(variant: Variant) -> Iterator[dict[str, Any]]:
         return
     about = _describe(variant)
     own = [name for name in OPERATION_COLUMNS if name not in about]
-    for one in summary.operations:
-        fields = {**msgspec.structs.asdict(one), "operation": one.name}
+    for operation in summary.operations:
+        fields = {**msgspec.structs.asdict(operation), "operation": operation.name}
         yield {**about, **{name: fields[name] for name in own}}
     if summary.others:
         yield {**about, **dict.fromkeys(own), "share": summary.others_share}
@@ -222,7 +222,7 @@ def _describe(variant: Variant) -> dict[str, Any]:
     }
 
 
-def _tell(reading: Reading, variant: Variant) -> dict[str, Any]:
+def _qualify(reading: Reading, variant: Variant) -> dict[str, Any]:
     """The number with all that qualifies it."""
     interval, fault = reading.interval, reading.fault
     outcome = None if fault is None else fault.outcome

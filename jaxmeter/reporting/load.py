@@ -79,13 +79,13 @@ def load(paths: Iterable[Path], *, only_newest: bool = False, on_read: Callable[
                         own.append(f"{folder.path}: {EDITED}")
                     runs.append(Run(run, folder, contents=contents))
             on_read()
-    told = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
-    return Loaded(tuple(reversed(runs)), tuple(told))
+    texts = (visible(hide_home(warning)) for index in sorted(warnings) for warning in warnings[index])
+    return Loaded(tuple(reversed(runs)), tuple(texts))
 
 
 def leave_out_confirming(loaded: Loaded) -> Loaded:
     """Without runs that only time a gate's suspects once more, unless there are no others."""
-    others = tuple(one for one in loaded.runs if not one.manifest.confirms)
+    others = tuple(run for run in loaded.runs if not run.manifest.confirms)
     return replace(loaded, runs=others or loaded.runs)
 
 
@@ -152,7 +152,7 @@ def choose_folders(folders: Iterable[Path], *, since: str = "", last: int | None
     """
     started = {folder: find_start(RunFolder(folder)) for folder in folders}
     kept = [folder for folder, begun in started.items() if begun is None or begun >= since]
-    known = sorted((folder for folder in kept if started[folder] is not None), key=lambda one: started[one] or "")
+    known = sorted((folder for folder in kept if started[folder] is not None), key=lambda folder: started[folder] or "")
     newest = set(known if last is None else known[max(0, len(known) - last) :])
     return [folder for folder in kept if folder in newest or started[folder] is None]
 

@@ -104,8 +104,8 @@ def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Subject:
     kept: dict[str, dict[str, Artifact]] = {}
     for artifact in case.record.artifacts:
         kept.setdefault(artifact.variant, {})[artifact.kind] = artifact
-    programs = [one for one in case.shown if EXPORTED in kept.get(one.planned.name, {})]
-    names = [one.planned.name for one in programs]
+    programs = [shown for shown in case.shown if EXPORTED in kept.get(shown.planned.name, {})]
+    names = [program.planned.name for program in programs]
     if name is None:
         if len(programs) == 1:
             return Subject(loaded, programs[0], kept[names[0]])
@@ -113,7 +113,7 @@ def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Subject:
         raise NothingToReproduceError(f"{where}: {several}")
     variant = case.find(name)
     if variant is None:
-        nearest = suggest_nearest(name, [one.planned.name for one in case.shown])
+        nearest = suggest_nearest(name, [shown.planned.name for shown in case.shown])
         raise NothingToReproduceError(f"{where} has no variant {name!r}{nearest}")
     if variant not in programs:
         others = f"; programs are kept of {', '.join(names)}" if names else ""
@@ -124,18 +124,18 @@ def find_subject(loaded: Run, pattern: str, name: str | None = None) -> Subject:
 def _find_case(loaded: Run, pattern: str) -> Case:
     """The one that matches; one of that very name before all. Names and ids are as readers see them."""
     cases = gather_cases(label_runs([loaded]))
-    planned = [one.planned for one in cases]
-    exact = [one for one in planned if one.name == pattern]
-    found = exact or match_cases(planned, pattern)
-    if len(found) == 1:
-        return next(one for one in cases if one.planned is found[0])
-    if found:
-        some = ", ".join(one.name for one in found[:3])
+    planned = [case.planned for case in cases]
+    exact = [case for case in planned if case.name == pattern]
+    matches = exact or match_cases(planned, pattern)
+    if len(matches) == 1:
+        return next(case for case in cases if case.planned is matches[0])
+    if matches:
+        some = ", ".join(case.name for case in matches[:3])
         raise NothingToReproduceError(
-            f"{loaded.folder.path}: {len(found)} cases match --case {pattern!r}, and a report is about one: {some}"
-            + (" …" if len(found) > 3 else "")
+            f"{loaded.folder.path}: {len(matches)} cases match --case {pattern!r}, and a report is about one: {some}"
+            + (" …" if len(matches) > 3 else "")
         )
-    nearest = suggest_nearest(pattern, [name for one in planned for name in names_of(one)])
+    nearest = suggest_nearest(pattern, [name for case in planned for name in names_of(case)])
     raise NothingToReproduceError(f"{loaded.folder.path}: no case matches --case {pattern!r}{nearest}")
 
 
@@ -182,7 +182,7 @@ def make_zip(subject: Subject, warnings: list[str], before: Subject | None = Non
     files = _collect(subject, warnings)
     if before is not None:
         sides = {BEFORE: _collect(before, warnings), AFTER: files}
-        folders = {f"{side}/{name}": data for side, found in sides.items() for name, data in found.items()}
+        folders = {f"{side}/{name}": data for side, side_files in sides.items() for name, data in side_files.items()}
         files = {README: _write_comparison(before, subject), **folders}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -285,7 +285,7 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
         installs=_write_packages(variant),
         level=f"{variant.case.run.level:.0%}",
         numbers=list(_list_numbers(variant)),
-        problems=[one for one in variant.outcomes.values() if one.status in INCOMPLETE],
+        problems=[outcome for outcome in variant.outcomes.values() if outcome.status in INCOMPLETE],
         facts={name: value for name, value in facts.items() if value},
         files={name: FILES[name] for name in files},
     )
@@ -294,7 +294,7 @@ def _write_readme(variant: Variant, files: Sequence[str]) -> bytes:
 def _choose_packages(variant: Variant) -> dict[str, str]:
     """Return the packages that a program runs on, with versions that a shell can hold."""
     recorded = sorted(variant.environment.packages.items())
-    return {name: found for name, found in recorded if INSTALLED.fullmatch(name) and VERSION.fullmatch(found)}
+    return {name: version for name, version in recorded if INSTALLED.fullmatch(name) and VERSION.fullmatch(version)}
 
 
 def _write_packages(variant: Variant) -> str:
@@ -307,15 +307,17 @@ def _write_comparison(before: Subject, after: Subject) -> bytes:
     changes = find_changes(before.loaded, after.loaded)
     planned = after.variant.planned_case
     key = planned.name, planned.platform, after.variant.planned.name
-    own = [one for one in changes.found if one.key == key]
-    times, others = [one for one in own if one.metric == TIME], [one for one in own if one.metric != TIME]
+    own = [change for change in changes.found if change.key == key]
+    times = [change for change in own if change.metric == TIME]
+    others = [change for change in own if change.metric != TIME]
+    reports = (report for report in changes.reports if (report.case, report.variant) == (key[0], key[2]))
     return _render(
         "compared.md.j2",
         variant=after.variant,
-        installs={side: _write_packages(one.variant) for side, one in ((BEFORE, before), (AFTER, after))},
-        findings=[f"{one.verdict.value}: {write_change(one)}" for one in (*times, *order_changes(others))],
-        reports=[write_report(one) for one in changes.reports if (one.case, one.variant) == (key[0], key[2])],
-        counts=[(one.title, *write_both(one)) for one in own if one.metric in EXACT],
+        installs={side: _write_packages(subject.variant) for side, subject in ((BEFORE, before), (AFTER, after))},
+        findings=[f"{change.verdict.value}: {write_change(change)}" for change in (*times, *order_changes(others))],
+        reports=list(map(write_report, reports)),
+        counts=[(change.title, *write_both(change)) for change in own if change.metric in EXACT],
         conditions=[*changes.conditions.steering, *changes.conditions.others],
     )
 

@@ -38,7 +38,7 @@ def _is_visible(record: msgspec.Struct) -> bool:
     # JSON writes a control character with a backslash, as it does `\"` and `\\`.
     if b"\\" in others and b"\\" in data.replace(b"\\\\", b"").replace(b'\\"', b""):
         return False
-    return all(visible(one) == one for one in set(others.replace(b"\\", b"").decode()))
+    return all(visible(character) == character for character in set(others.replace(b"\\", b"").decode()))
 
 
 def _walk(value: Any, *, multi_line: bool) -> Any:

@@ -81,8 +81,8 @@ def _cut_variant(variant: VariantRecord) -> VariantRecord:
 
 def _choose_exact(outcome: Outcome) -> dict[str, tuple[Number | None, ...]]:
     """What all processes agree on, once."""
-    found = ((name, {one for one in outcome.values.get(name, ()) if one is not None}) for name in EXACT)
-    return {name: tuple(known) for name, known in found if len(known) == 1}
+    known = ((name, {value for value in outcome.values.get(name, ()) if value is not None}) for name in EXACT)
+    return {name: tuple(values) for name, values in known if len(values) == 1}
 
 
 SEAL = ".run.json.sha256"
@@ -129,5 +129,5 @@ def _sum(data: bytes) -> bytes:
 
 
 def _describe(path: Path) -> list[bytes]:
-    found = path.stat()
-    return [b"%d" % found.st_size, b"%d" % found.st_mtime_ns]
+    status = path.stat()
+    return [b"%d" % status.st_size, b"%d" % status.st_mtime_ns]

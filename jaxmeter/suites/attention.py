@@ -27,7 +27,7 @@ BLOCK = 128
 
 def heads(key, *, length, dtype):
     """Return standard normal queries, keys and values, each of shape (1, length, 8, 64)."""
-    return tuple(jax.random.normal(one, (1, length, HEADS, HEAD), dtype) for one in jax.random.split(key, 3))
+    return tuple(jax.random.normal(subkey, (1, length, HEADS, HEAD), dtype) for subkey in jax.random.split(key, 3))
 
 
 def heads_and_cotangent(key, *, length, dtype):
@@ -73,8 +73,8 @@ def attention_in_numpy(query, key, value, *, causal):
     """Return attention by its definition, head by head: the scores of all heads at once exceed the memory."""
     output = np.empty_like(query)
     for batch, head in np.ndindex(query.shape[0], query.shape[2]):
-        one = (batch, slice(None), head)
-        output[one] = weights_in_numpy(query[one], key[one], causal) @ value[one]
+        place = (batch, slice(None), head)
+        output[place] = weights_in_numpy(query[place], key[place], causal) @ value[place]
     return output
 
 
@@ -86,14 +86,14 @@ def gradient_in_numpy(query, key, value, cotangent, *, causal):
     results = tuple(np.empty_like(query) for _ in range(4))
     scale = 1 / np.sqrt(query.shape[-1])
     for batch, head in np.ndindex(query.shape[0], query.shape[2]):
-        one = (batch, slice(None), head)
-        weights = weights_in_numpy(query[one], key[one], causal)
-        output = weights @ value[one]
-        row_sums = (cotangent[one] * output).sum(axis=-1, keepdims=True)
-        scores_gradient = weights * (cotangent[one] @ value[one].T - row_sums) * scale
-        gradients = scores_gradient @ key[one], scores_gradient.T @ query[one], weights.T @ cotangent[one]
+        place = (batch, slice(None), head)
+        weights = weights_in_numpy(query[place], key[place], causal)
+        output = weights @ value[place]
+        row_sums = (cotangent[place] * output).sum(axis=-1, keepdims=True)
+        scores_gradient = weights * (cotangent[place] @ value[place].T - row_sums) * scale
+        gradients = scores_gradient @ key[place], scores_gradient.T @ query[place], weights.T @ cotangent[place]
         for result, part in zip(results, (output, *gradients), strict=True):
-            result[one] = part
+            result[place] = part
     return results
 
 
@@ -187,7 +187,7 @@ def by_blocks(query, key, value, *, causal):
     """
 
     @jax.checkpoint
-    def one(place_and_query):
+    def attend(place_and_query):
         place, query = place_and_query
         scores = jnp.einsum("bhd,bkhd->bhk", query, key) / HEAD**0.5
         if causal:
@@ -195,7 +195,7 @@ def by_blocks(query, key, value, *, causal):
         return jnp.einsum("bhk,bkhd->bhd", jax.nn.softmax(scores), value)
 
     places = jnp.arange(query.shape[1])
-    return jnp.moveaxis(jax.lax.map(one, (places, jnp.moveaxis(query, 1, 0)), batch_size=BLOCK), 0, 1)
+    return jnp.moveaxis(jax.lax.map(attend, (places, jnp.moveaxis(query, 1, 0)), batch_size=BLOCK), 0, 1)
 
 
 @attention.implementation(limit=needs_cudnn)

@@ -55,7 +55,7 @@ def layers_of(key, inner):
         }
 
     x = generator.standard_normal((BATCH, LENGTH, width)).astype(np.float32)
-    return [layer(one) for one in inner], x
+    return list(map(layer, inner)), x
 
 
 def stack(layers):

@@ -9,7 +9,7 @@ from jaxmeter import Answer, Caching, Cost, Figure, Published, Skip, itemsize, l
 LONGEST_LIST_LOOP = 1_000
 LONGEST_STACKED_LOOP = 200
 """The compile budget of this suite: at most 10 s per program on two cores. Up to n = 100, the compile time of both
-loops is about linear in n. Beyond, the stacked loop's grows with about n ** 2 (python -m benchmarks.unrolled_loops)."""
+loops is about linear in n. Beyond, the stacked loop's grows with about n ** 2 (benchmarks/README.md)."""
 
 
 LONGEST_TRACED = 10_000

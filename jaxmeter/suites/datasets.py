@@ -117,10 +117,10 @@ def cifar10(part: Part, count: int | None = None) -> tuple[Images, Labels]:
     Raises:
       DataError: Some of the data folder's files are missing, broken, or too short for `count`.
     """
-    found = _find_cifar10()
-    if found is None:
+    located = _find_cifar10()
+    if located is None:
         return make_up(part, CIFAR10_ROWS[part] if count is None else count, CIFAR10_SHAPE)
-    form, place = found
+    form, place = located
     names = form.list_names(part)
     archived = None if place.is_dir() else _unpack(place, names)
     images, labels, rows = [], [], 0
@@ -160,7 +160,7 @@ def _mnist_folder() -> Path | None:
         return None
     names = [name + ending for part in MNIST_FILES.values() for name in part for ending in ("", ".gz")]
     folders = (folder / inner for inner in MNIST_FOLDERS)
-    return next((one for one in folders if any((one / name).exists() for name in names)), None)
+    return next((path for path in folders if any((path / name).exists() for name in names)), None)
 
 
 def _find_cifar10() -> tuple[Cifar10Files, Path] | None:
@@ -203,7 +203,7 @@ def _content(file: Path) -> bytes:
 
 def _unpack(archive: Path, names: list[str]) -> Mapping[str, bytes]:
     """Return the contents of the named files, from any folder of the archive; nothing is written to disk."""
-    found = {}
+    contents = {}
     try:
         with tarfile.open(archive, "r:gz") as members:
             for member in members:
@@ -213,12 +213,12 @@ def _unpack(archive: Path, names: list[str]) -> Mapping[str, bytes]:
                 if member.size > LARGEST_BATCH:
                     raise DataError(f"{archive.name} has {name} of {member.size} bytes, too many for a batch; {AGAIN}")
                 stream = members.extractfile(member)
-                found[name] = b"" if stream is None else stream.read()
-                if len(found) == len(names):
+                contents[name] = b"" if stream is None else stream.read()
+                if len(contents) == len(names):
                     break
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise _unreadable(archive, error) from error
-    return found
+    return contents
 
 
 def _member(archived: Mapping[str, bytes], name: str, archive: Path) -> bytes:

@@ -136,7 +136,7 @@ def cache_and_token(key, *, width, batch):
     of_weights, of_cache, of_token = jax.random.split(key, 3)
     shape = (batch, size.length, size.heads, size.width // size.heads)
     keys = jax.random.split(of_cache, (size.depth, 2))
-    cache = [tuple(jax.random.normal(one, shape, size.dtype) for one in layer) for layer in keys]
+    cache = [tuple(jax.random.normal(subkey, shape, size.dtype) for subkey in layer) for layer in keys]
     return *weights(of_weights, size), cache, random_tokens(of_token, size, batch, 1)[:, 0], np.int32(filled(size))
 
 

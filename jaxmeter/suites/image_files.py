@@ -70,12 +70,12 @@ def read_pickled_batch(name: str, content: bytes) -> tuple[Images, Labels]:
     except PickleError as error:
         raise DataError(f"{name} {error}; {AGAIN}") from error
     if not isinstance(batch, dict) or not {b"data", b"labels"} <= set(batch):
-        found = f"the entries {_list_keys(batch)}" if isinstance(batch, dict) else f"a {type(batch).__name__}"
-        raise DataError(f"{name} has {found}, but a CIFAR-10 batch has 'data' and 'labels'; download CIFAR-10")
+        entries = f"the entries {_list_keys(batch)}" if isinstance(batch, dict) else f"a {type(batch).__name__}"
+        raise DataError(f"{name} has {entries}, but a CIFAR-10 batch has 'data' and 'labels'; download CIFAR-10")
     planes, labels = batch[b"data"], batch[b"labels"]
     if not isinstance(planes, np.ndarray) or planes.shape[1:] != (CIFAR10_PIXELS,) or len(planes) == 0:
-        found = f"of shape {planes.shape}" if isinstance(planes, np.ndarray) else f"in a {type(planes).__name__}"
-        raise DataError(f"{name} has images {found}, but CIFAR-10's are of shape (rows, {CIFAR10_PIXELS}); {AGAIN}")
+        form = f"of shape {planes.shape}" if isinstance(planes, np.ndarray) else f"in a {type(planes).__name__}"
+        raise DataError(f"{name} has images {form}, but CIFAR-10's are of shape (rows, {CIFAR10_PIXELS}); {AGAIN}")
     if not isinstance(labels, list) or not all(type(label) is int and 0 <= label < CLASSES for label in labels):
         raise DataError(f"{name} has labels that are not a list of integers from 0 to {CLASSES - 1}; {AGAIN}")
     if len(labels) != len(planes):
@@ -88,9 +88,9 @@ def _read_idx(name: str, content: bytes, magic: int, entry: tuple[int, ...]) -> 
     header = 4 * (2 + len(entry))
     if len(content) < header:
         raise DataError(f"{name} has {len(content)} bytes, but its header alone has {header}; {AGAIN}")
-    found, rows, *shape = np.frombuffer(content, ">u4", count=header // 4).tolist()
-    if found != magic:
-        raise DataError(f"{name} begins with {found:#x}, but an idx file of this kind begins with {magic:#x}; {AGAIN}")
+    first, rows, *shape = np.frombuffer(content, ">u4", count=header // 4).tolist()
+    if first != magic:
+        raise DataError(f"{name} begins with {first:#x}, but an idx file of this kind begins with {magic:#x}; {AGAIN}")
     if tuple(shape) != entry:
         raise DataError(f"{name} has images of {_by(shape)} pixels, but MNIST's have {_by(entry)}; {AGAIN}")
     expected = header + rows * int(np.prod(entry, dtype=np.int64))

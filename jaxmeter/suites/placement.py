@@ -50,7 +50,7 @@ def between_devices(*claims):
 def device(place):
     """Return the default device or the other one: the host's CPU next to an accelerator, else the second CPU device."""
     default = jax.devices()[0]
-    return default if place == "default" else next(one for one in jax.devices("cpu") if one != default)
+    return default if place == "default" else next(cpu for cpu in jax.devices("cpu") if cpu != default)
 
 
 def elsewhere(data_on):

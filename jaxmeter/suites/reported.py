@@ -283,10 +283,11 @@ def trajectory(weights, momentum, features, labels, xp, slope):
 
 def regression(key, *, examples):
     """Return weights and momentum (10,), features (n, 10), labels (n,), all float32."""
-    one, two, three, four = jax.random.split(key, 4)
-    features = jax.random.normal(three, (examples, 10), "float32")
-    labels = (jax.random.uniform(four, (examples,), "float32") < 0.5).astype("float32")
-    return jax.random.normal(one, (10,), "float32"), jax.random.normal(two, (10,), "float32"), features, labels
+    of_weights, of_momentum, of_features, of_labels = jax.random.split(key, 4)
+    features = jax.random.normal(of_features, (examples, 10), "float32")
+    labels = (jax.random.uniform(of_labels, (examples,), "float32") < 0.5).astype("float32")
+    weights, momentum = (jax.random.normal(subkey, (10,), "float32") for subkey in (of_weights, of_momentum))
+    return weights, momentum, features, labels
 
 
 @workload(
@@ -330,7 +331,8 @@ RING_STEPS = 200
 
 def around(scalars, xp):
     """Move each scalar towards the next one."""
-    return [one + 0.1 * xp.sin(other - one) for one, other in zip(scalars, (*scalars[1:], scalars[0]), strict=True)]
+    following = (*scalars[1:], scalars[0])
+    return [scalar + 0.1 * xp.sin(other - scalar) for scalar, other in zip(scalars, following, strict=True)]
 
 
 def ring_in_numpy(x):
@@ -358,7 +360,7 @@ def scalar_leaves(x):
 
     def total(x):
         last = jax.lax.scan(lambda carry, _: (around(carry, jnp), None), list(x), None, length=RING_STEPS)[0]
-        return sum(one**2 for one in last)
+        return sum(scalar**2 for scalar in last)
 
     return jax.grad(total)(x)
 
@@ -441,10 +443,10 @@ def updated_buffer(x, tangents, *, n):
 
 def systems(key, *, systems, n):
     """Return well-conditioned systems, (systems, n, n), and their right-hand sides, (systems, n), float32."""
-    one, two = jax.random.split(key)
+    of_matrices, of_sides = jax.random.split(key)
     return (
-        jax.random.uniform(one, (systems, n, n), "float32") + n * jnp.eye(n, dtype="float32"),
-        jax.random.normal(two, (systems, n), "float32"),
+        jax.random.uniform(of_matrices, (systems, n, n), "float32") + n * jnp.eye(n, dtype="float32"),
+        jax.random.normal(of_sides, (systems, n), "float32"),
     )
 
 
@@ -473,10 +475,10 @@ SEGMENTS = 100
 
 def segments(key, *, columns, rows):
     """Return values (columns, rows) float32 and the segment of each row, (rows,) int32."""
-    one, two = jax.random.split(key)
+    of_values, of_segments = jax.random.split(key)
     return (
-        jax.random.normal(one, (columns, rows), "float32"),
-        jax.random.randint(two, (rows,), 0, SEGMENTS, "int32"),
+        jax.random.normal(of_values, (columns, rows), "float32"),
+        jax.random.randint(of_segments, (rows,), 0, SEGMENTS, "int32"),
     )
 
 
@@ -517,10 +519,9 @@ def segment_sums(values, ids):
 
 def layers(key, *, depth, width):
     """Return kernels (depth, width, width) and an input (1, width), float32."""
-    one, two = jax.random.split(key)
-    return jax.random.normal(one, (depth, width, width), "float32") / width, jax.random.normal(
-        two, (1, width), "float32"
-    )
+    of_kernels, of_x = jax.random.split(key)
+    kernels = jax.random.normal(of_kernels, (depth, width, width), "float32") / width
+    return kernels, jax.random.normal(of_x, (1, width), "float32")
 
 
 def layers_in_numpy(kernels, x):

@@ -40,9 +40,9 @@ def training(key, *, width, devices, scaling="strong", spec=WHOLE):
     The state is weights and momentum, LAYERS times (width, width) each. By default each device has a copy.
     """
     *keys, of_x, of_y = jax.random.split(key, LAYERS + 2)
-    weights = tuple(jax.random.normal(one, (width, width)) * np.sqrt(2 / width) for one in keys)
+    weights = tuple(jax.random.normal(subkey, (width, width)) * np.sqrt(2 / width) for subkey in keys)
     state = weights, tuple(jnp.zeros_like(w) for w in weights)
-    batch = tuple(jax.random.normal(one, (rows(devices, scaling), width)) for one in (of_x, of_y))
+    batch = tuple(jax.random.normal(subkey, (rows(devices, scaling), width)) for subkey in (of_x, of_y))
     return placed(state, devices, spec), *placed(batch, devices, SPLIT)
 
 

@@ -102,7 +102,7 @@ def block_and_slope(key, *, width):
     size = BLOCKS[width]
     of_params, *others = jax.random.split(key, 3)
     graph, shapes = split(partial(Block, size, dtype=jnp.dtype(size.dtype), param_dtype=jnp.dtype(size.dtype)))
-    x, slope = (jax.random.normal(one, (size.batch, size.length, size.width), size.dtype) for one in others)
+    x, slope = (jax.random.normal(subkey, (size.batch, size.length, size.width), size.dtype) for subkey in others)
     return graph, drawn(of_params, shapes), x, slope
 
 

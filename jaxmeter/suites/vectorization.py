@@ -308,4 +308,4 @@ def where_per_example(xs, are_expensive):
 @branch_per_example.implementation
 def map_cond(xs, are_expensive):
     """`lax.map` of `lax.cond`: examples in sequence, each with only its own branch."""
-    return jax.lax.map(lambda one: one_branch(*one), (are_expensive, xs))
+    return jax.lax.map(lambda example: one_branch(*example), (are_expensive, xs))

@@ -104,7 +104,7 @@ class Place:
         """What is found, of what, with its remedy, and what follows."""
         rows, sentences, _ = self.look(*arguments)
         lines = [
-            f"{row.state.name.lower()}: {name}: {row.found}" + (f"; remedy: {row.remedy}" if row.remedy else "")
+            f"{row.state.name.lower()}: {name}: {row.finding}" + (f"; remedy: {row.remedy}" if row.remedy else "")
             for name, row in rows.items()
         ]
         folder = str(self.root.parent)
@@ -199,7 +199,7 @@ def test_without_a_checkout_only_the_environment_of_the_command_measures(place, 
 
     (fault,) = [row for row in rows.values() if row.state is State.MISSING]
     assert not can
-    assert fault.found.startswith(f"--runtime {runtime} needs a checkout")
+    assert fault.finding.startswith(f"--runtime {runtime} needs a checkout")
     assert fault.remedy.startswith("leave --runtime out")
     assert place.look("--runtime", "here")[2]
 
@@ -283,7 +283,7 @@ def test_an_index_has_to_answer_with_a_page(place, status, state, words):
     row = place.look()[0]["package index"]
 
     assert row.state is state
-    assert words in row.found
+    assert words in row.finding
     assert bool(row.remedy) == (state is State.MISSING)
 
 
@@ -362,7 +362,7 @@ def test_whatever_breaks_is_a_row_and_the_rest_is_examined(place, part, row):
     rows, _, can = place.look()
 
     assert rows[row].state is State.UNKNOWN
-    assert rows[row].found == "could not be checked (RuntimeError: unheard of)"
+    assert rows[row].finding == "could not be checked (RuntimeError: unheard of)"
     assert rows["CPU governor"].state is State.OK
     assert can
 

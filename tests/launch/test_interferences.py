@@ -97,7 +97,7 @@ def test_what_spoils_times_is_recognised_and_comes_with_a_remedy_and_nothing_els
     row = look(files)[name]
 
     assert row.state is (State.OK if found is None else State.NOISY)
-    assert found is None or found in row.found
+    assert found is None or found in row.finding
     assert bool(row.remedy) is (found is not None)
 
 
@@ -108,8 +108,8 @@ def test_turbo_and_fewer_cores_than_the_machine_has_are_good_to_know_and_swapped
 
     rows = look({"proc/meminfo": swapped, **files}, cores=64, allowed_cores=4)
 
-    assert (rows["cores"].state, rows["cores"].found.partition(" are")[0]) == (State.NOTE, "4 of 64")
-    assert "2.0 GB swapped out" in rows["memory"].found
+    assert (rows["cores"].state, rows["cores"].finding.partition(" are")[0]) == (State.NOTE, "4 of 64")
+    assert "2.0 GB swapped out" in rows["memory"].finding
     assert "power" not in rows
     for told in ({f"{CPU}/cpufreq/boost": "1"}, {f"{CPU}/intel_pstate/no_turbo": "0"}):
         assert look(told)["turbo"].state is State.NOTE
@@ -131,4 +131,4 @@ def test_a_gpu_that_somebody_else_uses_is_recognised(answer, state):
     (row,) = find_other_use(NVIDIA_GPUS, lambda command: answer)
 
     assert row.state is state
-    assert ("GPU 1 is busy (97 %" in row.found) == (state is State.NOISY)
+    assert ("GPU 1 is busy (97 %" in row.finding) == (state is State.NOISY)

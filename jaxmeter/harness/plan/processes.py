@@ -214,7 +214,7 @@ between processes. SCATTER is the quotient for blocks of SCATTER_BLOCK_S. For lo
 proportional to the block length to the power SCATTER_EXPONENT. In a default run on two cores, the standard deviation of
 46 ratios between processes fell from 8.1 to 6.1 and 4.6 % with 10, 20 and 32 passes. So a single pass has 26 %, and
 processes have at most 3 % in addition. Single passes had 20 % with blocks of 3 ms, 13 % with 20 ms, 10 % with 65 ms and
-5 % with 200 ms (`python -m benchmarks.run_time`)."""
+5 % with 200 ms (benchmarks/README.md)."""
 
 AROUND_BLOCK_S = 0.0008
 """Time of a block in addition to its samples: counters and the calibration loop before and after the block, and a share

@@ -33,7 +33,7 @@ the number."""
 
 SAMPLE_S = 200e-6
 """Duration of a sample: of as many calls as take this time, or of one call. Compared with it, the 0.07 us of reading
-the clock are negligible: the time of a call of 5 us is 0.990 of that by timeit (benchmarks.call_overhead)."""
+the clock are negligible: the time of a call of 5 us is 0.990 of that by timeit (benchmarks/README.md)."""
 
 BLOCK_S = {"quick": 0.004, "default": 0.002, "full": 0.002}
 """Duration of a block. Finer than 20 ms: on a busy machine the ratios scattered less in 6 of 8 comparisons of 8

@@ -227,7 +227,7 @@ def look(
 def conclude(examination: Examination, asked: Asked) -> str:
     """Whether a measurement can be made, and if not, why."""
     if missing := examination.missing(asked):
-        return f"{asked.command} cannot measure here: {'; '.join(row.found for row in missing)}."
+        return f"{asked.command} cannot measure here: {'; '.join(row.finding for row in missing)}."
     if unknown := [row.name for row in examination.needs(asked) if row.state is State.UNKNOWN]:
         return f"{asked.command} may be able to measure here; not known: {', '.join(unknown)}."
     if noisy := [row.name for row in examination.interferences if row.state is State.NOISY]:
@@ -291,7 +291,7 @@ def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Su
         return Observation(name, State.OK, f"made by an earlier run ({folder})")
     free = surroundings.free_bytes(str(checkout))
     return Observation(
-        name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_tell_cost(asked, free)})"
+        name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_write_cost(asked, free)})"
     )
 
 
@@ -312,15 +312,15 @@ def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surrou
         return Observation(
             name,
             State.MISSING,
-            f"the {asked.request.lock} image is not built, and {_tell_cost(asked, free)} in {engine.storage}",
+            f"the {asked.request.lock} image is not built, and {_write_cost(asked, free)} in {engine.storage}",
             f"free some room (`{engine.client} system df` shows what takes it), or measure without: --runtime local",
         )
     return Observation(
-        name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_tell_cost(asked, free)})"
+        name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_write_cost(asked, free)})"
     )
 
 
-def _tell_cost(asked: Asked, free: int | None) -> str:
+def _write_cost(asked: Asked, free: int | None) -> str:
     lock = LOCKS[asked.request.lock]
     download = f"downloads {lock.download_bytes / GB:.1f} GB, " if lock.download_bytes else ""
     room = f", {free / GB:.1f} GB are free" if free is not None else ""
@@ -337,13 +337,13 @@ def _check_supplies(row: Observation, lacking: Iterable[Observation], asked: Ask
     if verb == "built" and any((checkout / WHEELS).glob("*.whl")):
         remedy = f"build it from docker/wheels: {name_command('images', '--offline', asked.request.lock)}"
     what = f"the {row.name} is not {verb} yet, and cannot be without {' and '.join(names)}"
-    return replace(row, state=State.MISSING, found=what, remedy=remedy)
+    return replace(row, state=State.MISSING, finding=what, remedy=remedy)
 
 
 def _soften(row: Observation, are_needed: bool) -> Observation:
     """The row of a supply, which is not missing while nobody needs it."""
     if row.state is State.MISSING and not are_needed:
-        return Observation(row.name, State.NOTE, f"{row.found}; not needed now, as nothing has to be made")
+        return Observation(row.name, State.NOTE, f"{row.finding}; not needed now, as nothing has to be made")
     return row
 
 
@@ -406,10 +406,10 @@ def _check_disk_of_results(surroundings: Surroundings) -> Observation:
     free = surroundings.free_bytes(str(folder))
     if free is None:
         return Observation(name, State.UNKNOWN, f"the system does not report how much is free in {folder}")
-    found = f"{free / GB:.1f} GB free in {folder}"
+    finding = f"{free / GB:.1f} GB free in {folder}"
     if free < RESULTS_BYTES:
-        return Observation(name, State.MISSING, found, "free some room, or measure elsewhere: --out FOLDER")
-    return Observation(name, State.OK, found)
+        return Observation(name, State.MISSING, finding, "free some room, or measure elsewhere: --out FOLDER")
+    return Observation(name, State.OK, finding)
 
 
 def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Observation]:

@@ -67,8 +67,8 @@ def find_other_use(devices: Devices, ask: Ask) -> tuple[Observation, ...]:
 
 def _check_cores(name: str, machine: Machine) -> list[Observation]:
     if machine.allowed_cores < machine.cores:
-        found = f"{machine.allowed_cores} of {machine.cores} are allowed here (affinity); compare with runs on as many"
-        return [Observation(name, State.NOTE, found)]
+        allowed = f"{machine.allowed_cores} of {machine.cores} are allowed here (affinity)"
+        return [Observation(name, State.NOTE, f"{allowed}; compare with runs on as many")]
     return [Observation(name, State.OK, f"all {machine.cores} are allowed")]
 
 
@@ -99,12 +99,12 @@ def _check_governor(name: str, machine: Machine) -> list[Observation]:
         return [Observation(name, State.OK, ", ".join(sorted(governors)))]
     driver = read_text(processors / "cpu0/cpufreq/scaling_driver")
     each = ", ".join(f"{governor} on {count} cores" for governor, count in sorted(governors.items()))
-    found = each if len(governors) > 1 else next(iter(governors))
+    shown = each if len(governors) > 1 else next(iter(governors))
     return [
         Observation(
             name,
             State.NOISY,
-            f"{found}{f' ({driver})' if driver else ''}: the clock follows the load, so short cases start slow",
+            f"{shown}{f' ({driver})' if driver else ''}: the clock follows the load, so short cases start slow",
             "sudo cpupower frequency-set -g performance",
         )
     ]
@@ -122,14 +122,14 @@ def _check_turbo(name: str, machine: Machine) -> list[Observation]:
 
 def _check_load(name: str, machine: Machine) -> list[Observation]:
     load = float(read_text(machine.root / "proc/loadavg").split()[0])
-    found = f"load {load:.2f} over the last minute on {machine.allowed_cores} cores"
+    finding = f"load {load:.2f} over the last minute on {machine.allowed_cores} cores"
     if load <= RESTING_LOAD * machine.allowed_cores:
-        return [Observation(name, State.OK, f"idle, {found}")]
+        return [Observation(name, State.OK, f"idle, {finding}")]
     return [
         Observation(
             name,
             State.NOISY,
-            f"{found}: something else is running, or has just ended",
+            f"{finding}: something else is running, or has just ended",
             "see what it is (top), end it, and wait a minute",
         )
     ]
@@ -140,14 +140,14 @@ def _check_memory(name: str, machine: Machine) -> list[Observation]:
     sizes = {key: int(value) * KIB for key, value in known.items()}
     available, total = sizes["MemAvailable"], sizes["MemTotal"]
     swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
-    found = f"{available / GB:.1f} GB of {total / GB:.1f} GB available"
+    finding = f"{available / GB:.1f} GB of {total / GB:.1f} GB available"
     if swapped > MUCH_SWAP_BYTES:
-        found += f", {swapped / GB:.1f} GB swapped out"
+        finding += f", {swapped / GB:.1f} GB swapped out"
     if available < LITTLE_MEMORY_BYTES:
         return [
-            Observation(name, State.NOISY, f"{found}: larger cases may swap, or fail", "end programs that hold much")
+            Observation(name, State.NOISY, f"{finding}: larger cases may swap, or fail", "end programs that hold much")
         ]
-    return [Observation(name, State.OK, found)]
+    return [Observation(name, State.OK, finding)]
 
 
 def _check_hypervisor(name: str, machine: Machine) -> list[Observation]:
@@ -158,10 +158,10 @@ def _check_hypervisor(name: str, machine: Machine) -> list[Observation]:
         return [Observation(name, State.OK, "none: the processor is this system's own")]
     times = [int(word) for word in read_text(machine.root / "proc/stat").splitlines()[0].split()[1 : STEAL_FIELD + 2]]
     share = times[STEAL_FIELD] / (sum(times[: STEAL_FIELD + 1]) or 1)
-    found = f"a virtual machine; since it started, its host kept {share:.2%} of the time for others"
+    finding = f"a virtual machine; since it started, its host kept {share:.2%} of the time for others"
     if share <= MUCH_STEAL:
-        return [Observation(name, State.OK, found)]
-    return [Observation(name, State.NOISY, found, "ask for dedicated cores, or measure on a machine of your own")]
+        return [Observation(name, State.OK, finding)]
+    return [Observation(name, State.NOISY, finding, "ask for dedicated cores, or measure on a machine of your own")]
 
 
 def _check_power(name: str, machine: Machine) -> list[Observation]:

@@ -53,7 +53,7 @@ def printable(text: str) -> str:
 
 
 def _printable(row: Observation) -> Observation:
-    return Observation(printable(row.name), row.state, printable(row.found), printable(row.remedy))
+    return Observation(printable(row.name), row.state, printable(row.finding), printable(row.remedy))
 
 
 def _row(row: Observation, names: int, width: int) -> list[str]:
@@ -63,7 +63,7 @@ def _row(row: Observation, names: int, width: int) -> list[str]:
         first, later = start, " " * len(start)
     else:
         first = later = INDENT * 3
-    lines = _wrapped(row.found, first, later, width)
+    lines = _wrapped(row.finding, first, later, width)
     if row.remedy:
         lines += _wrapped(row.remedy, f"{later}-> ", f"{later}   ", width)
     return lines if first == start else [start.rstrip(), *lines]

@@ -131,7 +131,7 @@ class Canvas:
         room = min(room, {"start": self.width - x, "middle": self.width, "end": x}[anchor])
         shown = shorten_text(whole, room + ROUNDING, is_bold=is_bold)
         if shown != whole and among:
-            shown = shorten_apart(whole, room + ROUNDING, [_write_visible(one).strip() for one in among])
+            shown = shorten_apart(whole, room + ROUNDING, [_write_visible(other).strip() for other in among])
         width = measure_text(shown, is_bold=is_bold)
         if anchor == "middle":
             x = min(max(x, width / 2), self.width - width / 2)
@@ -168,7 +168,7 @@ def _write_targets(variant: str, case: str) -> dict[str, float | str]:
 
 def _write_visible(text: str) -> str:
     """Return a text without characters that XML cannot hold."""
-    return _FORBIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", visible(text))
+    return _FORBIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", visible(text))
 
 
 def _tag(element: str, classes: str, attributes: dict[str, float | str]) -> str:
@@ -254,7 +254,7 @@ def shorten_apart(text: str, room: float, among: Iterable[str]) -> str:
       among: Texts with the same room.
     """
     shown = shorten_text(text, room)
-    alike = [one for one in among if one != text and shorten_text(one, room) == shown]
+    alike = [other for other in among if other != text and shorten_text(other, room) == shown]
     if not alike or shown == text:
         return shown
     columns = itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(text, *alike, strict=False))

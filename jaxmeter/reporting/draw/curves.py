@@ -75,7 +75,7 @@ def _draw_panel(canvas: Canvas, panel: CurvePanel, left: float, top: float, widt
             # At the left: most curves come near their limit at the right, where their names are, too.
             if canvas.text(start + 4, y - 4, limit.text, "direct label b", room=end - start - 4) is None:
                 draw_level_name(canvas, end, y, limit.text, (end - left, end - start))
-    for curve in sorted(panel.curves, key=lambda one: one.in_focus):  # what is in focus lies on top
+    for curve in sorted(panel.curves, key=lambda curve: curve.in_focus):  # what is in focus lies on top
         _draw_curve(canvas, curve, x_scale, y_scale)
     _write_names(canvas, panel, x_scale, y_scale, left + width)
     _write_endings(canvas, panel, x_scale, y_scale)
@@ -94,7 +94,7 @@ def _draw_curve(canvas: Canvas, curve: Curve, x_scale: Scale, y_scale: Scale) ->
         if hue is None:
             continue
         points = list(run)
-        path = " ".join(f"{x_scale(one.x):.1f},{y_scale(one.mark.estimate.value):.1f}" for one in points)
+        path = " ".join(f"{x_scale(point.x):.1f},{y_scale(point.mark.estimate.value):.1f}" for point in points)
         with canvas.group(f"m {hue.value}{context}", title=curve.name, variant=points[-1].mark.variant):
             if len(points) > 1:
                 canvas.add("polyline", points=path, stroke_width=width)
@@ -113,7 +113,7 @@ def _write_names(canvas: Canvas, panel: CurvePanel, x_scale: Scale, y_scale: Sca
     """Write names at the last points, pushed apart; where they do not fit, those in focus come first."""
     low, high = min(y_scale.start, y_scale.end) + 4, max(y_scale.start, y_scale.end) + 4
     columns: dict[float, list[tuple[Curve, float]]] = {}
-    for curve in sorted(panel.curves, key=lambda one: not one.in_focus):
+    for curve in sorted(panel.curves, key=lambda curve: not curve.in_focus):
         if any(x_scale.shows(point.x) for point in curve.points):
             x, y = _find_end(curve, x_scale, y_scale)
             columns.setdefault(x, []).append((curve, y + 4))
@@ -123,7 +123,7 @@ def _write_names(canvas: Canvas, panel: CurvePanel, x_scale: Scale, y_scale: Sca
         places = spread([y for _, y in ends[:most]], NAME_STEP, low, high)
         placed += [(curve, x, y) for (curve, _), y in zip(ends, places, strict=False)]
     # What is in focus first, then names at the right, which cannot move into a plot.
-    for curve, x, y in sorted(placed, key=lambda one: (not one[0].in_focus, -one[1])):
+    for curve, x, y in sorted(placed, key=lambda place: (not place[0].in_focus, -place[1])):
         hue = curve.points[-1].mark.hue if curve.in_focus else Hue.INK
         text = _write_name(curve, panel.y)
         classes = f"direct b {hue.value}" if curve.in_focus else "direct note"

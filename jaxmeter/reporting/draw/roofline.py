@@ -33,7 +33,7 @@ def draw_roofline(figure: Roofline, width: int) -> Markup:
         canvas.add("polyline", "ink", points=path, stroke_width=1.5)
     for roof in figure.roofs:  # no line crosses a name
         draw_level_name(canvas, right, y_scale(roof.peak), roof.text, (right, right - left))
-    shown = [one for one in figure.dots if x_scale.shows(one.x) and y_scale.shows(one.mark.estimate.value)]
+    shown = [dot for dot in figure.dots if x_scale.shows(dot.x) and y_scale.shows(dot.mark.estimate.value)]
     for dot in shown:
         draw_mark(canvas, dot.mark, y_scale, x_scale(dot.x), is_vertical=True, radius=RADIUS)
     places = [(dot.name, x_scale(dot.x), y_scale(dot.mark.estimate.value)) for dot in shown]

@@ -18,7 +18,7 @@ from .segmentation import FEWEST, find_splits
 from .series import Point, Series
 
 NEAR = 3
-"""Runs: a change point of times may be found that far from where it is (`benchmarks.history`); so what else changed is
+"""Runs: a change point of times may be found that far from where it is (docs/history.md); so what else changed is
 looked for as far around it."""
 
 MOST_CHANGES = 4
@@ -70,17 +70,18 @@ class ChangePoint:
 
 
 def find_change_points(
-    series: Sequence[Series], known: Sequence[KnownChangePoint] = (), minimum_effect: float = MINIMUM_EFFECT
+    all_series: Sequence[Series], known: Sequence[KnownChangePoint] = (), minimum_effect: float = MINIMUM_EFFECT
 ) -> tuple[ChangePoint, ...]:
     """Every change point of the series of one machine, the newest first.
 
     Args:
       minimum_effect: The smallest change of a time that counts, as a share.
     """
-    found = [change_point for one in series for change_point in _find_change_points_of(one, known, minimum_effect)]
-    timed = {(one.case.suite, one.case.name, one.case.platform) for one in series if is_told_by_time(one)}
-    told = (_blame_machine(one, _count_together(one, found), len(timed)) for one in found)
-    return tuple(sorted(told, key=lambda one: (-one.index, one.suite, one.case, one.variant, one.metric)))
+    points = [point for series in all_series for point in _find_change_points_of(series, known, minimum_effect)]
+    cases = (series.case for series in all_series if is_told_by_time(series))
+    timed = {(case.suite, case.name, case.platform) for case in cases}
+    blamed = (_blame_machine(point, _count_together(point, points), len(timed)) for point in points)
+    return tuple(sorted(blamed, key=lambda point: (-point.index, point.suite, point.case, point.variant, point.metric)))
 
 
 def is_told_by_time(series: Series) -> bool:
@@ -88,14 +89,11 @@ def is_told_by_time(series: Series) -> bool:
     return series.metric == TIME and len(series.points) >= FEWEST
 
 
-def _count_together(change_point: ChangePoint, found: Sequence[ChangePoint]) -> int:
+def _count_together(change_point: ChangePoint, change_points: Sequence[ChangePoint]) -> int:
     """How many cases have a change point of times like this one within NEAR runs of it."""
-    near = (
-        one
-        for one in found
-        if one.metric == TIME and one.verdict is change_point.verdict and abs(one.index - change_point.index) <= NEAR
-    )
-    return len({(one.suite, one.case, one.platform) for one in near})
+    alike = (other for other in change_points if other.metric == TIME and other.verdict is change_point.verdict)
+    near = (other for other in alike if abs(other.index - change_point.index) <= NEAR)
+    return len({(other.suite, other.case, other.platform) for other in near})
 
 
 def _find_change_points_of(
@@ -108,8 +106,8 @@ def _find_change_points_of(
         cuts = tuple(at for at in range(1, len(values)) if values[at] != values[at - 1])
     restless = 0 if series.metric == TIME or len(cuts) <= MOST_CHANGES else len(cuts)
     edges = [0, *cuts, len(values)]
-    told = list(zip(edges, edges[1:], edges[2:], strict=False))
-    for before, at, after in told[-1:] if restless else told:
+    segments = list(zip(edges, edges[1:], edges[2:], strict=False))
+    for before, at, after in segments[-1:] if restless else segments:
         change_point = _make(series, before, at, after, minimum_effect)
         if restless:
             change_point = replace(
@@ -117,7 +115,7 @@ def _find_change_points_of(
             )
         near = {point.manifest.run_id for point in series.points if abs(point.index - change_point.index) <= NEAR}
         runs = near if series.metric == TIME else {change_point.first}
-        reasons = (one.why for one in known if one.run in runs and one.means(series.case, series.variant))
+        reasons = (entry.why for entry in known if entry.run in runs and entry.means(series.case, series.variant))
         yield replace(change_point, known=next(reasons, ""))
 
 

@@ -51,13 +51,13 @@ def read_known(path: Path) -> tuple[KnownChangePoint, ...]:
       KnownError: It cannot be read, or says what nobody understands.
     """
     try:
-        found = tomllib.loads(path.read_text("utf8"))
+        entries = tomllib.loads(path.read_text("utf8"))
     except OSError as error:
         raise KnownError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8
         raise KnownError(f"{path}: is no TOML: {error}") from error
-    change_points = found.pop("change_point", [])
-    if found or not isinstance(change_points, list):
+    change_points = entries.pop("change_point", [])
+    if entries or not isinstance(change_points, list):
         raise KnownError(
             f'{path}: contains other entries than [[change_point]] tables; write [[change_point]], run = "…", why = "…"'
         )

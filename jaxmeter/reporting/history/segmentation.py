@@ -3,7 +3,7 @@
 The split is that of E-divisive (Matteson & James 2014, A nonparametric approach for multiple change point analysis):
 the one that sets both sides farthest apart, by the distances of all pairs; then both sides are split, and so on. Of
 these the least sure are taken back, until each is a change point beside the levels next to it: a rank test tells the
-sides apart, and their medians differ by more than the minimum effect. Benchmark: `python -m benchmarks.history`.
+sides apart, and their medians differ by more than the minimum effect. docs/history.md has its error rates.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 LARGEST_P = 1e-3
 USUAL_LENGTH = 60
 """Of the rank test, up to that many values; of more, less by the power of 1.5. Since the best splits are chosen among
-all, their own p is too small, the more there are to choose from. Chosen by `benchmarks.history`, which tells how often
-series without a change point have one."""
+all, their own p is too small, the more there are to choose from. Chosen by how often series without a change point
+have one (docs/history.md)."""
 
 FEWEST_BESIDE = 4
 """Values on either side of a change point."""

@@ -72,7 +72,7 @@ def gather_series(runs: Sequence[Run]) -> tuple[Series, ...]:
     newest: dict[Key, PlannedCase] = {}
     for run in runs:
         newest |= {key: case.planned for key, case in run.by_key.items()}
-    return tuple(one for key, case in newest.items() for one in _list_series(runs, key, case))
+    return tuple(series for key, case in newest.items() for series in _list_series(runs, key, case))
 
 
 def _list_series(runs: Sequence[Run], key: Key, case: PlannedCase) -> Iterator[Series]:
@@ -85,27 +85,27 @@ def _list_series(runs: Sequence[Run], key: Key, case: PlannedCase) -> Iterator[S
     for planned in case.variants:
         if planned.replays is not None:
             continue
-        found = [
+        measured = [
             (index, variant)
             for index, own in same
             if (variant := own.find(planned.name)) is not None and variant.status is Status.OK
         ]
-        yield from _list_times(case, planned.name, found)
+        yield from _list_times(case, planned.name, measured)
         for metric in (PROGRAM, *SERIES):
             points = tuple(
                 Point(index, variant, value)
-                for index, variant in found
+                for index, variant in measured
                 if (value := _read_exact(variant, metric)) is not None
             )
             if len(points) > 1:
                 yield Series(case, planned.name, metric, points)
 
 
-def _list_times(case: PlannedCase, name: str, found: Sequence[tuple[int, Variant]]) -> Iterator[Series]:
+def _list_times(case: PlannedCase, name: str, measured: Sequence[tuple[int, Variant]]) -> Iterator[Series]:
     """A series for each calibration loop: times over one cannot be joined with times over another."""
     clean: dict[str, list[Point]] = {}
     contended: dict[str, int] = {}
-    for index, variant in found:
+    for index, variant in measured:
         reference = variant.pool.reference
         calibration = "" if reference is None else reference.identity
         value = _read_time(variant)
@@ -126,15 +126,15 @@ def _read_time(variant: Variant) -> float | None:
     reference = variant.pool.reference
     times = read_values(variant, METRICS[TIME])
     if reference is None:
-        known = [one for one in times if one is not None] if variant.pool.no_reference == NO_CALIBRATION else []
+        known = [value for value in times if value is not None] if variant.pool.no_reference == NO_CALIBRATION else []
     else:
         details = find_timing(variant)
         if details is None or details.calibration != reference.identity:
             return None
         ratios, calibrations = (read_values(variant, METRICS[name]) for name in ("over_calibration", "calibration_s"))
-        found = divide_by_calibration(ratios, times, calibrations)
-        times = tuple(None if one is None else one * reference.calibration_s for one in found)
-        known = [one for one in times if one is not None and SHORTEST_S <= one <= LONGEST_S]
+        normalised = divide_by_calibration(ratios, times, calibrations)
+        known = [ratio * reference.calibration_s for ratio in normalised if ratio is not None]
+        known = [value for value in known if SHORTEST_S <= value <= LONGEST_S]
     return math.exp(statistics.fmean(map(math.log, known))) if known and min(known) > 0 else None
 
 

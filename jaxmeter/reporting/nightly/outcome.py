@@ -206,10 +206,10 @@ def build_nightly_page(concluded: Concluded) -> Page:
 def describe_nightly(concluded: Concluded, page: Path, *, in_full: bool = False) -> Document:
     """Return what was measured, where it is, and what the gate says: `in_full` also where the run passes."""
     parts: list[Part] = []
-    for one in concluded.results:
-        if in_full or one.judgement.code:
-            parts.append(say(write_heading(one.changes, one.judgement), title=one.name))
-            parts += list_details(one.changes, one.judgement, in_full=in_full)
+    for result in concluded.results:
+        if in_full or result.judgement.code:
+            parts.append(say(write_heading(result.changes, result.judgement), title=result.name))
+            parts += list_details(result.changes, result.judgement, in_full=in_full)
     return Document(concluded.verdict.heading, (say(*_describe_run(concluded, page)), *parts))
 
 

@@ -75,10 +75,10 @@ def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], 
     judged: list[tuple[str, JudgedRelease]] = []
 
     def ask(index: int) -> JudgedRelease:
-        found = judge(releases[index])
-        say(f"{releases[index]} is {found.answer}: {found.why}")
-        judged.append((releases[index], found))
-        return found
+        verdict = judge(releases[index])
+        say(f"{releases[index]} is {verdict.answer}: {verdict.why}")
+        judged.append((releases[index], verdict))
+        return verdict
 
     good, bad = 0, len(releases) - 1
     if asks_good and (first := ask(good)).answer is not Answer.GOOD:
@@ -89,22 +89,22 @@ def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], 
     skipped: dict[int, str] = {}
     while open_to := [index for index in range(good + 1, bad) if index not in skipped]:
         middle = min(open_to, key=lambda index: (abs(2 * index - good - bad), index))
-        found = ask(middle)
-        if found.answer is Answer.GOOD:
+        verdict = ask(middle)
+        if verdict.answer is Answer.GOOD:
             good = middle
-        elif found.answer is Answer.BAD:
+        elif verdict.answer is Answer.BAD:
             bad = middle
         else:
-            skipped[middle] = found.why
+            skipped[middle] = verdict.why
     between = tuple((releases[index], skipped[index]) for index in range(good + 1, bad))
     return Bisected(releases[good], releases[bad], between, tuple(judged))
 
 
-def describe(found: Bisected) -> list[str]:
+def describe(bisected: Bisected) -> list[str]:
     """What was found, a sentence a line."""
-    lines = [f"first bad: {found.first_bad}; last good: {found.last_good}"]
-    lines += [f"between them {release} could not be judged: {why}" for release, why in found.skipped]
-    if found.skipped:
+    lines = [f"first bad: {bisected.first_bad}; last good: {bisected.last_good}"]
+    lines += [f"between them {release} could not be judged: {why}" for release, why in bisected.skipped]
+    if bisected.skipped:
         lines.append("so the change came with one of these, or with the first bad one")
     return lines
 

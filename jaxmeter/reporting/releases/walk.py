@@ -85,8 +85,8 @@ class Walk:
     @property
     def most_slower(self) -> tuple[Step, Change] | None:
         """The step between neighbours that is confirmed slower by the largest factor, and its verdict."""
-        found = [(step, change) for step in self.steps for change in filter(_is_slower, step.times)]
-        return max(found, key=lambda pair: pair[1].size, default=None)
+        slower = [(step, change) for step in self.steps for change in filter(_is_slower, step.times)]
+        return max(slower, key=lambda pair: pair[1].size, default=None)
 
     @property
     def first_slower(self) -> Step | None:
@@ -154,7 +154,7 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
 def describe_step(step: Step) -> Iterator[str]:
     """Write the changes of each variant, a line each."""
     yield f"{step.after} compared with {step.before}{_write_conditions([step])}:"
-    for change in (one for one in step.times if not one.verdict.is_failure):
+    for change in (timed for timed in step.times if not timed.verdict.is_failure):
         cause = f"likely cause: {change.cause}" if change.cause else ""
         counts = ", ".join(_write_count(other) for other in step.changes if _is_count(other) and _is_of(other, change))
         parts = (_write_finding(change), change.reason, cause, f"counts: {counts}" if counts else "")
@@ -201,8 +201,8 @@ def describe_trial(step: Step, trial: Step, setting: str) -> Iterator[str]:
     yield f"{step.after} with {setting} compared with {step.before}{_write_conditions([trial])}:"
     for slower in filter(_is_slower, step.times):
         tried = next((change for change in trial.times if _is_of(change, slower)), None)
-        told = "not measured" if tried is None else f"{_judge_trial(slower, tried)}: {_write_finding(tried)}"
-        yield f"  {_name(slower)}: {told}; without it {_write_finding(slower)}"
+        finding = "not measured" if tried is None else f"{_judge_trial(slower, tried)}: {_write_finding(tried)}"
+        yield f"  {_name(slower)}: {finding}; without it {_write_finding(slower)}"
 
 
 def _judge_trial(slower: Change, tried: Change) -> str:
@@ -216,12 +216,13 @@ def _judge_trial(slower: Change, tried: Change) -> str:
 
 def _show_change_points(steps: Sequence[Step]) -> Part:
     """Return a table; without a change point, the difference that the steps could have detected."""
-    found = {f"{step.after} compared with {step.before}": step.change_points for step in steps if step.change_points}
-    number = sum(map(len, found.values()))
+    by_step = ((f"{step.after} compared with {step.before}", step.change_points) for step in steps)
+    change_points = {title: changes for title, changes in by_step if changes}
+    number = sum(map(len, change_points.values()))
     detectable = [change.smallest for step in steps for change in step.times if change.smallest is not None]
-    if found:
+    if change_points:
         title = f"{number} change point{'s' if number > 1 else ''}{_write_conditions(steps)}:"
-        return Part(title, (_make_table(found),))
+        return Part(title, (_make_table(change_points),))
     if detectable:
         least = f"{100 * max(detectable):.1f}{numbers.SPACE}%"
         words = f"no change point is confirmed; the steps could detect a difference of {least}"
@@ -229,9 +230,9 @@ def _show_change_points(steps: Sequence[Step]) -> Part:
     return say("no change point is confirmed, and no step could be judged")
 
 
-def _make_table(found: Mapping[str, Sequence[Change]]) -> Table:
+def _make_table(change_points: Mapping[str, Sequence[Change]]) -> Table:
     """A row for each change, below the two releases."""
-    groups = (Group(tuple(map(_make_row, changes)), title) for title, changes in found.items())
+    groups = (Group(tuple(map(_make_row, changes)), title) for title, changes in change_points.items())
     return Table("", COLUMNS, tuple(groups))
 
 
@@ -300,8 +301,8 @@ def _write_effect(change: Change) -> tuple[str, str]:
 def _write_finding(change: Change) -> str:
     """`slower, 1.053 times as long (99 % interval 1.041 to 1.066)`."""
     factor, bounds = _write_effect(change)
-    told = f"{change.verdict}, {factor} times as long" if factor else str(change.verdict)
-    return f"{told} (99 % interval {bounds})" if bounds else told
+    finding = f"{change.verdict}, {factor} times as long" if factor else str(change.verdict)
+    return f"{finding} (99 % interval {bounds})" if bounds else finding
 
 
 def _write_conditions(steps: Iterable[Step]) -> str:

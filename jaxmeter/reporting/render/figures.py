@@ -38,7 +38,7 @@ def list_figures(page: Page) -> dict[str, Figure]:
 
     Names differ on file systems that ignore case, too.
     """
-    found: dict[str, Figure] = {}
+    by_name: dict[str, Figure] = {}
     used: set[str] = set()
     for parts, figure in _walk(page):
         words = (_NOT_IN_A_NAME.sub("_", part).strip("_.")[:LONGEST_PART].rstrip("_.") for part in parts)
@@ -46,8 +46,8 @@ def list_figures(page: Page) -> dict[str, Figure]:
         names = itertools.chain((stem,), (f"{stem}-{number}" for number in itertools.count(2)))
         name = next(name for name in names if name.lower() not in used)
         used.add(name.lower())
-        found[name] = figure
-    return found
+        by_name[name] = figure
+    return by_name
 
 
 def draw(figure: Figure, form: Form = "svg", theme: Theme = "light") -> bytes:

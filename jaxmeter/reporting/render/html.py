@@ -83,14 +83,14 @@ def render(page: Page) -> str:
 
 def define(text: str) -> Markup:
     """The text, escaped, with each word of the glossary explained where it first stands."""
-    told: set[str] = set()
+    explained: set[str] = set()
 
-    def explain(found: re.Match[str]) -> str:
-        word = found[1].lower()
-        if word in told:
-            return found[0]
-        told.add(word)
-        return f'<dfn title="{escape(_MEANINGS[word])}">{found[0]}</dfn>'
+    def explain(match: re.Match[str]) -> str:
+        word = match[1].lower()
+        if word in explained:
+            return match[0]
+        explained.add(word)
+        return f'<dfn title="{escape(_MEANINGS[word])}">{match[0]}</dfn>'
 
     return Markup(_WORDS.sub(explain, escape(text)))
 

@@ -66,7 +66,7 @@ def _put_together(
     left = {context: iter(of_context.split(" ")) for context, of_context in numbers.items()}
 
     def put_numbers(text: str) -> str:
-        return re.sub(NUMBER_HERE, lambda found: next(left[_context_of(text, found.start())]), text)
+        return re.sub(NUMBER_HERE, lambda match: next(left[_context_of(text, match.start())]), text)
 
     return {
         kind: [put_numbers("".join(words[_decode(letter)] for letter in text)) for text in texts]
@@ -114,8 +114,8 @@ def _make_chunk(ids: Mapping[str, Any], kinds: Mapping[str, Sequence[str]]) -> d
         packed[kind] = []
         for text in texts:
             without = _NUMBER.sub(NUMBER_HERE, text)
-            for found, number in zip(re.finditer(NUMBER_HERE, without), _NUMBER.findall(text), strict=True):
-                numbers.setdefault(_context_of(without, found.start()), []).append(number)
+            for match, number in zip(re.finditer(NUMBER_HERE, without), _NUMBER.findall(text), strict=True):
+                numbers.setdefault(_context_of(without, match.start()), []).append(number)
             numbered = (words.setdefault(word, len(words)) for word in _WORD_ENDS.split(without))
             packed[kind].append("".join(map(_encode, numbered)))
     return {

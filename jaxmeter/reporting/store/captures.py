@@ -38,8 +38,8 @@ def is_capture(path: str) -> bool:
 
 def count_captures(files: Mapping[str, int]) -> Captures:
     """Return the captures among the files of a run, which are given as sizes by path."""
-    found = {path: folder for path in files if (folder := locate_capture(path)) is not None}
-    return Captures(len(set(found.values())), sum(files[path] for path in found))
+    folders = {path: folder for path in files if (folder := locate_capture(path)) is not None}
+    return Captures(len(set(folders.values())), sum(files[path] for path in folders))
 
 
 def describe_left_out(captures: Captures) -> str:

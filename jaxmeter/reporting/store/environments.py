@@ -39,8 +39,9 @@ def find_unused(folder: Path, before: datetime) -> Iterator[Environment]:
 
     A folder without a mark is left alone: pip may be filling it.
     """
-    found = [_read(mark) for mark in folder.glob(f"*/{MARK}") if not mark.parent.is_symlink()]
-    yield from sorted((one for one in found if one.used < before), key=lambda one: one.used)
+    environments = (_read(mark) for mark in folder.glob(f"*/{MARK}") if not mark.parent.is_symlink())
+    unused = (environment for environment in environments if environment.used < before)
+    yield from sorted(unused, key=lambda environment: environment.used)
 
 
 def remove(environment: Environment) -> None:

@@ -70,8 +70,8 @@ def fetch(url: str, cache: Path | None = None, *, since: str = "", last: int | N
     if not whole and not older:
         why = "; ".join(refused.values()) or f"{url}: has no complete run; `jaxmeter push RUN {url}` puts one there"
         raise StoreError(why)
-    rest = _name_rest(store, [one for one in looked_at if one not in whole and one not in refused])
-    return Fetched(tuple(whole[one] for one in names if one in whole), (*refused.values(), *rest), older)
+    rest = _name_rest(store, [name for name in looked_at if name not in whole and name not in refused])
+    return Fetched(tuple(whole[name] for name in names if name in whole), (*refused.values(), *rest), older)
 
 
 def fetch_named(url: str, names: Sequence[str], cache: Path | None = None) -> tuple[Path, ...]:
@@ -94,10 +94,10 @@ def _fetch_newest(
     lacking = len(left) if last is None else last
     while left and lacking > 0:
         left, newest = left[:-lacking], left[-lacking:]
-        found = _fetch_records(store, newest, cache, refused)
-        whole |= found
+        fetched = _fetch_records(store, newest, cache, refused)
+        whole |= fetched
         looked_at += newest
-        lacking -= len(found)
+        lacking -= len(fetched)
     return whole, looked_at
 
 
@@ -106,8 +106,8 @@ def _find_starts(store: Store, names: Sequence[str], cache: Path) -> dict[str, s
     here = {name: _folder(cache, store, name) for name in names if is_run_id(name)}
     lacking = [name for name, folder in here.items() if find_start(RunFolder(folder)) is None]
     sizes = persist(partial(store.measure, [f"{name}/{MANIFEST}" for name in lacking]))
-    for found in store.read_in_sets({path: size for path, size in sizes.items() if not describe_excess(path, size)}):
-        for path, data in found.items():
+    for contents in store.read_in_sets({path: size for path, size in sizes.items() if not describe_excess(path, size)}):
+        for path, data in contents.items():
             _write(here[path.partition("/")[0]] / MANIFEST, data)
     started = {name: find_start(RunFolder(folder)) for name, folder in here.items()}
     return {name: begun for name, begun in started.items() if begun is not None}
@@ -136,8 +136,8 @@ def _fetch_records(store: Store, names: Sequence[str], cache: Path, refused: dic
 
 def _await(kept: Sequence[Future[None]]) -> None:
     """Until they are written: memory holds no more than two batches."""
-    for one in kept:
-        one.result()
+    for future in kept:
+        future.result()
 
 
 def fetch_whole(url: str, cache: Path | None = None, *, note: Callable[[str], object] = lambda words: None) -> Path:
@@ -160,8 +160,8 @@ def fetch_whole(url: str, cache: Path | None = None, *, note: Callable[[str], ob
     lacking = {path: size for path, size in there.items() if _is_wanted(path) and not _has(folder / path, size)}
     for path in [path for path, size in lacking.items() if describe_excess(path, size)]:
         note(f"{store.name(only, path)}: {describe_excess(path, lacking.pop(path))}; it is not fetched")
-    for found in store.read_in_sets({f"{only}/{path}": size for path, size in lacking.items()}):
-        for path, data in found.items():
+    for contents in store.read_in_sets({f"{only}/{path}": size for path, size in lacking.items()}):
+        for path, data in contents.items():
             if fault := _write_named(folder / path.removeprefix(f"{only}/"), data):
                 note(f"{store.name(path)}: no file here can have this name ({fault}); it is not fetched")
     return folder

@@ -46,8 +46,8 @@ def find_old(out: Path, keep_days: int, now: datetime, pushed_to: str | None = N
       StoreError, BrokenOffError: The store refuses, or cannot be reached.
     """
     store = None if pushed_to is None else open_store(pushed_to)
-    found = [one for path in sorted(out.iterdir()) if (one := _look(path, keep_days, now, store)) is not None]
-    yield from sorted(found, key=lambda one: one.made)
+    runs = [run for path in sorted(out.iterdir()) if (run := _look(path, keep_days, now, store)) is not None]
+    yield from sorted(runs, key=lambda run: run.made)
 
 
 def remove(run: OldRun) -> None:

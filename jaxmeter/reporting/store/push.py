@@ -95,12 +95,12 @@ def reach(url: str, sleep: Sleep = time.sleep) -> None:
 
 def list_local(folder: Path) -> dict[str, int]:
     """Sizes of a run's files by their path in it: regular ones, and none that begins with a dot."""
-    found = {}
+    sizes = {}
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if path.is_file() and not path.is_symlink() and not any(part.startswith(".") for part in inside.parts):
-            found[inside.as_posix()] = path.stat().st_size
-    return found
+            sizes[inside.as_posix()] = path.stat().st_size
+    return sizes
 
 
 def _claim(store: Store, name: str, manifest: bytes) -> None:

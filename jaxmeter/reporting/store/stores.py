@@ -96,14 +96,14 @@ class Store:
 
     def list_folders(self) -> tuple[str, ...]:
         """Names of the folders in it that may be runs, in order; what begins with a dot is nobody's business."""
-        with told(self.url):
-            found = self.files.ls(self.base, detail=True, refresh=True)
-        names = (one["name"].rstrip("/").rpartition("/")[2] for one in found if one["type"] == "directory")
+        with translate_errors(self.url):
+            entries = self.files.ls(self.base, detail=True, refresh=True)
+        names = (entry["name"].rstrip("/").rpartition("/")[2] for entry in entries if entry["type"] == "directory")
         return tuple(sorted(name for name in names if name not in ("", VERDICTS) and not name.startswith(".")))
 
     def require_bucket(self) -> None:
         """Raises StoreError where the bucket is not there or may not be read; a folder need not be there yet."""
-        with told(self.url):
+        with translate_errors(self.url):
             if not self.is_local:
                 self.files.ls(self.base.partition("/")[0], refresh=True)
             elif os.path.lexists(self.base):
@@ -114,25 +114,25 @@ class Store:
         path = self.at(folder)
         if self.is_local:
             self.require_bucket()  # fsspec finds nothing in a folder that cannot be read, and says nothing of it
-        with told(self.url):
+        with translate_errors(self.url):
             try:
-                found = self.files.find(path, detail=True, refresh=True)
+                entries = self.files.find(path, detail=True, refresh=True)
             except FileNotFoundError:
                 return {}
-        return {name.removeprefix(f"{path}/"): _describe(one) for name, one in found.items()}
+        return {name.removeprefix(f"{path}/"): _describe(entry) for name, entry in entries.items()}
 
     def list_files(self, folder: str) -> dict[str, int]:
         """Sizes of the files below a folder, by their path in it."""
-        return {path: one.size_bytes for path, one in self.find(folder).items()}
+        return {path: stored.size_bytes for path, stored in self.find(folder).items()}
 
     def look_up(self, *parts: str) -> Stored | None:
         """What a store says of a file without reading it; None where there is none."""
-        with told(self.url):
+        with translate_errors(self.url):
             try:
-                found = self.files.info(self.at(*parts))
+                entry = self.files.info(self.at(*parts))
             except _NO_FILE:
                 return None
-        return _describe(found) if found["type"] == "file" else None
+        return _describe(entry) if entry["type"] == "file" else None
 
     def read_clock(self) -> datetime | None:
         """The time of a folder's file system, which may be a server's; None of a bucket, which stamps its objects."""
@@ -147,8 +147,8 @@ class Store:
     def measure(self, paths: Sequence[str]) -> dict[str, int]:
         """Sizes of files, by their path in the store; without those that are not there."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            found = zip(paths, pool.map(self.look_up, paths), strict=True)
-            return {path: one.size_bytes for path, one in found if one is not None}
+            stored = zip(paths, pool.map(self.look_up, paths), strict=True)
+            return {path: file.size_bytes for path, file in stored if file is not None}
 
     def read(self, *parts: str) -> bytes | None:
         """A file; None where there is none.
@@ -161,7 +161,7 @@ class Store:
             return None
         if excess := describe_excess(parts[-1], stored.size_bytes):
             raise StoreError(f"{self.name(*parts)}: {excess}; remove it from the store")
-        with told(self.url):
+        with translate_errors(self.url):
             try:
                 data: bytes = self.files.cat_file(self.at(*parts))
             except _NO_FILE:
@@ -184,24 +184,24 @@ class Store:
     def read_all(self, paths: Sequence[str]) -> dict[str, bytes]:
         """Many files at once, by their path in the store; without those that are not there."""
         full = {self.at(path): path for path in paths}
-        with told(self.url):
+        with translate_errors(self.url):
             plain = [name for name in full if not has_magic(name)]
-            found: dict[str, Any] = self.files.cat(plain, on_error="return") if plain else {}
-            found |= {name: self.files.cat_file(name) for name in full.keys() - set(plain)}
-            for one in found.values():
-                if isinstance(one, Exception) and not isinstance(one, _NO_FILE):
-                    raise one
-        return {full[name]: data for name, data in found.items() if isinstance(data, bytes)}
+            answers: dict[str, Any] = self.files.cat(plain, on_error="return") if plain else {}
+            answers |= {name: self.files.cat_file(name) for name in full.keys() - set(plain)}
+            for answer in answers.values():
+                if isinstance(answer, Exception) and not isinstance(answer, _NO_FILE):
+                    raise answer
+        return {full[name]: data for name, data in answers.items() if isinstance(data, bytes)}
 
     def send(self, sent: Mapping[Path, Sequence[str]]) -> None:
         """Writes local files, over what is there; by the parts of each path in the store."""
-        with told(self.url):
+        with translate_errors(self.url):
             self.files.put(list(map(str, sent)), [self.at(*parts) for parts in sent.values()])
 
     def create(self, data: bytes, *parts: str) -> bool:
         """Writes a file that is not there yet; false where somebody else has."""
         path = self.at(*parts)
-        with told(self.url):
+        with translate_errors(self.url):
             try:
                 if self.is_local:
                     _create_file(Path(path), data)
@@ -217,12 +217,12 @@ class Store:
         return "file" in self.files.protocol
 
 
-def _describe(found: Mapping[str, Any]) -> Stored:
+def _describe(entry: Mapping[str, Any]) -> Stored:
     """What a listing says of a file: S3 has `LastModified`, the others `mtime`, a time or seconds since 1970."""
-    changed = found.get("LastModified", found.get("mtime"))
+    changed = entry.get("LastModified", entry.get("mtime"))
     if isinstance(changed, int | float):
         changed = datetime.fromtimestamp(changed, UTC)
-    return Stored(found["size"], changed if isinstance(changed, datetime) else None)
+    return Stored(entry["size"], changed if isinstance(changed, datetime) else None)
 
 
 def read_time(text: str) -> datetime | None:
@@ -295,7 +295,7 @@ def open_store(url: str) -> Store:
     import fsspec  # whoever reads local folders need not wait for it
 
     try:
-        with told(url):
+        with translate_errors(url):
             local = {"auto_mkdir": True} if scheme == "file" else {}
             files, base = fsspec.core.url_to_fs(url, use_listings_cache=False, **local)
     except ImportError as error:
@@ -304,8 +304,8 @@ def open_store(url: str) -> Store:
 
 
 @contextmanager
-def told(url: str) -> Iterator[None]:
-    """What a store's library complains of, in our words: its own may hold keys and tokens.
+def translate_errors(url: str) -> Iterator[None]:
+    """Raise what a store's library complains of in words of jaxmeter: its own may contain keys and tokens.
 
     Raises:
       StoreError: The store refuses, or is not there.

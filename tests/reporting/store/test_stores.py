@@ -3,7 +3,15 @@ import os
 
 import pytest
 
-from jaxmeter.reporting.store.stores import ATTEMPTS, BrokenOffError, StoreError, is_url, open_store, persist, told
+from jaxmeter.reporting.store.stores import (
+    ATTEMPTS,
+    BrokenOffError,
+    StoreError,
+    is_url,
+    open_store,
+    persist,
+    translate_errors,
+)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +132,7 @@ UnreachableError.__module__ = "botocore.exceptions"
     ],
 )
 def test_what_a_library_complains_of_is_told_without_its_own_words(error, kind, said):
-    with pytest.raises(kind) as caught, told("s3://b"):
+    with pytest.raises(kind) as caught, translate_errors("s3://b"):
         raise error
 
     assert said in str(caught.value)
@@ -132,7 +140,7 @@ def test_what_a_library_complains_of_is_told_without_its_own_words(error, kind, 
 
 
 def test_a_fault_of_our_own_stays_one():
-    with pytest.raises(ZeroDivisionError), told("s3://b"):
+    with pytest.raises(ZeroDivisionError), translate_errors("s3://b"):
         _ = 1 / 0
 
 
