@@ -98,7 +98,7 @@ def compare_folders(before: Path, after: Path) -> Sequence[Change]:
     if not all(loaded.runs for loaded in runs):
         warnings = [warning for loaded in runs for warning in loaded.warnings]
         raise UnusableError(f"the comparison failed: {'; '.join(warnings)}")
-    return compare_runs(runs[0].runs[0], runs[1].runs[0]).found
+    return compare_runs(runs[0].runs[0], runs[1].runs[0]).entries
 
 
 def bisect_releases(shell: Shell, arguments: Sequence[str]) -> int:

@@ -63,7 +63,7 @@ def _check_roles(before: Manifest, after: Manifest) -> None:
 
 def warn_of_unused(budgets: Budgets, changes: Changes) -> None:
     """Warn of budgets that match no case."""
-    cases = {f"{change.suite}/{change.case}" for change in changes.found}
+    cases = {f"{change.suite}/{change.case}" for change in changes.entries}
     for pattern in budgets.find_unused(cases | set(changes.names)):
         complain(f'the budget of "{shorten(pattern, LONGEST_NAME)}" matches no case', "warning")
 

@@ -307,7 +307,7 @@ def _write_comparison(before: Subject, after: Subject) -> bytes:
     changes = find_changes(before.loaded, after.loaded)
     planned = after.variant.planned_case
     key = planned.name, planned.platform, after.variant.planned.name
-    own = [change for change in changes.found if change.key == key]
+    own = [change for change in changes.entries if change.key == key]
     times = [change for change in own if change.metric == TIME]
     others = [change for change in own if change.metric != TIME]
     reports = (report for report in changes.reports if (report.case, report.variant) == (key[0], key[2]))

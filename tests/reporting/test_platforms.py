@@ -109,7 +109,7 @@ def test_an_export_has_the_platform_and_device_of_every_row():
 def test_a_comparison_pairs_cases_of_one_platform():
     before, after = (Run(two_platforms(name, planned_bytes=size)) for name, size in (("a", GIB), ("b", 2 * GIB)))
 
-    found = [one for one in find_changes(before, after).found if one.platform == TARGET]
+    found = [one for one in find_changes(before, after).entries if one.platform == TARGET]
 
     assert [(one.variant, one.metric, one.verdict) for one in found if one.variant == "selu:jit"] == [
         ("selu:jit", "planned_peak_bytes", Verdict.MORE)
@@ -119,7 +119,7 @@ def test_a_comparison_pairs_cases_of_one_platform():
 def test_a_platform_of_one_run_alone_is_new_and_what_it_was_before_is_not_guessed():
     plain = samples.run(run_id="a")
 
-    found = [one for one in find_changes(Run(plain), Run(two_platforms("b"))).found if one.platform == TARGET]
+    found = [one for one in find_changes(Run(plain), Run(two_platforms("b"))).entries if one.platform == TARGET]
 
     assert [one.verdict for one in found] == [Verdict.NEW]
 
@@ -132,7 +132,7 @@ def test_conditions_are_those_of_the_platform():
     manifest = msgspec.structs.replace(after.manifest, environments={**after.manifest.environments, TARGET: renamed})
     other = Run(msgspec.structs.replace(after.record, manifest=manifest))
 
-    found = {one.platform: one.verdict for one in find_changes(before, other).found if not one.variant}
+    found = {one.platform: one.verdict for one in find_changes(before, other).entries if not one.variant}
 
     assert found == {TARGET: Verdict.NOT_COMPARABLE}
 

@@ -47,7 +47,8 @@ ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
     ),
     "oldest": (*OF_OLDER_JAX, ".ci/find-python"),
 }
-"""By the mark of its tests, or their session: the files whose change calls for them, as fnmatch reads a path (`*` matches slashes)."""
+"""By the mark of its tests, or their session: the files whose change calls for them, as fnmatch reads a path (`*`
+matches slashes)."""
 
 DAY_S = 24 * 60 * 60
 MAIN = "main"

@@ -87,7 +87,18 @@ def test_what_everything_runs_is_listed_without_running_it(arguments, code, prin
         (["pyproject.toml"], ["releases", "oldest"]),
         (None, list(ONLY_IF_CHANGED)),
     ],
-    ids=["nothing", "other files", "a peer", "a lock", "engines", "their set-up", "tests of containers", "a walk over releases", "dependencies", "unknown"],
+    ids=[
+        "nothing",
+        "other files",
+        "a peer",
+        "a lock",
+        "engines",
+        "their set-up",
+        "tests of containers",
+        "a walk over releases",
+        "dependencies",
+        "unknown",
+    ],
 )
 def test_a_change_of_their_files_calls_for_tests(changed, selected):
     assert select_changed(changed) == selected

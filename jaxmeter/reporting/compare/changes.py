@@ -49,7 +49,7 @@ def find_changes(
         after=after.manifest.run_id,
         conditions=runs.conditions,
         minimum_effect=minimum_effect,
-        found=changes,
+        entries=changes,
         reports=tuple(judge_reports(before, after, changes)),
         against=after.manifest.against,
         compared=len(pairs),

@@ -124,7 +124,7 @@ def judge(
       also_changed: As the suspects were listed. Of these nothing stands in the way of an answer.
     """
     budgets, allowed = _relax(changes, budgets)
-    regressions = [change for change in changes.found if change.metric != TIME and exceeds(change, budgets)]
+    regressions = [change for change in changes.entries if change.metric != TIME and exceeds(change, budgets)]
     looked = {} if confirmed_by is None else {change.key: change for change in confirmed_by.times}
     obstacles = list(_list_obstacles(changes, budgets, looked, exact=exact))
     edited = {*changes.edited, *(() if confirmed_by is None else confirmed_by.edited)}
@@ -204,7 +204,7 @@ def judge_alone(changes: Changes, budgets: Budgets, *, count_suspected: bool = F
     budgets, allowed = _relax(changes, budgets)
     regressions = (
         change
-        for change in changes.found
+        for change in changes.entries
         if exceeds(change, budgets) or (count_suspected and change.verdict is Verdict.SUSPECTED_SLOWER)
     )
     return Judgement(tuple(regressions), (), tuple(_list_missing(changes)), allowed)
@@ -219,7 +219,7 @@ def _relax(changes: Changes, budgets: Budgets) -> tuple[Budgets, tuple[Change, .
         replace(
             change, reason=f"within the {describe_between_releases(change.metric)} allowed between releases ({names})"
         )
-        for change in changes.found
+        for change in changes.entries
         if change.metric != TIME and exceeds(change, budgets) and not exceeds(change, relaxed)
     )
     return relaxed, allowed
@@ -273,7 +273,7 @@ def _list_obstacles(changes: Changes, budgets: Budgets, looked: Mapping[Key, Cha
         yield "no time was compared"
     elif decided < FEWEST_DECIDED * timed:
         too_few = f"only {decided} of {timed} times have a verdict: too few to represent the rest"
-        yield changes.conditions.other_runtime if len(changes.without_runtimes) < len(changes.found) else too_few
+        yield changes.conditions.other_runtime if len(changes.without_runtimes) < len(changes.entries) else too_few
 
 
 def _group(changes: Changes, budgets: Budgets, verdict: Verdict) -> dict[str, list[Change]]:
@@ -295,7 +295,9 @@ def _name_some(changes: Iterable[Change]) -> str:
 
 def _find_changed(changes: Changes) -> dict[Key, Change]:
     """Times of which two runs tell nothing, of programs that are no longer the same."""
-    changed = {change.key for change in changes.found if change.metric == PROGRAM and change.verdict is Verdict.CHANGED}
+    changed = {
+        change.key for change in changes.entries if change.metric == PROGRAM and change.verdict is Verdict.CHANGED
+    }
     open_ones = (change for change in changes.times if change.verdict in (Verdict.INCONCLUSIVE, Verdict.SAME))
     return {change.key: change for change in open_ones if change.key in changed and not change.replayed}
 

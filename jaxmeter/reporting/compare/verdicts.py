@@ -250,7 +250,7 @@ class Changes:
     after: str
     conditions: Conditions
     minimum_effect: float
-    found: tuple[Change, ...]
+    entries: tuple[Change, ...]
     against: str | None = None
     compared: int = 0
     timed: int = 0
@@ -275,23 +275,23 @@ class Changes:
 
     def having(self, *verdicts: Verdict) -> tuple[Change, ...]:
         """Those with some verdicts."""
-        return tuple(change for change in self.found if change.verdict in verdicts)
+        return tuple(change for change in self.entries if change.verdict in verdicts)
 
     @property
     def without_runtimes(self) -> tuple[Change, ...]:
         """Those that the sentence about two runtimes does not say already, once for all."""
         sentence = self.conditions.other_runtime
-        return tuple(change for change in self.found if not sentence or change.reason != sentence)
+        return tuple(change for change in self.entries if not sentence or change.reason != sentence)
 
     @property
     def times(self) -> tuple[Change, ...]:
         """Those about the time of a variant."""
-        return tuple(change for change in self.found if change.metric == TIME)
+        return tuple(change for change in self.entries if change.metric == TIME)
 
 
 def leave_out_times(changes: Changes) -> Changes:
     """The changes that follow from programs alone."""
-    return replace(changes, found=tuple(change for change in changes.found if change.metric not in (TIME, *COLD)))
+    return replace(changes, entries=tuple(change for change in changes.entries if change.metric not in (TIME, *COLD)))
 
 
 def merge(changes: Changes, confirmation: Changes) -> Changes:
@@ -306,7 +306,7 @@ def merge(changes: Changes, confirmation: Changes) -> Changes:
         is_suspected = second is not None and second.verdict is Verdict.SUSPECTED_SLOWER
         return first if second is None or (first.replayed and not second.replayed and not is_suspected) else second
 
-    return replace(changes, found=tuple(map(choose, changes.found)))
+    return replace(changes, entries=tuple(map(choose, changes.entries)))
 
 
 def encode_fields(record: Any) -> dict[str, Any]:

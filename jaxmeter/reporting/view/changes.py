@@ -167,20 +167,20 @@ def describe_exact(changes: Changes) -> str:
 
 
 def _count_exact(changes: Changes) -> Iterable[str]:
-    memory = [change for change in changes.found if change.metric == "planned_peak_bytes"]
+    memory = [change for change in changes.entries if change.metric == "planned_peak_bytes"]
     for verdict, words in ((Verdict.MORE, "more"), (Verdict.LESS, "less"), (Verdict.GONE, "no")):
         if number := sum(change.verdict is verdict for change in memory):
             yield f"{words} planned peak memory in {counted(number, 'variant')}"
     if number := sum(
-        change.metric in ("compiles", "recompiles") and change.verdict is Verdict.MORE for change in changes.found
+        change.metric in ("compiles", "recompiles") and change.verdict is Verdict.MORE for change in changes.entries
     ):
         yield f"more compiled programs in {counted(number, 'variant')}"
-    if number := sum(change.metric == PROGRAM and change.verdict is Verdict.CHANGED for change in changes.found):
+    if number := sum(change.metric == PROGRAM and change.verdict is Verdict.CHANGED for change in changes.entries):
         yield f"{counted(number, 'program')} changed"
 
 
 def _count_wholes(changes: Changes) -> Iterable[str]:
-    wholes = [change for change in changes.found if change.metric == WHOLE]
+    wholes = [change for change in changes.entries if change.metric == WHOLE]
     for verdict in (Verdict.FAILED, Verdict.NEW, Verdict.GONE, Verdict.NOT_COMPARABLE):
         if number := sum(change.verdict is verdict for change in wholes):
             yield f"{number} {verdict.value}"
@@ -197,7 +197,7 @@ def write_flag(change: Change) -> str:
 def list_changed(changes: Changes) -> tuple[Item, ...]:
     """What changed, the worst first and the largest first."""
     items = tuple(_item(change) for change in order_changes(changes.without_runtimes))
-    if len(changes.without_runtimes) == len(changes.found):
+    if len(changes.without_runtimes) == len(changes.entries):
         return items
     sentence = changes.conditions.other_runtime
     return (Item(sentence[:1].upper() + sentence[1:], Verdict.NOT_COMPARABLE.value, tone=Tone.WARN), *items)

@@ -126,9 +126,9 @@ def compare_machines(
             again = find_changes(earlier, confirmation, minimum_effect=minimum_effect, explained_by=newest)
             changes = merge(changes, again)
         if newest.manifest.against != changes.before:
-            changes = replace(changes, found=tuple(change for change in changes.found if not _is_elsewhere(change)))
+            changes = replace(changes, entries=tuple(change for change in changes.entries if not _is_elsewhere(change)))
         of_machines.append((machine, changes))
-        for change in changes.found:
+        for change in changes.entries:
             by_case.setdefault((id(newest), change.case, change.platform), []).append(change)
     change_points = gather_change_points(machines, known, minimum_effect)
     cases = {key: tuple(own) for key, own in by_case.items()}

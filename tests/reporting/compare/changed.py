@@ -132,7 +132,7 @@ def time_of(changes: Changes) -> Change:
 
 def tell(changes: Changes) -> list[tuple[str, str, Verdict]]:
     """Variant, metric and verdict of all but times."""
-    return [(one.variant, one.metric, one.verdict) for one in changes.found if one.metric != TIME]
+    return [(one.variant, one.metric, one.verdict) for one in changes.entries if one.metric != TIME]
 
 
 def close_to(one: float | None, other: float) -> bool:

@@ -331,8 +331,8 @@ def test_what_the_earlier_environment_could_not_run_is_not_passed_over(outcome, 
 def test_numbers_of_another_format_are_not_lined_up(facts, word):
     changes = compare(plain(BEFORE), plain(AFTER, environment=samples.environment(**facts)))
 
-    assert [(one.metric, one.verdict) for one in changes.found] == [(WHOLE, Verdict.NOT_COMPARABLE)]
-    assert word in changes.found[0].reason
+    assert [(one.metric, one.verdict) for one in changes.entries] == [(WHOLE, Verdict.NOT_COMPARABLE)]
+    assert word in changes.entries[0].reason
 
 
 def test_programs_that_ran_beside_each_other_on_another_machine_are_suspected_and_exact_numbers_compared():
@@ -349,7 +349,7 @@ def test_cases_are_joined_from_both_sides():
     before = changed.run(BEFORE, (changed.case("old"), {}), (changed.case("both"), {"both:jit": {}}))
     after = changed.run(AFTER, (changed.case("both"), {"both:jit": {}}), (changed.case("new"), {}))
 
-    found = {(one.case.partition("[")[0], one.verdict) for one in compare(before, after).found}
+    found = {(one.case.partition("[")[0], one.verdict) for one in compare(before, after).entries}
 
     assert {("old", Verdict.GONE), ("new", Verdict.NEW)} <= found
 
@@ -375,7 +375,7 @@ def test_a_run_that_only_confirms_has_lost_no_case():
 def test_a_variant_that_ran_before_has_failed_or_is_gone(status, verdict):
     ended = {"numerics": Outcome(status=status, reason="no luck")}
 
-    (found,) = compare(plain(BEFORE), run(AFTER, (changed.case(), {"selu:jit": ended}))).found
+    (found,) = compare(plain(BEFORE), run(AFTER, (changed.case(), {"selu:jit": ended}))).entries
 
     assert (found.verdict, found.reason) == (verdict, f"{status.value}: no luck")
 
@@ -430,9 +430,9 @@ def test_no_version_of_jax_makes_another_librarys_code_slower():
 def test_a_lost_case_has_failed_and_one_that_was_lost_before_is_new():
     lost = changed.run(AFTER, (changed.case(), None))
 
-    assert [one.verdict for one in compare(plain(BEFORE), lost).found] == [Verdict.FAILED]
+    assert [one.verdict for one in compare(plain(BEFORE), lost).entries] == [Verdict.FAILED]
     before = changed.run(BEFORE, (changed.case(), None))
-    assert [one.verdict for one in compare(before, plain(AFTER)).found] == [Verdict.NEW]
+    assert [one.verdict for one in compare(before, plain(AFTER)).entries] == [Verdict.NEW]
 
 
 @pytest.mark.parametrize(
@@ -450,11 +450,11 @@ def test_what_follows_from_the_program_alone_is_compared_exactly(metric, probe, 
         for name, value in ((BEFORE, 100), (AFTER, 101))
     ]
 
-    found = next(one for one in compare(*runs).found if one.metric == metric)
+    found = next(one for one in compare(*runs).entries if one.metric == metric)
 
     assert (found.verdict, found.before, found.after) == (verdict, 100, 101)
     assert found.effect == Interval(1.01, 1.01, 1.01, 1)
-    back = next(one for one in compare(*runs[::-1]).found if one.metric == metric)
+    back = next(one for one in compare(*runs[::-1]).entries if one.metric == metric)
     assert back.verdict is (verdict if verdict is Verdict.CHANGED else Verdict.LESS)
 
 
@@ -474,8 +474,8 @@ def test_what_there_was_none_of_is_more_and_has_no_ratio():
         for name, value in ((BEFORE, 0), (AFTER, 2))
     ]
 
-    (found,) = (one for one in compare(*runs).found if one.metric == "recompiles")
-    (back,) = (one for one in compare(*runs[::-1]).found if one.metric == "recompiles")
+    (found,) = (one for one in compare(*runs).entries if one.metric == "recompiles")
+    (back,) = (one for one in compare(*runs[::-1]).entries if one.metric == "recompiles")
 
     assert (found.verdict, found.before, found.after, found.effect) == (Verdict.MORE, 0, 2, None)
     assert (back.verdict, back.effect) == (Verdict.LESS, Interval(0, 0, 0, 1))
@@ -490,7 +490,7 @@ def test_the_users_own_package_is_the_cause_and_what_it_did_to_the_program_follo
     before = with_fusions(plain(BEFORE, **own("1")), 3)
     after = with_fusions(plain(AFTER, 2e-4, fingerprint="bb", **own("2")), 14)
 
-    causes = {one.metric: one.cause for one in compare(before, after).found}
+    causes = {one.metric: one.cause for one in compare(before, after).entries}
 
     assert causes == {
         "program": "mine: step.py changed",
@@ -569,7 +569,7 @@ def test_a_confirmation_replaces_the_first_finding():
 
     assert time_of(first).verdict is Verdict.INCONCLUSIVE
     assert time_of(merged).verdict is Verdict.SLOWER
-    assert [one for one in merged.found if one.metric != TIME] == [one for one in first.found if one.metric != TIME]
+    assert [one for one in merged.entries if one.metric != TIME] == [one for one in first.entries if one.metric != TIME]
 
 
 def test_stored_times_of_a_second_look_replace_stored_times_and_no_replay():
@@ -586,7 +586,7 @@ def cold(name, total_s, processes=3, **changes):
 
 
 def test_what_compiling_takes_is_suspected_where_enough_processes_tell():
-    found = {one.metric: one for one in compare(cold(BEFORE, 0.1), cold(AFTER, 0.2)).found}
+    found = {one.metric: one for one in compare(cold(BEFORE, 0.1), cold(AFTER, 0.2)).entries}
 
     assert found["compile_total_s"].verdict is Verdict.SUSPECTED_SLOWER
     assert found["compile_total_s"].effect.estimate == pytest.approx(2)
@@ -595,10 +595,10 @@ def test_what_compiling_takes_is_suspected_where_enough_processes_tell():
     assert found["compile_total_s"].after == pytest.approx(0.2, rel=0.02)
     assert found["compile_total_s"].cause.split("; ") == ["the code of selu has changed", "another program"]
     assert found["compile_total_s"].smallest >= 0.03
-    back = {one.metric: one.verdict for one in compare(cold(BEFORE, 0.2), cold(AFTER, 0.1)).found}
+    back = {one.metric: one.verdict for one in compare(cold(BEFORE, 0.2), cold(AFTER, 0.1)).entries}
     assert back["compile_total_s"] is Verdict.SUSPECTED_FASTER
-    assert "compile_total_s" not in {one.metric for one in compare(cold(BEFORE, 0.1), cold(AFTER, 0.1001)).found}
-    few = {one.metric for one in compare(cold(BEFORE, 0.1, 1), cold(AFTER, 0.2, 1)).found}
+    assert "compile_total_s" not in {one.metric for one in compare(cold(BEFORE, 0.1), cold(AFTER, 0.1001)).entries}
+    few = {one.metric for one in compare(cold(BEFORE, 0.1, 1), cold(AFTER, 0.2, 1)).entries}
     assert not few & {"compile_total_s", "first_result_s"}
 
 
@@ -607,7 +607,7 @@ def test_compiling_the_same_program_again_is_not_compared():
     runs = [plain(BEFORE, probes={"compilation": samples.compilation(0.1, 0.1, 0.1, 0.1, processes=3)})]
     runs.append(plain(AFTER, probes={"compilation": slow}))
 
-    assert {one.metric for one in compare(*runs).found} == {TIME}
+    assert {one.metric for one in compare(*runs).entries} == {TIME}
 
 
 @pytest.mark.parametrize(
@@ -665,7 +665,7 @@ def test_an_ahead_of_time_program_is_told_by_that_of_jit():
 
     found = {
         one.variant: one
-        for one in compare(with_aot(before, 1e-4, "aa"), with_aot(after, 1.5e-4, "bb")).found
+        for one in compare(with_aot(before, 1e-4, "aa"), with_aot(after, 1.5e-4, "bb")).entries
         if one.metric == TIME
     }
     assert found["selu:aot"].verdict is Verdict.SLOWER
@@ -680,7 +680,7 @@ def test_a_time_counts_where_only_a_capture_failed():
     changes = compare(plain(BEFORE, probes=failed), plain(AFTER, probes=failed))
 
     assert time_of(changes).verdict is not Verdict.FAILED
-    assert not any(one.verdict is Verdict.FAILED for one in changes.found)
+    assert not any(one.verdict is Verdict.FAILED for one in changes.entries)
 
 
 def noted(run_id, *notes, probe="numerics", of=changed.checked):

@@ -34,8 +34,8 @@ EMPTY = structs.replace(EMPTY, manifest=structs.replace(EMPTY.manifest, cases=()
 def again(ratio, scatter=0.2, *, busy=False):
     """A confirmation by more processes."""
     found = compare(BASELINE, replayed(ratio, processes=12, scatter=scatter))
-    doubts = (replace(one, verdict=Verdict.INCONCLUSIVE, reason="busy") for one in found.found)
-    return replace(found, found=tuple(doubts)) if busy else found
+    doubts = (replace(one, verdict=Verdict.INCONCLUSIVE, reason="busy") for one in found.entries)
+    return replace(found, entries=tuple(doubts)) if busy else found
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_a_second_look_at_many_calls_is_corrected_for_their_number():
     (chance,) = {one.chance for one in again.times}
     assert 0.01 / 30 < chance < 0.01
 
-    one = replace(again, found=tuple(found for found in again.found if found.case.startswith("w0[")))
+    one = replace(again, entries=tuple(found for found in again.entries if found.case.startswith("w0[")))
     for looked, expected in ((again, 0), (one, 1)):
         judgement = judge(compare(before, first), USUAL, confirmed_by=looked)
         named = [found.case for found in judgement.unconfirmed if found.key in {each.key for each in looked.times}]

@@ -60,7 +60,7 @@ def test_the_worst_and_the_largest_come_first():
             pairs.append((changed.case(case, source=name), {f"{case}:jit": outcomes}))
         return changed.run(name, *pairs)
 
-    found = order_changes(compare(both(BEFORE, 0), both(AFTER, 1)).found)
+    found = order_changes(compare(both(BEFORE, 0), both(AFTER, 1)).entries)
 
     told = [(one.variant, one.verdict) for one in found if one.metric == TIME]
     assert told == [
