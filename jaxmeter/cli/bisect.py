@@ -41,15 +41,15 @@ from jaxmeter.reporting.compare.verdicts import WHOLE, Change
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.releases import bisection
 from jaxmeter.reporting.releases.bisection import (
-    Answer,
+    BisectionAnswer,
+    BisectionTarget,
     JudgedRelease,
-    Target,
     find_target,
     has_value,
     judge_by_code,
     judge_by_target,
 )
-from jaxmeter.reporting.releases.walk import Step, UnusableError, Walk, compare_pair, describe, describe_trial, walk
+from jaxmeter.reporting.releases.walk import UnusableError, Walk, WalkStep, compare_pair, describe, describe_trial, walk
 
 SETTINGS = FORWARDS
 
@@ -193,7 +193,7 @@ class CompareReleases:
         return [change for change in self.compare(*runs) if variant == "" or change.variant in (WHOLE, variant)]
 
 
-def _describe_next_steps(neighbours: Neighbours, step: Step, change: Change) -> Iterator[str]:
+def _describe_next_steps(neighbours: Neighbours, step: WalkStep, change: Change) -> Iterator[str]:
     """Write the commands that compare the programs of both releases of a step, and that pack them for a bug report."""
     earlier, later = map(str, neighbours.find_pair(step.before, step.after))
     which = ("--case", change.case, "--variant", change.variant)
@@ -256,9 +256,9 @@ class JudgeByCase:
     make: Make
     run: CallHarness
     compare: Compare
-    target: Target | None = None
+    target: BisectionTarget | None = None
 
-    def has_value(self, folder: Path, target: Target) -> bool:
+    def has_value(self, folder: Path, target: BisectionTarget) -> bool:
         """Return whether the run in a folder has the value."""
         loaded = load([folder])
         return any(has_value(run, target) for run in loaded.runs)
@@ -282,13 +282,13 @@ class JudgeByCase:
             self._measure(release, after)
             changes = self.compare(self._before, after)
         except (NotMeasuredError, UnusableError, UsageError) as error:
-            return JudgedRelease(Answer.UNUSABLE, str(error))
+            return JudgedRelease(BisectionAnswer.UNUSABLE, str(error))
         self.target = self.target or find_target(changes, self.asked.metric, self.asked.variant)
         if self.target is None:
-            return JudgedRelease(Answer.UNDECIDED, f"no difference of {self.asked.metric} is reported")
+            return JudgedRelease(BisectionAnswer.UNDECIDED, f"no difference of {self.asked.metric} is reported")
         judged = judge_by_target(changes, self.target)
-        if judged.answer is Answer.GOOD and not self.has_value(after, self.target):
-            return JudgedRelease(Answer.UNUSABLE, f"it has no {self.asked.metric} of {self.target.name}")
+        if judged.answer is BisectionAnswer.GOOD and not self.has_value(after, self.target):
+            return JudgedRelease(BisectionAnswer.UNUSABLE, f"it has no {self.asked.metric} of {self.target.name}")
         return judged
 
     def _measure(self, release: str, folder: Path) -> None:
@@ -308,7 +308,7 @@ class JudgeByCommand:
         try:
             python = self.make(release)
         except UsageError as error:
-            return JudgedRelease(Answer.UNUSABLE, str(error))
+            return JudgedRelease(BisectionAnswer.UNUSABLE, str(error))
         path = os.pathsep.join((str(python.parent), os.environ.get("PATH", "")))
         environment = {**os.environ, "PATH": path, "VIRTUAL_ENV": str(python.parent.parent)}
         # The user's own words, as for `git bisect run`: a shell is what they are written for.

@@ -52,7 +52,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Line:
+class GridLine:
     """A row of a grid: a text for each field, and the sentences below. A heading has a single text."""
 
     texts: Sequence[Text]
@@ -60,7 +60,7 @@ class Line:
     is_heading: bool = False
 
 
-def place_table(fields: Sequence[Field], lines: Sequence[Line], width: int) -> Iterator[Text]:
+def place_table(fields: Sequence[Field], lines: Sequence[GridLine], width: int) -> Iterator[Text]:
     """Yield a table in lines of at most `width` columns, unless its numbers need more.
 
     Fields that do not fit follow in a second block, with the names of the rows again. The last field, if it has texts,
@@ -90,7 +90,7 @@ def place_table(fields: Sequence[Field], lines: Sequence[Line], width: int) -> I
                 )
 
 
-def _measure(fields: Sequence[Field], lines: Sequence[Line], width: int, *, has_rest: bool) -> list[int]:
+def _measure(fields: Sequence[Field], lines: Sequence[GridLine], width: int, *, has_rest: bool) -> list[int]:
     """Return the width of each field: of its texts and its title, of which only a word counts if the table is too wide.
 
     A last field of texts that are not short takes what is left.

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from jaxmeter.document.layout import Field, Line, fold, place_table
+from jaxmeter.document.layout import Field, GridLine, fold, place_table
 from jaxmeter.document.model import Document, Group, Item, Part, Row, Table, Tone
 from jaxmeter.document.numbers import SPACE
 from jaxmeter.harness.record.wording import visible
@@ -136,14 +136,14 @@ class _Layout:
         lines = [line for group in table.groups for line in self._list_lines(group, is_split)]
         yield from place_table(fields, lines, min(self.width, WIDEST_TABLE))
 
-    def _list_lines(self, group: Group, is_split: list[bool]) -> Iterator[Line]:
+    def _list_lines(self, group: Group, is_split: list[bool]) -> Iterator[GridLine]:
         if group.title:
             title = "  ".join(filter(None, (group.title, group.detail)))
-            yield Line([Text(self._clean(title))], is_heading=True)
+            yield GridLine([Text(self._clean(title))], is_heading=True)
         for row in group.rows:
             yield self._make_line(row, is_split, INDENT if group.title else "")
 
-    def _make_line(self, row: Row, is_split: list[bool], indent: str) -> Line:
+    def _make_line(self, row: Row, is_split: list[bool], indent: str) -> GridLine:
         """A number's interval is a text of its own; what stands below another cell is below the row."""
         texts: list[Text] = []
         below: list[Text] = []
@@ -154,7 +154,7 @@ class _Layout:
                 texts.append(Text(self._clean(cell.detail), style))
             elif cell.detail:
                 below.append(Text(self._clean(cell.detail)))
-        return Line(texts, below)
+        return GridLine(texts, below)
 
     def _clean(self, text: str) -> str:
         """Return a text that is safe to print; in ASCII with its narrow spaces, at which no line breaks."""

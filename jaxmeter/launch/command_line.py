@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jaxmeter.launch.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
-from jaxmeter.launch.options import Given, UsageError, read_options
+from jaxmeter.launch.options import GivenOptions, UsageError, read_options
 from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, HERE, LOCAL, Request, choose_runtime
 
 SHARED = ("--runtime", "--image", "--base-image")
@@ -122,7 +122,7 @@ def check_packages(words: Sequence[str], what: str, reasons: Mapping[str, str]) 
     return given.rest
 
 
-def _choose_lock(backend: str, given: Given) -> str:
+def _choose_lock(backend: str, given: GivenOptions) -> str:
     """Return the lock of the backend, or the one that an option of its own chooses."""
     for name in OWN:
         if name in given and given.get(name) not in OPTIONS[name].locks:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from jaxmeter.launch.engines import Ask, Engine
 from jaxmeter.launch.host import Host, read_text
-from jaxmeter.launch.observations import Observation, Problem
+from jaxmeter.launch.observations import Observation, Obstacle
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request
 
@@ -393,8 +393,8 @@ class Devices:
 
     name: str
     describe: Callable[[Host], str] | None = None
-    find_problems: Callable[[Request, Host, Engine | None], list[Problem]] = lambda request, host, engine: []
-    find_warnings: Callable[[Host, bool], list[Problem]] = lambda host, is_root: []
+    find_problems: Callable[[Request, Host, Engine | None], list[Obstacle]] = lambda request, host, engine: []
+    find_warnings: Callable[[Host, bool], list[Obstacle]] = lambda host, is_root: []
     warnings_row: str = ""
     find_other_use: Callable[[Ask], list[Observation]] = lambda ask: []
     other_use_row: str = ""

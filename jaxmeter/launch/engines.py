@@ -28,11 +28,11 @@ BUILDX_SINCE = 23
 CONTEXT_ADDRESS = ("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
 ELSEWHERE = "run jaxmeter there, or unset DOCKER_HOST, CONTAINER_HOST or the client's context"
 
-Ask = Callable[[list[str]], "Answer"]
+Ask = Callable[[list[str]], "EngineAnswer"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class EngineAnswer:
     """What a client said: its exit code (None: it could not be started, or never answered) and its words."""
 
     code: int | None
@@ -124,15 +124,15 @@ def find_engine(variables: Mapping[str, str], ask: Ask | None = None) -> Search:
     return Search(None, tuple(rejected))
 
 
-def ask_client(command: list[str], timeout_s: float = ANSWER_TIMEOUT_S) -> Answer:
+def ask_client(command: list[str], timeout_s: float = ANSWER_TIMEOUT_S) -> EngineAnswer:
     """Runs a client that should answer at once."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False)
     except subprocess.TimeoutExpired:
-        return Answer(None, stderr=f"no answer within {timeout_s} s")
+        return EngineAnswer(None, stderr=f"no answer within {timeout_s} s")
     except OSError as error:
-        return Answer(None, stderr=f"it cannot be started: {error.strerror or error}")
-    return Answer(done.returncode, done.stdout, done.stderr)
+        return EngineAnswer(None, stderr=f"it cannot be started: {error.strerror or error}")
+    return EngineAnswer(done.returncode, done.stdout, done.stderr)
 
 
 def _named(wanted: str, path: str) -> str:
@@ -260,7 +260,7 @@ def _nerdctl(client: str, ask: Ask) -> Engine | Rejected:
     )
 
 
-def _read(answer: Answer) -> dict[str, Any] | None:
+def _read(answer: EngineAnswer) -> dict[str, Any] | None:
     try:
         read = json.loads(answer.stdout)
     except ValueError:

@@ -19,7 +19,7 @@ from jaxmeter.launch.backends import BACKENDS
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.execution import say
 from jaxmeter.launch.host import Host
-from jaxmeter.launch.observations import Problem
+from jaxmeter.launch.observations import Obstacle
 from jaxmeter.launch.options import InstallationError, UsageError
 from jaxmeter.launch.pip_messages import explain, find_complaint
 from jaxmeter.launch.request import Request, name_command
@@ -287,11 +287,11 @@ def check(backend: str, request: Request, host: Host, engine: Engine | None) -> 
         raise UsageError(f"{backend} cannot be measured on this machine; nothing was downloaded or built{lines}")
 
 
-def find_problems(backend: str, request: Request, host: Host, engine: Engine | None) -> list[Problem]:
+def find_problems(backend: str, request: Request, host: Host, engine: Engine | None) -> list[Obstacle]:
     """Return the problems that prevent the use of a backend, most fundamental first; empty if there are none."""
     return BACKENDS[backend].devices.find_problems(request, host, engine)
 
 
-def find_warnings(backend: str, host: Host, *, is_root: bool) -> list[Problem]:
+def find_warnings(backend: str, host: Host, *, is_root: bool) -> list[Obstacle]:
     """What will be missing from the results, though times are right."""
     return BACKENDS[backend].devices.find_warnings(host, is_root)

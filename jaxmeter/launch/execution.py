@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from jaxmeter.launch.containers import quote_command
-from jaxmeter.launch.engines import ENGINE_FAILED, Answer, Engine, ask_client, explain_build, explain_start
+from jaxmeter.launch.engines import ENGINE_FAILED, Engine, EngineAnswer, ask_client, explain_build, explain_start
 from jaxmeter.launch.host import GB, free_bytes
 from jaxmeter.launch.images import Build, build_arguments, has_image_of_lock, image_id, revision_of, version_of
 from jaxmeter.launch.locks import LOCKS
@@ -163,7 +163,7 @@ def keep_container(
         reader.join(timeout=5)
 
 
-def ask_container(engine: Engine, command: Sequence[str], name: str) -> Answer:
+def ask_container(engine: Engine, command: Sequence[str], name: str) -> EngineAnswer:
     """Return the output of a short program in a container; remove the container afterwards."""
     try:
         return ask_client(list(command), timeout_s=FIRST_START_TIMEOUT_S)

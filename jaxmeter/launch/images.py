@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jaxmeter.launch.engines import Answer, Engine, ask_client
+from jaxmeter.launch.engines import Engine, EngineAnswer, ask_client
 from jaxmeter.launch.index import Secrets
 from jaxmeter.launch.locks import locate_lock
 from jaxmeter.launch.options import UsageError
@@ -163,7 +163,7 @@ def _inputs(checkout: Path, lock: str) -> Iterator[Path]:
             yield path
 
 
-def _inspect(engine: Engine, name: str, wanted: str) -> Answer:
+def _inspect(engine: Engine, name: str, wanted: str) -> EngineAnswer:
     return ask_client([engine.client, "image", "inspect", "--format", wanted, name])
 
 

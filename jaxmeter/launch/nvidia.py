@@ -6,7 +6,7 @@ from jaxmeter.launch.containers import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Ask, Engine
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.locks import LOCKS
-from jaxmeter.launch.observations import Observation, Problem, State
+from jaxmeter.launch.observations import Observation, ObservationState, Obstacle
 from jaxmeter.launch.request import Request
 
 CUDA_LOCKS = {"13": "gpu", "12": "gpu-cuda12"}
@@ -21,23 +21,23 @@ UNUSED_MIB = "0"
 OTHER_USE_ROW = "GPUs idle"
 
 
-def find_problems(request: Request, host: Host, engine: Engine | None) -> list[Problem]:
+def find_problems(request: Request, host: Host, engine: Engine | None) -> list[Obstacle]:
     """Return the problems that prevent the use of the GPUs, most fundamental first."""
     needed = LOCKS[request.lock].oldest_driver
     if host.driver_major is None:
         looked = "looked for /proc/driver/nvidia/version and nvidia-smi"
         wanted = "one that your image can use" if request.image else f"version {needed} or newer"
-        return [Problem(f"no NVIDIA driver ({looked})", f"install {wanted}; {WITHOUT_DEVICE}")]
+        return [Obstacle(f"no NVIDIA driver ({looked})", f"install {wanted}; {WITHOUT_DEVICE}")]
     problems = []
     if needed and host.driver_major < needed and request.image is None:  # an image of one's own brings its own CUDA
         cuda = next(version for version, lock in CUDA_LOCKS.items() if lock == request.lock)
         what = f"driver {host.driver} is older than {needed}, which CUDA {cuda} needs"
-        problems.append(Problem(what, _driver_remedy(host.driver_major, needed)))
+        problems.append(Obstacle(what, _driver_remedy(host.driver_major, needed)))
     if host.gpus == 0:
-        problems.append(Problem("the driver names no GPU", f"see what nvidia-smi says; {WITHOUT_DEVICE}"))
+        problems.append(Obstacle("the driver names no GPU", f"see what nvidia-smi says; {WITHOUT_DEVICE}"))
     if engine and not _gives_gpus(engine, host):
         problems.append(
-            Problem(
+            Obstacle(
                 f"{engine} cannot hand GPUs to a container (no NVIDIA runtime, no CDI file for nvidia.com/gpu)",
                 "install nvidia-container-toolkit and run `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`"
                 ", or measure without a container: --runtime local",
@@ -45,7 +45,7 @@ def find_problems(request: Request, host: Host, engine: Engine | None) -> list[P
         )
     if request.profile_privileged and engine and engine.rootless:
         problems.append(
-            Problem(
+            Obstacle(
                 f"--profile-privileged needs an engine that runs as root; {engine} has no more rights than its caller",
                 "leave it out; the driver's own setting is the other way (see docs/containers.md)",
             )
@@ -72,12 +72,12 @@ def _has_gpus_option(engine: Engine, host: Host) -> bool:
     return engine.kind != "podman" and (engine.nvidia_runtime or host.toolkit)
 
 
-def find_warnings(host: Host, is_root: bool) -> list[Problem]:
+def find_warnings(host: Host, is_root: bool) -> list[Obstacle]:
     """Performance counters that the driver keeps from this user."""
     if not host.profiling_restricted or is_root:
         return []
     return [
-        Problem(
+        Obstacle(
             "the driver keeps performance counters for administrators (RmProfilingAdminOnly: 1), so traces may "
             "hold no device activity; times are not affected",
             "for traces, set NVreg_RestrictProfilingToAdminUsers=0 for the module nvidia (/etc/modprobe.d) and "
@@ -90,16 +90,18 @@ def find_other_use(ask: Ask) -> list[Observation]:
     """Return whether the GPUs are idle, by nvidia-smi."""
     answer = ask(["nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used", "--format=csv,noheader,nounits"])
     if answer.code != 0:
-        return [Observation(OTHER_USE_ROW, State.UNKNOWN, f"nvidia-smi does not report it: {answer.complaint}")]
+        return [
+            Observation(OTHER_USE_ROW, ObservationState.UNKNOWN, f"nvidia-smi does not report it: {answer.complaint}")
+        ]
     rows = [[word.strip() for word in line.split(",")] for line in answer.stdout.splitlines() if line.strip()]
     busy = [row for row in rows if row[1].isdigit() and int(row[1]) > BUSY_PERCENT and row[2] != UNUSED_MIB]
     if busy:
         finding = ", ".join(f"GPU {index} is busy ({percent} %, {mib} MiB in use)" for index, percent, mib in busy)
-        return [Observation(OTHER_USE_ROW, State.NOISY, finding, "see what it is (nvidia-smi), and end it")]
+        return [Observation(OTHER_USE_ROW, ObservationState.NOISY, finding, "see what it is (nvidia-smi), and end it")]
     if not rows or not all(row[1].isdigit() for row in rows):
         finding = "nvidia-smi does not report how busy they are, as where GPUs are divided"
-        return [Observation(OTHER_USE_ROW, State.UNKNOWN, finding)]
-    return [Observation(OTHER_USE_ROW, State.OK, "yes")]
+        return [Observation(OTHER_USE_ROW, ObservationState.UNKNOWN, finding)]
+    return [Observation(OTHER_USE_ROW, ObservationState.OK, "yes")]
 
 
 def container_arguments(engine: Engine, request: Request, host: Host) -> tuple[str, ...]:

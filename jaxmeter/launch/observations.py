@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
+class ObservationState(StrEnum):
     """How a thing is, in the word that is shown."""
 
     OK = "ok"
@@ -31,13 +31,13 @@ class Observation:
     """
 
     name: str
-    state: State
+    state: ObservationState
     finding: str
     remedy: str = ""
 
 
 @dataclass(frozen=True)
-class Problem:
+class Obstacle:
     """A problem that prevents a run (or, as a warning, what will be missing) and its remedy."""
 
     what: str

@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenOptions:
     """Options that were given, and the other arguments.
 
     Args:
@@ -62,7 +62,7 @@ def read_options(
     *names: str,
     flags: Collection[str] = (),
     refused: Mapping[str, str] | None = None,
-) -> Given:
+) -> GivenOptions:
     """Return the options of some names, `--name VALUE` or `--name=VALUE`, and the arguments without them.
 
     Args:
@@ -85,4 +85,4 @@ def read_options(
     except argparse.ArgumentError as error:
         fault = "takes no value" if error.argument_name in flags else "needs a value"
         raise UsageError(f"{error.argument_name} {fault}") from None
-    return Given({name: values for name, values in vars(known).items() if values is not None}, rest)
+    return GivenOptions({name: values for name, values in vars(known).items() if values is not None}, rest)

@@ -10,7 +10,7 @@ from pathlib import Path
 from jaxmeter.launch.containers import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import Host
-from jaxmeter.launch.observations import Problem
+from jaxmeter.launch.observations import Obstacle
 from jaxmeter.launch.request import Request
 
 LOCKED_MEMORY_BYTES = 64 * 2**30
@@ -19,7 +19,7 @@ LOCKED_MEMORY_BYTES = 64 * 2**30
 
 def find_problems(
     request: Request, host: Host, engine: Engine | None, is_accessible: Callable[[str], bool] | None = None
-) -> list[Problem]:
+) -> list[Obstacle]:
     """Return the problems that prevent the use of the TPUs, most fundamental first.
 
     Args:
@@ -30,10 +30,10 @@ def find_problems(
     """
     if not host.tpu_nodes and not host.tpu_chips:
         looked = "looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*"
-        return [Problem(f"no TPU ({looked})", f"run on a TPU VM; {WITHOUT_DEVICE}")]
+        return [Obstacle(f"no TPU ({looked})", f"run on a TPU VM; {WITHOUT_DEVICE}")]
     if not host.tpu_nodes:
         return [
-            Problem(
+            Obstacle(
                 f"{host.tpu_chips} TPU chips on the PCI bus, and no device file for them (/dev/accel*, /dev/vfio/*)",
                 "load the machine's TPU driver, or create the VM again from a TPU image",
             )
@@ -44,7 +44,7 @@ def find_problems(
     if closed and not (request.privileged and has_root):
         everything = "; or give the container everything: --privileged" if has_root else ""
         remedy = f"let a group of your user read and write them, or run as root{everything}"
-        return [Problem(f"no permission for {', '.join(closed)}", remedy)]
+        return [Obstacle(f"no permission for {', '.join(closed)}", remedy)]
     return []
 
 

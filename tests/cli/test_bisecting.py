@@ -9,7 +9,7 @@ from jaxmeter.cli.bisect import CompareReleases, JudgeByCase, JudgeByCommand, bi
 from jaxmeter.launch.bisect import PROCESSES, read_bisect_request
 from jaxmeter.launch.options import UsageError
 from jaxmeter.reporting.compare.budgets import TIME_BUDGET
-from jaxmeter.reporting.releases.bisection import Answer, Target
+from jaxmeter.reporting.releases.bisection import BisectionAnswer, BisectionTarget
 from jaxmeter.reporting.releases.walk import UnusableError
 from tests import samples
 from tests.launch.test_neighbours import Machine as Measured
@@ -68,7 +68,7 @@ def test_programs_are_compared_with_the_good_release_without_timing_anything():
     judge = judge_with(machine)
     answers = [judge(BAD).answer, judge("jax==0.10.0").answer]
 
-    assert answers == [Answer.BAD, Answer.BAD]
+    assert answers == [BisectionAnswer.BAD, BisectionAnswer.BAD]
     exact = ("--probe", "compilation", "--probe", "memory", "--processes", "1")
     words = ("run", "--backend", "cpu", "--quick", "--select", "selu", *exact, "--run-id")
     assert machine.ran == [
@@ -81,10 +81,10 @@ def test_programs_are_compared_with_the_good_release_without_timing_anything():
 @pytest.mark.parametrize(
     ("factor", "codes", "answer", "why"),
     [
-        (None, {}, Answer.UNDECIDED, "no difference of peak_memory is reported"),
-        (1.44, {"it-0.10.2": 2}, Answer.UNUSABLE, "the measurement ended with 2"),
-        (1.44, {"it-0.10.2 compared": 2}, Answer.UNUSABLE, "the comparison ended with 2"),
-        (1.44, {"it-0.10.2": 3, "it-good": 3}, Answer.BAD, "100 in the good release, 144 here"),
+        (None, {}, BisectionAnswer.UNDECIDED, "no difference of peak_memory is reported"),
+        (1.44, {"it-0.10.2": 2}, BisectionAnswer.UNUSABLE, "the measurement ended with 2"),
+        (1.44, {"it-0.10.2 compared": 2}, BisectionAnswer.UNUSABLE, "the comparison ended with 2"),
+        (1.44, {"it-0.10.2": 3, "it-good": 3}, BisectionAnswer.BAD, "100 in the good release, 144 here"),
     ],
     ids=["not told apart", "not measured", "not compared", "runs that lack something"],
 )
@@ -97,18 +97,18 @@ def test_a_bad_release_is_judged_where_it_was_measured_and_compared(factor, code
 def test_a_release_that_lacks_the_number_is_not_good(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     judge = judge_with(Machine())
-    judge.target = Target("selu", "selu:jit", "planned_peak_bytes")
+    judge.target = BisectionTarget("selu", "selu:jit", "planned_peak_bytes")
 
     judged = judge("jax==0.10.0")
 
-    assert (judged.answer, judged.why) == (Answer.UNUSABLE, "it has no peak_memory of selu selu:jit")
+    assert (judged.answer, judged.why) == (BisectionAnswer.UNUSABLE, "it has no peak_memory of selu selu:jit")
 
 
 def test_a_release_that_cannot_be_installed_is_unusable():
     judged = judge_with(Machine())("jax==broken")
 
-    assert (judged.answer, judged.why) == (Answer.UNUSABLE, "there is none")
-    assert JudgeByCommand("exit 0", Machine().make)("jax==broken").answer is Answer.UNUSABLE
+    assert (judged.answer, judged.why) == (BisectionAnswer.UNUSABLE, "there is none")
+    assert JudgeByCommand("exit 0", Machine().make)("jax==broken").answer is BisectionAnswer.UNUSABLE
 
 
 @pytest.mark.parametrize("code", [1, 2, 77])
@@ -124,7 +124,8 @@ def test_an_interruption_ends_all(name):
 
 
 @pytest.mark.parametrize(
-    ("command", "answer"), [("exit 0", Answer.GOOD), ("exit 1", Answer.BAD), ("exit 125", Answer.UNUSABLE)]
+    ("command", "answer"),
+    [("exit 0", BisectionAnswer.GOOD), ("exit 1", BisectionAnswer.BAD), ("exit 125", BisectionAnswer.UNUSABLE)],
 )
 def test_a_command_decides_by_its_exit_code(command, answer):
     assert JudgeByCommand(command, Machine().make)(BAD).answer is answer
@@ -138,7 +139,7 @@ def test_a_command_finds_the_python_of_the_release_first(tmp_path):
         f'test "$(command -v python)" = "{tmp_path}/bin/python"', lambda words: tmp_path / "bin" / "python"
     )
 
-    assert judge(BAD).answer is Answer.GOOD
+    assert judge(BAD).answer is BisectionAnswer.GOOD
 
 
 def test_the_findings_of_two_folders_are_those_of_a_comparison(tmp_path):

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from jaxmeter.launch.doctor.examination import Surroundings, conclude, examine, look, read_asked
-from jaxmeter.launch.engines import Answer
+from jaxmeter.launch.engines import EngineAnswer
 from jaxmeter.launch.environments import MARK, locate_locked
-from jaxmeter.launch.observations import State
+from jaxmeter.launch.observations import ObservationState
 from jaxmeter.launch.options import UsageError
 from tests.golden_texts import check_golden_scenes
 
@@ -32,8 +32,8 @@ BASE = "python:3.13-slim-trixie"
 def docker(command):
     """A docker that works, and an nvidia-smi that reports a GPU at rest."""
     if command[0] == "nvidia-smi":
-        return Answer(0, "0, 0, 4\n")
-    return Answer(0, DOCKER_INFO if "info" in command else "28.0")
+        return EngineAnswer(0, "0, 0, 4\n")
+    return EngineAnswer(0, DOCKER_INFO if "info" in command else "28.0")
 
 
 def unreachable(url, index, proxy):
@@ -120,7 +120,7 @@ def registry_out_of_reach(url, *way):
 
 
 def refused(words):
-    return lambda command: Answer(0, json.dumps({"ServerErrors": [words]}))
+    return lambda command: EngineAnswer(0, json.dumps({"ServerErrors": [words]}))
 
 
 RESTRICTED = {"proc/driver/nvidia/params": "RmProfilingAdminOnly: 1\n"}
@@ -197,7 +197,7 @@ def test_without_a_checkout_only_the_environment_of_the_command_measures(place, 
 
     rows, _, can = place.look("--runtime", runtime)
 
-    (fault,) = [row for row in rows.values() if row.state is State.MISSING]
+    (fault,) = [row for row in rows.values() if row.state is ObservationState.MISSING]
     assert not can
     assert fault.finding.startswith(f"--runtime {runtime} needs a checkout")
     assert fault.remedy.startswith("leave --runtime out")
@@ -247,7 +247,7 @@ def test_the_network_is_asked_while_the_engine_is(place):
 
     rows, _, _ = place.look()
 
-    assert rows["container engine"].state is State.OK
+    assert rows["container engine"].state is ObservationState.OK
 
 
 def test_a_local_environment_needs_the_index_only_until_it_is_made(place):
@@ -260,20 +260,20 @@ def test_a_local_environment_needs_the_index_only_until_it_is_made(place):
     (made / MARK).write_text("0")
     after, _, can_after = place.look("--runtime", "local")
 
-    assert (before["cpu environment"].state, can_before) == (State.MISSING, False)
-    assert (after["cpu environment"].state, can_after) == (State.OK, True)
+    assert (before["cpu environment"].state, can_before) == (ObservationState.MISSING, False)
+    assert (after["cpu environment"].state, can_after) == (ObservationState.OK, True)
 
 
 @pytest.mark.parametrize(
     ("status", "state", "words"),
     [
-        (200, State.OK, "answers"),
-        (401, State.OK, "answers"),  # pip may have credentials
-        (403, State.OK, "answers"),
-        (399, State.OK, "answers"),
-        (400, State.MISSING, "HTTP 400"),
-        (404, State.MISSING, "HTTP 404"),
-        (503, State.MISSING, "HTTP 503"),
+        (200, ObservationState.OK, "answers"),
+        (401, ObservationState.OK, "answers"),  # pip may have credentials
+        (403, ObservationState.OK, "answers"),
+        (399, ObservationState.OK, "answers"),
+        (400, ObservationState.MISSING, "HTTP 400"),
+        (404, ObservationState.MISSING, "HTTP 404"),
+        (503, ObservationState.MISSING, "HTTP 503"),
     ],
 )
 def test_an_index_has_to_answer_with_a_page(place, status, state, words):
@@ -284,7 +284,7 @@ def test_an_index_has_to_answer_with_a_page(place, status, state, words):
 
     assert row.state is state
     assert words in row.finding
-    assert bool(row.remedy) == (state is State.MISSING)
+    assert bool(row.remedy) == (state is ObservationState.MISSING)
 
 
 def test_credentials_of_index_and_proxy_are_never_shown(place, capsys):
@@ -304,7 +304,7 @@ def test_a_base_image_is_not_asked_for_while_the_images_are_built(place):
 
     rows, _, can = place.look()
 
-    assert rows["base image"].state is State.NOTE
+    assert rows["base image"].state is ObservationState.NOTE
     assert asked == ["https://pypi.org/simple/pip/"]
     assert can
 
@@ -318,7 +318,7 @@ def test_an_image_needs_room_to_be_built(place, free, can_expected):
     rows, (words,), can = place.look("gpu")
 
     assert can == can_expected
-    assert (rows["gpu image"].state is State.NOTE) == can_expected
+    assert (rows["gpu image"].state is ObservationState.NOTE) == can_expected
     assert ("takes up to 15 GB, 14.0 GB are free in /store" in words) == (not can_expected)
 
 
@@ -341,7 +341,7 @@ def test_whether_gpus_rest_is_asked_only_where_they_can_be_used(place):
     resting, _, _ = place.look("gpu")
     not_asked, _, _ = place.look("cpu")
 
-    assert resting["GPUs idle"].state is State.OK
+    assert resting["GPUs idle"].state is ObservationState.OK
     assert "GPUs idle" not in not_asked
 
 
@@ -361,9 +361,9 @@ def test_whatever_breaks_is_a_row_and_the_rest_is_examined(place, part, row):
 
     rows, _, can = place.look()
 
-    assert rows[row].state is State.UNKNOWN
+    assert rows[row].state is ObservationState.UNKNOWN
     assert rows[row].finding == "could not be checked (RuntimeError: unheard of)"
-    assert rows["CPU governor"].state is State.OK
+    assert rows["CPU governor"].state is ObservationState.OK
     assert can
 
 

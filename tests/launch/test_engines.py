@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.engines import Answer, Engine, Rejected, Search, ask_client, find_engine
+from jaxmeter.launch.engines import Engine, EngineAnswer, Rejected, Search, ask_client, find_engine
 from jaxmeter.launch.options import UsageError
 from tests.golden_texts import check_golden_scenes
 
-NEVER = Answer(None, stderr="no answer within 20 s")
-BUILDX = Answer(0, "github.com/docker/buildx v0.24.0 d0e5e86")
-UNKNOWN_COMMAND = Answer(1, stderr="docker: 'buildx' is not a docker command.\nSee 'docker --help'")
+NEVER = EngineAnswer(None, stderr="no answer within 20 s")
+BUILDX = EngineAnswer(0, "github.com/docker/buildx v0.24.0 d0e5e86")
+UNKNOWN_COMMAND = EngineAnswer(1, stderr="docker: 'buildx' is not a docker command.\nSee 'docker --help'")
 DAEMON_DOWN = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
 NO_PERMISSION = (
     "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: "
@@ -46,51 +46,55 @@ def docker_info(**changes):
 def docker(info=None, *, version="28.2.2", buildx=BUILDX):
     """What a docker client says, by the beginning of what it is asked."""
     return {
-        "--version": Answer(0, f"Docker version {version}, build e6534b4\n"),
-        "info": info if isinstance(info, Answer) else Answer(0, json.dumps(info or docker_info())),
-        "version": Answer(0, f"{version}\n"),
+        "--version": EngineAnswer(0, f"Docker version {version}, build e6534b4\n"),
+        "info": info if isinstance(info, EngineAnswer) else EngineAnswer(0, json.dumps(info or docker_info())),
+        "version": EngineAnswer(0, f"{version}\n"),
         "buildx": buildx,
     }
 
 
 def podman(info=PODMAN):
     return {
-        "--version": Answer(0, "podman version 4.3.1\n"),
-        "info": info if isinstance(info, Answer) else Answer(0, json.dumps(info)),
+        "--version": EngineAnswer(0, "podman version 4.3.1\n"),
+        "info": info if isinstance(info, EngineAnswer) else EngineAnswer(0, json.dumps(info)),
     }
 
 
 def nerdctl(**changes):
     info = {"ServerVersion": "2.1.2", "SecurityOptions": ["name=seccomp,profile=builtin"], **changes}
-    return {"--version": Answer(0, "nerdctl version 2.1.2\n"), "info": Answer(0, json.dumps(info))}
+    return {"--version": EngineAnswer(0, "nerdctl version 2.1.2\n"), "info": EngineAnswer(0, json.dumps(info))}
 
 
 def silent(*errors):
     """What a docker 20 prints, and ends with 0, where its daemon gives errors."""
-    return Answer(0, json.dumps({"ServerErrors": errors, "ClientInfo": {"Context": "default"}}))
+    return EngineAnswer(0, json.dumps({"ServerErrors": errors, "ClientInfo": {"Context": "default"}}))
 
 
 def emptied(words):
     """What a docker 28 prints, every field empty, and complains of on stderr."""
-    return Answer(1, json.dumps(docker_info(ServerVersion="", DockerRootDir="", Runtimes=None)), words)
+    return EngineAnswer(1, json.dumps(docker_info(ServerVersion="", DockerRootDir="", Runtimes=None)), words)
 
 
 REJECTED = {
     "docker 20 without its daemon": docker(silent(DAEMON_DOWN)),
     "docker 28 without its daemon": docker(emptied(DAEMON_DOWN)),
     "docker 29 without its daemon": docker(emptied(NO_SOCKET)),
-    "docker without its daemon or any description": docker(Answer(1, "", DAEMON_DOWN)),
+    "docker without its daemon or any description": docker(EngineAnswer(1, "", DAEMON_DOWN)),
     "docker 20 without permission": docker(silent(NO_PERMISSION)),
     "docker 28 without permission": docker(emptied(NO_PERMISSION)),
-    **{f"docker that describes itself as {words!r}": docker(Answer(0, words)) for words in ("not JSON", "[]", "")},
+    **{
+        f"docker that describes itself as {words!r}": docker(EngineAnswer(0, words)) for words in ("not JSON", "[]", "")
+    },
     "docker that does not answer": dict.fromkeys(("--version", "info", "version", "buildx"), NEVER),
     "docker without buildx": docker(buildx=UNKNOWN_COMMAND),
-    "podman that fails": podman(Answer(125, "", f"Cannot connect to Podman.\nError: unable to connect: {NO_SOCKET}\n")),
-    "podman that ends with an error whatever it prints": podman(Answer(125, json.dumps(PODMAN))),
+    "podman that fails": podman(
+        EngineAnswer(125, "", f"Cannot connect to Podman.\nError: unable to connect: {NO_SOCKET}\n")
+    ),
+    "podman that ends with an error whatever it prints": podman(EngineAnswer(125, json.dumps(PODMAN))),
     "nerdctl without buildkit": nerdctl(),
     "nerdctl without containerd": {
         **nerdctl(),
-        "info": Answer(1, json.dumps({"ServerVersion": ""}), 'level=fatal msg="cannot access containerd socket"'),
+        "info": EngineAnswer(1, json.dumps({"ServerVersion": ""}), 'level=fatal msg="cannot access containerd socket"'),
     },
 }
 """What clients say that cannot be used."""
@@ -101,13 +105,13 @@ class Machine:
     """A PATH of folders, and what the clients in them say."""
 
     path: list[str] = field(default_factory=list)
-    clients: dict[str, dict[str, Answer]] = field(default_factory=dict)
+    clients: dict[str, dict[str, EngineAnswer]] = field(default_factory=dict)
     asked: list[list[str]] = field(default_factory=list)
 
     def ask(self, command):
         self.asked.append(command)
         answers = self.clients.get(command[0], {})
-        return answers.get(command[1], Answer(None, stderr="it cannot be started: No such file or directory"))
+        return answers.get(command[1], EngineAnswer(None, stderr="it cannot be started: No such file or directory"))
 
     def find(self, **variables):
         return find_engine({"PATH": os.pathsep.join(self.path), **variables}, self.ask)
@@ -136,7 +140,7 @@ def test_clients_that_cannot_be_used_are_rejected_with_reason_and_remedy_by_thei
     for number, (name, answers) in enumerate(REJECTED.items()):
         kind = name.partition(" ")[0]
         machine.path = [str(Path(install(kind, answers, folder=str(number))).parent)]
-        machine.clients["buildctl"] = {"debug": Answer(1 if name == "nerdctl without buildkit" else 0)}
+        machine.clients["buildctl"] = {"debug": EngineAnswer(1 if name == "nerdctl without buildkit" else 0)}
         search = machine.find()
         assert search.engine is None
         (rejected,) = search.rejected
@@ -206,7 +210,7 @@ def test_a_client_that_does_not_answer_is_rejected_and_the_next_one_is_used(mach
 def test_docker_builds_by_itself_before_version_23_and_with_buildx_since(
     machine, install, version, has_buildx, can_build
 ):
-    install("docker", docker(version=version, buildx=Answer(0) if has_buildx else UNKNOWN_COMMAND))
+    install("docker", docker(version=version, buildx=EngineAnswer(0) if has_buildx else UNKNOWN_COMMAND))
 
     assert (machine.find().engine is not None) == can_build
 
@@ -255,7 +259,7 @@ def test_podman_under_the_name_of_docker_is_a_podman(machine, install):
 
 def test_a_nerdctl_with_buildkit_is_described_by_its_own_words(machine, install):
     client = install("nerdctl", nerdctl(SecurityOptions=["name=rootless"], CDISpecDirs=["/etc/cdi"]))
-    machine.clients["buildctl"] = {"debug": Answer(0)}
+    machine.clients["buildctl"] = {"debug": EngineAnswer(0)}
 
     assert machine.find().engine == Engine(client=client, kind="nerdctl", version="2.1.2", rootless=True, cdi=True)
 
@@ -302,7 +306,7 @@ def test_the_engine_that_the_user_names_is_used_alone(machine, install, named, u
 def test_an_engine_that_was_named_and_cannot_be_used_is_an_error_and_no_other_one_takes_its_place(
     machine, install, named, message
 ):
-    for name, answers in {"docker": docker(Answer(1, "", DAEMON_DOWN)), "podman": podman(), "lxc": {}}.items():
+    for name, answers in {"docker": docker(EngineAnswer(1, "", DAEMON_DOWN)), "podman": podman(), "lxc": {}}.items():
         install(name, answers)
 
     with pytest.raises(UsageError, match=f"^JAXMETER_ENGINE={message}"):
@@ -338,27 +342,27 @@ def test_an_engine_is_shown_with_its_version_and_whether_it_is_rootless(engine, 
 def test_a_clients_answer_has_its_exit_code_and_both_of_its_streams():
     code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
 
-    assert ask_client([sys.executable, "-c", code]) == Answer(3, "out\n", "err\n")
+    assert ask_client([sys.executable, "-c", code]) == EngineAnswer(3, "out\n", "err\n")
 
 
 def test_a_client_that_cannot_be_started_answers_with_the_reason(tmp_path):
     answer = ask_client([str(tmp_path / "docker")])
 
-    assert answer == Answer(None, stderr="it cannot be started: No such file or directory")
+    assert answer == EngineAnswer(None, stderr="it cannot be started: No such file or directory")
 
 
 def test_a_client_that_never_answers_is_given_up():
     answer = ask_client([sys.executable, "-c", "import time; time.sleep(30)"], timeout_s=0.05)
 
-    assert answer == Answer(None, stderr="no answer within 0.05 s")
+    assert answer == EngineAnswer(None, stderr="no answer within 0.05 s")
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Answer(1, "out", "first\nlast\n"), "last"),
-        (Answer(1, "only\nout\n", ""), "out"),
-        (Answer(7), "it ended with exit code 7"),
+        (EngineAnswer(1, "out", "first\nlast\n"), "last"),
+        (EngineAnswer(1, "only\nout\n", ""), "out"),
+        (EngineAnswer(7), "it ended with exit code 7"),
     ],
 )
 def test_a_clients_complaint_is_the_last_line_that_it_printed(answer, words):

@@ -1,9 +1,9 @@
 import pytest
 
 from jaxmeter.launch.doctor.interferences import Machine, find_interferences, find_other_use
-from jaxmeter.launch.engines import Answer
+from jaxmeter.launch.engines import EngineAnswer
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
-from jaxmeter.launch.observations import State
+from jaxmeter.launch.observations import ObservationState
 
 CPU = "sys/devices/system/cpu"
 MAINS = {"sys/class/power_supply/AC/type": "Mains", "sys/class/power_supply/BAT0/type": "Battery"}
@@ -36,15 +36,15 @@ def look(tmp_path):
 def test_a_quiet_machine_is_fine_throughout_and_nothing_needs_to_be_done(look):
     rows = look()
 
-    assert {row.state for row in rows.values()} == {State.OK}
+    assert {row.state for row in rows.values()} == {ObservationState.OK}
     assert {row.remedy for row in rows.values()} == {""}
 
 
 def test_a_machine_that_tells_nothing_is_shown_as_not_known_and_never_as_noisy(look):
     rows = look(dict.fromkeys(GOOD))
 
-    assert {row.state for row in rows.values()} == {State.OK, State.UNKNOWN}
-    assert {name for name, row in rows.items() if row.state is State.OK} == {"cores", "CPU quota"}
+    assert {row.state for row in rows.values()} == {ObservationState.OK, ObservationState.UNKNOWN}
+    assert {name for name, row in rows.items() if row.state is ObservationState.OK} == {"cores", "CPU quota"}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_machine_that_tells_nothing_is_shown_as_not_known_and_never_as_noisy(l
 def test_what_spoils_times_is_recognised_and_comes_with_a_remedy_and_nothing_else_is_flagged(look, name, files, found):
     row = look(files)[name]
 
-    assert row.state is (State.OK if found is None else State.NOISY)
+    assert row.state is (ObservationState.OK if found is None else ObservationState.NOISY)
     assert found is None or found in row.finding
     assert bool(row.remedy) is (found is not None)
 
@@ -108,27 +108,27 @@ def test_turbo_and_fewer_cores_than_the_machine_has_are_good_to_know_and_swapped
 
     rows = look({"proc/meminfo": swapped, **files}, cores=64, allowed_cores=4)
 
-    assert (rows["cores"].state, rows["cores"].finding.partition(" are")[0]) == (State.NOTE, "4 of 64")
+    assert (rows["cores"].state, rows["cores"].finding.partition(" are")[0]) == (ObservationState.NOTE, "4 of 64")
     assert "2.0 GB swapped out" in rows["memory"].finding
     assert "power" not in rows
     for told in ({f"{CPU}/cpufreq/boost": "1"}, {f"{CPU}/intel_pstate/no_turbo": "0"}):
-        assert look(told)["turbo"].state is State.NOTE
+        assert look(told)["turbo"].state is ObservationState.NOTE
 
 
 @pytest.mark.parametrize(
     ("answer", "state"),
     [
-        (Answer(0, "0, 0, 4\n1, 5, 700\n"), State.OK),
-        (Answer(0, "0, 0, 4\n1, 97, 70000\n"), State.NOISY),
-        (Answer(0, "0, [N/A], 4\n"), State.UNKNOWN),
-        (Answer(0, ""), State.UNKNOWN),
-        (Answer(0, "what?\n"), State.UNKNOWN),
-        (Answer(9, "", "NVIDIA-SMI has failed"), State.UNKNOWN),
-        (Answer(None, "", "it cannot be started"), State.UNKNOWN),
+        (EngineAnswer(0, "0, 0, 4\n1, 5, 700\n"), ObservationState.OK),
+        (EngineAnswer(0, "0, 0, 4\n1, 97, 70000\n"), ObservationState.NOISY),
+        (EngineAnswer(0, "0, [N/A], 4\n"), ObservationState.UNKNOWN),
+        (EngineAnswer(0, ""), ObservationState.UNKNOWN),
+        (EngineAnswer(0, "what?\n"), ObservationState.UNKNOWN),
+        (EngineAnswer(9, "", "NVIDIA-SMI has failed"), ObservationState.UNKNOWN),
+        (EngineAnswer(None, "", "it cannot be started"), ObservationState.UNKNOWN),
     ],
 )
 def test_a_gpu_that_somebody_else_uses_is_recognised(answer, state):
     (row,) = find_other_use(NVIDIA_GPUS, lambda command: answer)
 
     assert row.state is state
-    assert ("GPU 1 is busy (97 %" in row.finding) == (state is State.NOISY)
+    assert ("GPU 1 is busy (97 %" in row.finding) == (state is ObservationState.NOISY)

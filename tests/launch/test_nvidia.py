@@ -3,10 +3,10 @@
 import pytest
 
 from jaxmeter.launch.command_line import read_request
-from jaxmeter.launch.engines import Answer, Engine
+from jaxmeter.launch.engines import Engine, EngineAnswer
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.nvidia import CUDA_LOCKS, NVIDIA_GPUS
-from jaxmeter.launch.observations import Observation, State
+from jaxmeter.launch.observations import Observation, ObservationState
 
 AUTO = {"JAXMETER_RUNTIME": "auto"}
 DOCKER = Engine("docker", "docker", "28", nvidia_runtime=True)
@@ -77,25 +77,25 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
 @pytest.mark.parametrize(
     ("printed", "expected"),
     [
-        ("0, 5, 4\n", Observation("GPUs idle", State.OK, "yes")),
+        ("0, 5, 4\n", Observation("GPUs idle", ObservationState.OK, "yes")),
         (
             "0, 5, 4\n1, 6, 700\n",
             Observation(
                 "GPUs idle",
-                State.NOISY,
+                ObservationState.NOISY,
                 "GPU 1 is busy (6 %, 700 MiB in use)",
                 "see what it is (nvidia-smi), and end it",
             ),
         ),
         (
             "0, 100, 0\n",
-            Observation("GPUs idle", State.OK, "yes"),
+            Observation("GPUs idle", ObservationState.OK, "yes"),
         ),
         (
             "0, [N/A], 4\n",
             Observation(
                 "GPUs idle",
-                State.UNKNOWN,
+                ObservationState.UNKNOWN,
                 "nvidia-smi does not report how busy they are, as where GPUs are divided",
             ),
         ),
@@ -103,4 +103,4 @@ def test_the_gpus_of_a_machine_are_described_by_their_number_and_driver():
     ids=["at rest", "one is busy", "just left", "divided"],
 )
 def test_a_gpu_is_busy_above_five_per_cent_and_named(printed, expected):
-    assert NVIDIA_GPUS.find_other_use(lambda command: Answer(0, printed)) == [expected]
+    assert NVIDIA_GPUS.find_other_use(lambda command: EngineAnswer(0, printed)) == [expected]

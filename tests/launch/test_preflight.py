@@ -7,7 +7,7 @@ from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.environments import check, find_problems, find_warnings
 from jaxmeter.launch.host import Host
-from jaxmeter.launch.observations import Problem
+from jaxmeter.launch.observations import Obstacle
 from jaxmeter.launch.options import UsageError
 from tests.golden_texts import check_golden_scenes
 
@@ -186,4 +186,4 @@ def test_a_machine_that_can_measure_is_no_error():
 
 
 def test_a_problem_is_shown_with_its_remedy():
-    assert str(Problem("it is broken", "mend it")) == "it is broken: mend it"
+    assert str(Obstacle("it is broken", "mend it")) == "it is broken: mend it"

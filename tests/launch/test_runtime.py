@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from jaxmeter.launch.engines import Answer
+from jaxmeter.launch.engines import EngineAnswer
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import choose_engine
 
@@ -26,8 +26,8 @@ def docker_on_path(tmp_path):
 
     def ask(command):
         info = {"ServerVersion": "20.10.24", "SecurityOptions": ["name=rootless"]}
-        answers = {"info": Answer(0, json.dumps(info)), "version": Answer(0, "20.10.24")}
-        return answers.get(command[1], Answer(0))
+        answers = {"info": EngineAnswer(0, json.dumps(info)), "version": EngineAnswer(0, "20.10.24")}
+        return answers.get(command[1], EngineAnswer(0))
 
     return {"PATH": str(tmp_path)}, ask
 
@@ -91,7 +91,7 @@ def test_an_engine_of_another_machine_is_refused_where_it_is_asked_for(docker_on
 
 
 def ask_podman(command):
-    return Answer(0, json.dumps({"version": {"Version": "5.4.2"}}))
+    return EngineAnswer(0, json.dumps({"version": {"Version": "5.4.2"}}))
 
 
 def test_another_engine_is_used_while_dockers_variable_names_another_machine_and_the_line_says_so(tmp_path):
@@ -118,7 +118,7 @@ def test_a_context_or_podmans_variable_may_name_another_machine_too(docker_on_pa
     variables, ask = docker_on_path
 
     def ask_of_context(command):
-        return Answer(0, "ssh://cluster\n") if command[1] == "context" else ask(command)
+        return EngineAnswer(0, "ssh://cluster\n") if command[1] == "context" else ask(command)
 
     assert choose_engine("auto", variables, ask_of_context)[0] is None
     (tmp_path / "docker").rename(tmp_path / "podman")

@@ -1,12 +1,15 @@
 import pytest
 
 from jaxmeter.launch.doctor.table import render, run_check
-from jaxmeter.launch.observations import Observation, State
+from jaxmeter.launch.observations import Observation, ObservationState
 
 ROWS = (
-    Observation("disk", State.OK, "40.0 GB free"),
+    Observation("disk", ObservationState.OK, "40.0 GB free"),
     Observation(
-        "CPU governor", State.NOISY, "powersave: " + "the clock follows the load, " * 6, "sudo cpupower set it"
+        "CPU governor",
+        ObservationState.NOISY,
+        "powersave: " + "the clock follows the load, " * 6,
+        "sudo cpupower set it",
     ),
 )
 
@@ -37,14 +40,14 @@ def test_a_narrow_terminal_has_the_text_below_the_names():
 def test_a_command_is_never_broken_so_that_it_can_be_copied():
     path = "/a/very/long/path-with-hyphens/" + "x" * 100
 
-    assert path in render({"Needs": [Observation("disk", State.OK, f"free in {path}")]}, [], 60)
+    assert path in render({"Needs": [Observation("disk", ObservationState.OK, f"free in {path}")]}, [], 60)
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\r", "\n", "\x07", "\x9b", "\u202e", "\u200b", "\udc80", "\x7f"])
 def test_control_characters_from_outside_never_reach_the_terminal(character):
     dirty = f"a{character}b"
 
-    table = render({"Needs": [Observation(dirty, State.OK, dirty, dirty)]}, [dirty], 80)
+    table = render({"Needs": [Observation(dirty, ObservationState.OK, dirty, dirty)]}, [dirty], 80)
 
     assert character not in table.replace("\n", "") if character == "\n" else character not in table
     assert len(table.splitlines()) == 5
@@ -56,4 +59,4 @@ def test_a_check_that_raises_is_a_row_that_says_so():
 
     (row,) = run_check("memory", broken)
 
-    assert row == Observation("memory", State.UNKNOWN, "could not be checked (ValueError: no number: 'x')")
+    assert row == Observation("memory", ObservationState.UNKNOWN, "could not be checked (ValueError: no number: 'x')")

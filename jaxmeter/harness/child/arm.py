@@ -33,7 +33,7 @@ from jaxmeter.harness.declare.own_packages import list_own_packages
 from jaxmeter.harness.machine.environment import describe_error, list_packages
 from jaxmeter.harness.machine.interference import Interference, ReadInterference
 from jaxmeter.harness.machine.process_settings import keep_on_cores
-from jaxmeter.harness.plan.messages import Begin, DescribeCode, Done, Ready, Reply, Seen, SeenCase, Step, Turn
+from jaxmeter.harness.plan.messages import Begin, DescribeCode, Done, Ready, Reply, Seen, SeenCase, Turn, TurnStep
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.sampler import Sampler
 from jaxmeter.harness.programs.arguments import hash_arguments, unpack_numbers
@@ -115,10 +115,10 @@ def _serve(stream: io.BufferedRWPair, begin: Begin, suites: Sequence[str]) -> No
         for line in stream:
             turn = msgspec.json.decode(line, type=Turn)
             try:
-                if turn.step is Step.INPUTS:
+                if turn.step is TurnStep.INPUTS:
                     reply = Reply(done=_take_inputs(context, stream.read(turn.size)))
                 else:
-                    if turn.step is Step.PREPARE:
+                    if turn.step is TurnStep.PREPARE:
                         samplers[turn.variant] = _prepare(turn.variant, context, begin)
                     reply = Reply(done=_take(turn, samplers[turn.variant], interference))
             except Exception as error:  # noqa: BLE001  as above
@@ -188,13 +188,13 @@ def _prepare(variant: str, context: Context, begin: Begin) -> Sampler:
 
 def _take(turn: Turn, sampler: Sampler, interference: ReadInterference) -> Done:
     """Does what is asked."""
-    steps: Mapping[Step, Callable[[], object]] = {
-        Step.CALIBRATE: sampler.calibrate,
-        Step.WARM_UP: sampler.warm_up,
-        Step.BLOCK: lambda: sampler.take_block(turn.pass_number, turn.block_s, interference),
-        Step.ROW: lambda: sampler.take_row(turn.count, turn.block_s, queued=turn.queued),
-        Step.ISOLATED: lambda: sampler.take_isolated(turn.count, turn.block_s),
-        Step.RETURN: sampler.take_returns,
+    steps: Mapping[TurnStep, Callable[[], object]] = {
+        TurnStep.CALIBRATE: sampler.calibrate,
+        TurnStep.WARM_UP: sampler.warm_up,
+        TurnStep.BLOCK: lambda: sampler.take_block(turn.pass_number, turn.block_s, interference),
+        TurnStep.ROW: lambda: sampler.take_row(turn.count, turn.block_s, queued=turn.queued),
+        TurnStep.ISOLATED: lambda: sampler.take_isolated(turn.count, turn.block_s),
+        TurnStep.RETURN: sampler.take_returns,
     }
     if turn.step in steps:
         steps[turn.step]()
@@ -203,7 +203,7 @@ def _take(turn: Turn, sampler: Sampler, interference: ReadInterference) -> Done:
         calls=sampler.calls,
         call_s=sampler.call_s,
         returns_early=sampler.returns_early,
-        process=sampler.record(turn.variant, turn.cores) if turn.step is Step.RECORD else None,
+        process=sampler.record(turn.variant, turn.cores) if turn.step is TurnStep.RECORD else None,
     )
 
 

@@ -18,7 +18,14 @@ from jaxmeter.harness.machine.environment import describe_environment, make_priv
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, Platform, refuse_ranks
 from jaxmeter.harness.machine.process_settings import keep_on_cores, refuse_settings
 from jaxmeter.harness.plan.cases import plan_case
-from jaxmeter.harness.plan.messages import Answer, Describe, Description, Problem, SuiteDescription, WorkloadDescription
+from jaxmeter.harness.plan.messages import (
+    Answer,
+    Describe,
+    Description,
+    SuiteDescription,
+    SuiteProblem,
+    WorkloadDescription,
+)
 from jaxmeter.harness.record import Param, PlannedCase
 from jaxmeter.harness.record.wording import write_options
 
@@ -31,11 +38,11 @@ def describe(message: Describe) -> Answer:
     environment = None
     if message.devices:
         if (problem := find_missing_device(message.platform)) is not None:
-            return Problem(message=problem)
+            return SuiteProblem(message=problem)
         if (problem := refuse_ranks({}, jax.process_count())) is not None:
-            return Problem(message=problem)
+            return SuiteProblem(message=problem)
         if suites and (problem := refuse_settings(jax.config.values, os.environ)) is not None:
-            return Problem(message=problem)
+            return SuiteProblem(message=problem)
         environment = describe_environment(jax)
     return Description(
         suites=tuple(_describe_suite(suite, message) for suite in suites),

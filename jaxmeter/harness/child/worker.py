@@ -32,8 +32,8 @@ from jaxmeter.harness.plan.messages import (
     MeasurePeaks,
     Message,
     PeaksFound,
-    Problem,
     Result,
+    SuiteProblem,
 )
 from jaxmeter.harness.plan.probes import DEFAULT_THRESHOLD, PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
@@ -63,7 +63,7 @@ def answer(message: Message, heartbeat: int) -> None:
             case Measure():
                 reply = _measure(message, beat)
     except (SuiteError, DeclarationError) as error:
-        reply = Problem(message=make_private(str(error)))
+        reply = SuiteProblem(message=make_private(str(error)))
     write_bytes(Path(message.result), msgspec.json.encode(reply), lasting=False)
 
 
@@ -71,7 +71,7 @@ def _measure_peaks(message: MeasurePeaks) -> Answer:
     if message.cores is not None:
         keep_on_cores(message.cores, 0)
     if (problem := find_missing_device(message.platform)) is not None:
-        return Problem(message=problem)
+        return SuiteProblem(message=problem)
     return PeaksFound(peaks=measure_peaks())
 
 
@@ -100,7 +100,7 @@ def _run_probes(message: Measure, beat: Beat) -> Answer:
     beat(None, "import suites")
     workload = _find_workload(message)
     if (problem := find_missing_device(message.platform)) is not None:
-        return Problem(message=problem)
+        return SuiteProblem(message=problem)
     beat(None, "inputs")
     context = Context(
         workload=workload,

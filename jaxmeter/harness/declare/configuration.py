@@ -37,7 +37,7 @@ def undo_configuration(name: str) -> Iterator[None]:
       name: Of the module that is imported, which is a user's wherever it is installed.
     """
     before = read_configuration()
-    finder = _Finder(name)
+    finder = _ConfigurationFinder(name)
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -142,7 +142,7 @@ def _differs(left: Any, right: Any) -> bool:
         return True
 
 
-class _Finder(MetaPathFinder):
+class _ConfigurationFinder(MetaPathFinder):
     """Has the modules of users, and the tops of libraries, record what they change; their insides are left alone."""
 
     def __init__(self, name: str) -> None:

@@ -22,7 +22,7 @@ scheduler/sched-bwc.rst."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class CounterReading:
     """Counters since the process (or machine) started, in seconds; a difference of two describes a period.
 
     Args:
@@ -43,14 +43,14 @@ class Reading:
     machine_s: float | None = None
     readings_s: float = 0.0
 
-    def since(self, earlier: Reading, name: str) -> float | None:
+    def since(self, earlier: CounterReading, name: str) -> float | None:
         """Return by how much a counter has grown; None if one of the two readings lacks it."""
         first, last = getattr(earlier, name), getattr(self, name)
         # A thread that ended took its counter with it.
         return None if first is None or last is None else max(0.0, last - first)
 
 
-ReadInterference = Callable[[], Reading]
+ReadInterference = Callable[[], CounterReading]
 
 
 class Interference:
@@ -73,12 +73,12 @@ class Interference:
         for handle in (*self._schedstat.values(), *self._limited, *([] if self._stat is None else [self._stat])):
             os.close(handle)
 
-    def __call__(self) -> Reading:
+    def __call__(self) -> CounterReading:
         """Return the current counters."""
         # First, and without the time of reading every thread: that is no time of the code before or after.
         cpu_s = time.process_time()
         machine_s, steal_s = self._read_machine()
-        reading = Reading(
+        reading = CounterReading(
             wait_s=self._run_queue_wait(),
             cpu_s=cpu_s - self._spent_s,
             steal_s=steal_s,

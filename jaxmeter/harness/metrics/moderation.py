@@ -259,7 +259,7 @@ MIDDLE = 0.9
 as constant: a few are always disturbed."""
 
 
-class Kind(StrEnum):
+class PoolKind(StrEnum):
     """Whose times scatter alike: peers are timed in processes of their own, with threads of their own."""
 
     JAX = "JAX's variants"
@@ -281,14 +281,14 @@ class Planned(Protocol):
         """Return another variant of the case, by name; None where the case has none."""
 
 
-def kind_of(variant: PlannedVariant) -> Kind:
+def kind_of(variant: PlannedVariant) -> PoolKind:
     """Which kind a variant is of."""
-    return Kind.PEERS if variant.mode == NATIVE else Kind.JAX
+    return PoolKind.PEERS if variant.mode == NATIVE else PoolKind.JAX
 
 
-def kind_of_ratio(*sides: Planned) -> Kind:
+def kind_of_ratio(*sides: Planned) -> PoolKind:
     """Return the kind of a ratio: `PEERS` if one of the variants is a peer, since peers are not paired."""
-    return Kind.PEERS if Kind.PEERS in [kind_of(side.planned) for side in sides] else Kind.JAX
+    return PoolKind.PEERS if PoolKind.PEERS in [kind_of(side.planned) for side in sides] else PoolKind.JAX
 
 
 def list_sides(source: Planned) -> tuple[Planned, ...]:
@@ -366,8 +366,8 @@ class Pool:
 
     reference: ReferenceSpeed | None = None
     no_reference: str = NO_CALIBRATION
-    spreads: Mapping[tuple[str, Kind], Spread] = field(default_factory=dict)
-    usual_ratios: Mapping[Kind, float] = field(default_factory=dict)
+    spreads: Mapping[tuple[str, PoolKind], Spread] = field(default_factory=dict)
+    usual_ratios: Mapping[PoolKind, float] = field(default_factory=dict)
 
     def lend(self, metric: str, source: Planned) -> VarianceModeration | None:
         """What is known of the scatter of a variant's metric from the others."""
@@ -402,7 +402,7 @@ class Pool:
         is_to_its_like = len({side.planned.same_as or side.planned.name for side in sides}) == 1
         if not self._has_varied or is_to_its_like:
             return 0.0
-        if kind_of_ratio(*sides) is Kind.PEERS:
+        if kind_of_ratio(*sides) is PoolKind.PEERS:
             return BETWEEN_RUNS**2
         return (RATIOS_BETWEEN_RUNS * min(1.0, abs(log_ratio) / LOG_UNLIKE)) ** 2
 

@@ -12,8 +12,8 @@ from jaxmeter.harness.metrics.moderation import (
     FEWEST_POOLED,
     NO_CALIBRATION,
     RATIO,
-    Kind,
     Pool,
+    PoolKind,
     ReferenceSpeed,
     Spread,
     fit_prior,
@@ -41,7 +41,7 @@ def gather_pool(variants: Iterable[Readable], alone: Pool) -> Pool:
       variants: The run's recorded variants, read with `alone` as their pool: their values do not depend on the scatter.
       alone: What `find_reference` returns.
     """
-    by_kind: dict[Kind, list[Readable]] = {kind: [] for kind in Kind}
+    by_kind: dict[PoolKind, list[Readable]] = {kind: [] for kind in PoolKind}
     for variant in variants:
         by_kind[kind_of(variant.planned)].append(variant)
     spreads = {
@@ -66,7 +66,7 @@ def find_reference(variants: Iterable[Readable]) -> Pool:
         identities.add(details.calibration)
         slow += [] if (share := keep_between(details.slow_share, 0.0, 1.0)) is None else [share]
         # JAX's variants of a round share a process, and its calibration loop; a peer has its own.
-        peer = variant.planned.name if kind_of(variant.planned) is Kind.PEERS else ""
+        peer = variant.planned.name if kind_of(variant.planned) is PoolKind.PEERS else ""
         for index, calibration_s in enumerate(read_values(variant, METRICS["calibration_s"])):
             if calibration_s is not None:
                 calibrations_s.setdefault((variant.planned_case.id, peer, index), calibration_s)

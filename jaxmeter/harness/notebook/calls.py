@@ -14,7 +14,7 @@ import jax
 import numpy
 
 from jaxmeter.harness.declare.implementation import MODES
-from jaxmeter.harness.notebook.state import Place, State, holds_tracer
+from jaxmeter.harness.notebook.state import Place, UserState, holds_tracer
 from jaxmeter.harness.notebook.tracing import LostChangesError, describe_lost
 from jaxmeter.harness.programs.arguments import is_traced
 from jaxmeter.harness.programs.modes import Prepared
@@ -55,7 +55,7 @@ class Call:
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    state: State
+    state: UserState
     carry: Carry
     is_eager: bool
     names: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from jaxmeter.document import html, terminal
 from jaxmeter.document.model import Document
 from jaxmeter.harness.machine.platforms import refuse_ranks
 from jaxmeter.harness.notebook.calls import Call, describe_callable
-from jaxmeter.harness.notebook.state import State
+from jaxmeter.harness.notebook.state import UserState
 from jaxmeter.harness.programs.capturing import Captured, ProfilerBusyError, capture_steps
 from jaxmeter.harness.record.trace_summary import Finding
 from jaxmeter.harness.traces.captures import Capture
@@ -102,7 +102,7 @@ def device_time(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> D
     if (problem := refuse_ranks(os.environ) or refuse_ranks({}, jax.process_count())) is not None:
         raise ValueError(problem)
     name = describe_callable(function).name
-    state = State.of_calls([(function, args, kwargs)])
+    state = UserState.of_calls([(function, args, kwargs)])
     state.keep()
     try:
         call = Call(function, args, kwargs, state, {}, is_eager=True)

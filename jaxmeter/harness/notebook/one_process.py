@@ -28,7 +28,7 @@ from jaxmeter.harness.notebook.checking import TIMED, Say, check_all, is_slow
 from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement
 from jaxmeter.harness.notebook.one_program import describe_one_program
 from jaxmeter.harness.notebook.options import FEWEST_BLOCKS, Budget, Options
-from jaxmeter.harness.notebook.state import State
+from jaxmeter.harness.notebook.state import UserState
 from jaxmeter.harness.notebook.variants import NotebookContext
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.plan.settings import make_settings
@@ -60,7 +60,7 @@ times."""
 
 
 def measure_here(
-    given: dict[str, Given], args: tuple[Any, ...], kwargs: dict[str, Any], state: State, options: Options
+    given: dict[str, Given], args: tuple[Any, ...], kwargs: dict[str, Any], state: UserState, options: Options
 ) -> Measurement:
     """Check every variant of a call in this process, time those that can be timed, interleaved, and describe all.
 
@@ -116,7 +116,7 @@ def _make_settings(run_id: str) -> Settings:
 
 
 def _make_context(
-    given: dict[str, Given], args: tuple[Any, ...], kwargs: dict[str, Any], state: State, options: Options
+    given: dict[str, Given], args: tuple[Any, ...], kwargs: dict[str, Any], state: UserState, options: Options
 ) -> NotebookContext:
     here = jax.default_backend()
     platform = next((item for item in BACKENDS.values() if item.jax_backend == here), None)
@@ -328,7 +328,7 @@ class Measure:
         """
         import jax  # here, so that declaring suites needs no jax
 
-        from jaxmeter.harness.notebook.state import State
+        from jaxmeter.harness.notebook.state import UserState
 
         if (problem := refuse_ranks(os.environ) or refuse_ranks({}, jax.process_count())) is not None:
             raise ValueError(problem)
@@ -339,7 +339,7 @@ class Measure:
             (item.function, args, kwargs) if item.args is None else (item.function, item.args, {})
             for item in given.values()
         ]
-        state = State.of_calls(calls)
+        state = UserState.of_calls(calls)
         state.keep()
         try:
             return measure_here(given, args, kwargs, state, self.options)

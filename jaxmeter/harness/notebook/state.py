@@ -87,7 +87,7 @@ class Place:
 
 
 @dataclass
-class State:
+class UserState:
     """All that a call may change in place.
 
     Args:
@@ -102,7 +102,7 @@ class State:
     _reached_bytes: int | None = None
 
     @classmethod
-    def of_calls(cls, calls: Sequence[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]) -> State:
+    def of_calls(cls, calls: Sequence[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]) -> UserState:
         """What calls may change: their arguments, the object of a method, and own variables.
 
         Args:

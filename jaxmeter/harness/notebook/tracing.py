@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from jaxmeter.harness.notebook.state import State
+from jaxmeter.harness.notebook.state import UserState
 from jaxmeter.harness.programs.arguments import (
     Arguments,
     Path,
@@ -61,7 +61,7 @@ def compile_function(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    state: State,
+    state: UserState,
     clock: Clock,
     stage: Stage,
 ) -> Compiled:
@@ -107,7 +107,7 @@ def compile_function(
     return Compiled(stages, jitted, arguments, tuple(name_leaf(path, names) for path in fixed), tuple(once))
 
 
-def _watch(name: str, function: Callable[..., Any], state: State, once: dict[str, None]) -> Callable[..., Any]:
+def _watch(name: str, function: Callable[..., Any], state: UserState, once: dict[str, None]) -> Callable[..., Any]:
     """The function, which raises LostChangesError while it is traced where a change in place would be lost.
 
     Args:

@@ -12,7 +12,7 @@ import jax
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.notebook.calls import Call, Carry, Given
 from jaxmeter.harness.notebook.one_program import is_one_jitted_call
-from jaxmeter.harness.notebook.state import State
+from jaxmeter.harness.notebook.state import UserState
 from jaxmeter.harness.notebook.tracing import (
     Compiled,
     LostChangesError,
@@ -55,7 +55,7 @@ class NotebookContext(Context):
 
     given: Mapping[str, Given] = field(default_factory=dict)
     keywords: dict[str, Any] = field(default_factory=dict)
-    state: State = field(default_factory=State)
+    state: UserState = field(default_factory=UserState)
     carry: Carry = field(default_factory=dict)
     comparable: bool = True
     draws_s: Callable[[], float] = lambda: LIMIT_S
@@ -176,7 +176,7 @@ class NotebookContext(Context):
                     return describe_results(given.function(*args, **kwargs), {})
                 finally:
                     self.state.drop_tracers()
-            kept = State.of_calls([(given.function, args, kwargs)])
+            kept = UserState.of_calls([(given.function, args, kwargs)])
             once = Call(given.function, args, kwargs, kept, {}, is_eager=True)
             once.state.keep()
             try:

@@ -17,10 +17,10 @@ from jaxmeter.harness.parent.case import CaseProgress
 from jaxmeter.harness.parent.process_runner import Starter
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.parent.rounds import (
-    Allowance,
     Coming,
     Holders,
     Pace,
+    ProcessAllowance,
     count_rounds,
     leave_out,
     matters,
@@ -345,7 +345,7 @@ class _Execution:
         start = time.monotonic()
         self.watcher.process_started(upcoming.process)
         overtime_s = 0.0 if upcoming.process.extra else self._overtime_s
-        allowance = Allowance(
+        allowance = ProcessAllowance(
             self.budget_s, lambda: self._left_s() + overtime_s, others_wait=self._is_waited_for(upcoming.process)
         )
         self._starter.start(upcoming.process, upcoming.variants, progress, allowance)

@@ -14,7 +14,7 @@ from jaxmeter.harness.parent.fork_client import ForkServer, ServerLostError
 from jaxmeter.harness.parent.written import find_last_words
 from jaxmeter.harness.plan.cases import is_unchanged
 from jaxmeter.harness.plan.estimate import first_round_s
-from jaxmeter.harness.plan.messages import Describe, Description, MeasurePeaks, PeaksFound, Problem
+from jaxmeter.harness.plan.messages import Describe, Description, MeasurePeaks, PeaksFound, SuiteProblem
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import (
     SCHEMA_VERSION,
@@ -91,7 +91,7 @@ def describe_suites(
     )
     if isinstance(ended.answer, Description):
         return ended.answer
-    if isinstance(ended.answer, Problem):
+    if isinstance(ended.answer, SuiteProblem):
         raise UsageError(ended.answer.message)
     if (last_words := find_last_words(ended.stderr)) is not None:
         raise UsageError(last_words)

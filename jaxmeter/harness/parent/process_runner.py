@@ -15,10 +15,10 @@ from jaxmeter.harness.parent.case import CaseProgress, lose
 from jaxmeter.harness.parent.fork_client import Ended
 from jaxmeter.harness.parent.limits import Overran, silence_limit_s
 from jaxmeter.harness.parent.progress import Watcher
-from jaxmeter.harness.parent.rounds import Allowance, Holders
+from jaxmeter.harness.parent.rounds import Holders, ProcessAllowance
 from jaxmeter.harness.parent.scratch import Scratch
 from jaxmeter.harness.parent.servers import Servers
-from jaxmeter.harness.plan.messages import Measure, Problem, Result
+from jaxmeter.harness.plan.messages import Measure, Result, SuiteProblem
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
 from jaxmeter.harness.plan.settings import EXTRA_BLOCKS
@@ -42,7 +42,7 @@ class Starter:
     clock: Callable[[], float]
 
     def start(
-        self, process: PlannedProcess, variants: tuple[str, ...], progress: CaseProgress, allowance: Allowance
+        self, process: PlannedProcess, variants: tuple[str, ...], progress: CaseProgress, allowance: ProcessAllowance
     ) -> None:
         """Runs one process; one that dies costs the variant that it was at, and is repeated without it."""
         side_by_side = any(PROBES[probe].side_by_side for probe in process.probes)
@@ -97,7 +97,7 @@ class Starter:
         process: PlannedProcess,
         variants: tuple[str, ...],
         progress: CaseProgress,
-        allowance: Allowance,
+        allowance: ProcessAllowance,
     ) -> ProcessRecord:
         """The record; of a contended process that of a fresh process, which the system may place better.
 
@@ -129,7 +129,7 @@ class Starter:
         process: PlannedProcess,
         variants: tuple[str, ...],
         progress: CaseProgress,
-        allowance: Allowance,
+        allowance: ProcessAllowance,
         *,
         again: bool = False,
     ) -> Ended:
@@ -173,7 +173,7 @@ def describe_end(ended: Ended, limit_s: float) -> Outcome:
       limit_s: The longest silence that it was allowed in a stage of a variant.
     """
     stderr = ended.stderr or None
-    if isinstance(ended.answer, Problem):
+    if isinstance(ended.answer, SuiteProblem):
         return Outcome(status=Status.FAILED, reason=ended.answer.message, stderr=stderr)
     stage = f"in stage '{ended.last.stage}'"
     if ended.timed_out:
@@ -192,7 +192,7 @@ def describe_end(ended: Ended, limit_s: float) -> Outcome:
     return Outcome(status=Status.FAILED, reason=f"exited with code {ended.code} {stage}{words}", stderr=stderr)
 
 
-def describe_overrun(ended: Ended, process: str, allowance: Allowance) -> str:
+def describe_overrun(ended: Ended, process: str, allowance: ProcessAllowance) -> str:
     """Why the budget ended a process: names the process, and the variant and stage that it was at.
 
     Args:

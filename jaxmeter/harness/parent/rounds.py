@@ -126,7 +126,7 @@ STAGE_FLOOR_S = 10.0
 
 
 @dataclass(frozen=True)
-class Allowance:
+class ProcessAllowance:
     """The time that a process may take, asked when the process begins.
 
     Args:

@@ -19,7 +19,7 @@ PROCESS_S = 0.15
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PlanEstimate:
     """How long a plan takes, in seconds, and how many processes it starts.
 
     Args:
@@ -33,7 +33,7 @@ class Estimate:
     most: int
 
 
-def estimate(processes: Sequence[PlannedProcess], settings: Settings) -> Estimate:
+def estimate(processes: Sequence[PlannedProcess], settings: Settings) -> PlanEstimate:
     """Return an estimate within the budget: what does not fit is left out, or lost.
 
     A default budget may be exceeded for the fewest rounds.
@@ -42,7 +42,7 @@ def estimate(processes: Sequence[PlannedProcess], settings: Settings) -> Estimat
     least_s = math.fsum(seconds for process, seconds in times if not process.extra)
     most_s = math.fsum(seconds for _, seconds in times)
     longest_s = find_longest_s(settings)
-    return Estimate(
+    return PlanEstimate(
         least_s=min(least_s, longest_s),
         most_s=min(most_s, max(settings.budget_s, min(least_s, longest_s))),
         fewest=sum(not process.extra for process in processes),

@@ -124,7 +124,7 @@ class PeaksFound(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     peaks: Peaks
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class SuiteProblem(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The process cannot do what was asked, for a reason that a person can act on."""
 
     message: str
@@ -138,7 +138,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 Message = Describe | MeasurePeaks | Measure
-Answer = Description | PeaksFound | Result | Problem
+Answer = Description | PeaksFound | Result | SuiteProblem
 
 
 ERRORS = "stderr"
@@ -168,7 +168,7 @@ class StartArm(msgspec.Struct, frozen=True, kw_only=True):
     checkout: tuple[str, str] | None = None
 
 
-class Step(StrEnum):
+class TurnStep(StrEnum):
     """What a process does in its turn."""
 
     INPUTS = "inputs"
@@ -222,7 +222,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
       cores: Which the process can use, for the record.
     """
 
-    step: Step
+    step: TurnStep
     variant: str = ""
     size: int = 0
     pass_number: int = 0

@@ -26,7 +26,7 @@ from jaxmeter.harness.record import CacheStateCall, CachingDetails, Number, Outc
 
 
 @dataclass(frozen=True)
-class Call:
+class CallArguments:
     """Arguments of one call: arrays, and static ones by name."""
 
     arguments: tuple[Any, ...]
@@ -46,7 +46,7 @@ class CacheState:
 
     before: bool
     proof: Callable[[JaxEvents], bool]
-    change: Callable[[Call, Call], bool] = lambda usual, measured: True
+    change: Callable[[CallArguments, CallArguments], bool] = lambda usual, measured: True
     cached: bool = False
 
 
@@ -67,15 +67,15 @@ def _reused(seen: JaxEvents) -> bool:
     return seen.traces == 0 and seen.compiled == 0 and seen.hits == 0
 
 
-def _types(call: Call) -> list[tuple[tuple[int, ...], Any]]:
+def _types(call: CallArguments) -> list[tuple[tuple[int, ...], Any]]:
     return [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(call.arguments)]
 
 
-def _has_another_shape(usual: Call, measured: Call) -> bool:
+def _has_another_shape(usual: CallArguments, measured: CallArguments) -> bool:
     return [shape for shape, _ in _types(usual)] != [shape for shape, _ in _types(measured)]
 
 
-def _has_another_static_argument(usual: Call, measured: Call) -> bool:
+def _has_another_static_argument(usual: CallArguments, measured: CallArguments) -> bool:
     return usual.static != measured.static and _types(usual) == _types(measured)
 
 
@@ -109,8 +109,8 @@ def probe_variants(variants: tuple[str, ...], context: Context) -> Findings:
             call = time_call(
                 context.cache_state,
                 as_new_function(function),
-                usual=Call(context.arguments, choose_static(function, context.params)),
-                measured=Call(arguments, choose_static(function, params)),
+                usual=CallArguments(context.arguments, choose_static(function, context.params)),
+                measured=CallArguments(arguments, choose_static(function, params)),
                 stream=workload.declaration.stream,
                 compiler_options=implementation.compiler_options,
                 clock=context.clock,
@@ -133,8 +133,8 @@ def time_call(
     name: str,
     function: Callable[..., Any],
     *,
-    usual: Call,
-    measured: Call,
+    usual: CallArguments,
+    measured: CallArguments,
     stream: bool,
     clock: Clock,
     stage: Callable[[str], None],
@@ -155,7 +155,7 @@ def time_call(
         return CacheStateCall(cache_state=name, proven=False)
     jitted = jit(function, compiler_options or {}, static_argnames=tuple(usual.static))
 
-    def once(call: Call) -> None:
+    def once(call: CallArguments) -> None:
         items = call.arguments if stream else (call.arguments,)
         jax.block_until_ready([jitted(*item, **call.static) for item in items])
 

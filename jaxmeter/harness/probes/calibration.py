@@ -44,7 +44,7 @@ DEVICE_NUMBERS, DEVICE_ROUNDS, DEVICE_STEPS = 2**18, 32, 64
 
 
 @dataclass
-class Work:
+class CalibrationWork:
     """A calibration loop, and its samples so far.
 
     Args:
@@ -67,7 +67,7 @@ class Calibrations:
       beside: The loop before and after each block, or None.
     """
 
-    def __init__(self, between: list[Work], beside: Work | None, clock: Clock) -> None:
+    def __init__(self, between: list[CalibrationWork], beside: CalibrationWork | None, clock: Clock) -> None:
         self._between, self._beside, self._clock = between, beside, clock
         for work in self._list():
             work.run()
@@ -88,10 +88,10 @@ class Calibrations:
             for work in self._list()
         )
 
-    def _list(self) -> list[Work]:
+    def _list(self) -> list[CalibrationWork]:
         return [*self._between, *([] if self._beside is None else [self._beside])]
 
-    def _take(self, work: Work) -> float:
+    def _take(self, work: CalibrationWork) -> float:
         work.before()
         start = self._clock()
         work.run()
@@ -125,10 +125,10 @@ def find_slower(before_s: float | None, after_s: float | None) -> float | None:
     return None if before_s is None or after_s is None else max(before_s, after_s)
 
 
-def make_alu() -> Work:
+def make_alu() -> CalibrationWork:
     """Return a loop of integers in Python, which measures the speed of one core."""
     versions = f"{host_platform.python_implementation()} {host_platform.python_version()}"
-    return Work(
+    return CalibrationWork(
         name=ALU,
         identity=f"{ALU} 2: {ALU_STEPS} steps of a Python loop, {versions}",
         run=lambda: _count(ALU_STEPS),
@@ -136,24 +136,24 @@ def make_alu() -> Work:
     )
 
 
-def make_copy() -> Work:
+def make_copy() -> CalibrationWork:
     """Return a copy by one core, which measures the speed of memory."""
     source = np.ones(COPY_BYTES // 4, np.float32)
     target = np.empty_like(source)
-    return Work(
+    return CalibrationWork(
         name=COPY,
         identity=f"{COPY} 1: {COPY_BYTES // 2**20} MiB copied, NumPy {np.__version__}",
         run=lambda: np.copyto(target, source),
     )
 
 
-def make_device_loop() -> Work:
+def make_device_loop() -> CalibrationWork:
     """Compile a loop of integers on the first device, which measures the speed of its processors."""
     numbers = jax.numpy.arange(1, DEVICE_NUMBERS + 1, dtype="uint32")
     compiled = jax.jit(_scramble).lower(numbers).compile()
     kind = jax.devices()[0].device_kind
     what = f"{DEVICE_ROUNDS * DEVICE_STEPS} xorshifts of {DEVICE_NUMBERS} integers"
-    return Work(
+    return CalibrationWork(
         name=DEVICE,
         identity=f"{DEVICE} 1: {what}, jaxlib {version('jaxlib')}, {kind}",
         run=lambda: jax.block_until_ready(compiled(numbers)),

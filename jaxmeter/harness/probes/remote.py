@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from jaxmeter.harness.machine.interference import ReadInterference
-from jaxmeter.harness.plan.messages import ERRORS, Begin, Done, Reply, Step, Turn
+from jaxmeter.harness.plan.messages import ERRORS, Begin, Done, Reply, Turn, TurnStep
 from jaxmeter.harness.probes.calibration import TakeCalibration, find_slower, take_none
 from jaxmeter.harness.record import VariantSamples
 
@@ -88,7 +88,7 @@ class Meeting:
         Raises:
           ArmError: It cannot.
         """
-        self.inputs = self.ask(Turn(step=Step.INPUTS, size=len(numbers)), numbers).inputs
+        self.inputs = self.ask(Turn(step=TurnStep.INPUTS, size=len(numbers)), numbers).inputs
 
     def prepare(self, variant: str) -> RemoteVariant:
         """A variant there, called once.
@@ -96,7 +96,7 @@ class Meeting:
         Raises:
           ArmError: It cannot be called.
         """
-        return RemoteVariant(self, variant, self.ask(Turn(variant=variant, step=Step.PREPARE)))
+        return RemoteVariant(self, variant, self.ask(Turn(variant=variant, step=TurnStep.PREPARE)))
 
     def close(self) -> None:
         """Ends the process."""
@@ -140,11 +140,11 @@ class RemoteVariant:
 
     def calibrate(self) -> None:
         """Find how many calls make a sample."""
-        self._take(Turn(variant=self.there, step=Step.CALIBRATE))
+        self._take(Turn(variant=self.there, step=TurnStep.CALIBRATE))
 
     def warm_up(self) -> None:
         """Run until it is steady, for a limited time."""
-        self._take(Turn(variant=self.there, step=Step.WARM_UP))
+        self._take(Turn(variant=self.there, step=TurnStep.WARM_UP))
 
     def wake_threads(self, longest_s: float) -> None:
         """Do nothing: its process is kept on one core."""
@@ -154,20 +154,20 @@ class RemoteVariant:
     ) -> None:
         """Take a block: counters are the working process's, the calibration loop is this one's, on the same core."""
         before_s = calibration()
-        self._take(Turn(variant=self.there, step=Step.BLOCK, pass_number=pass_number, block_s=block_s))
+        self._take(Turn(variant=self.there, step=TurnStep.BLOCK, pass_number=pass_number, block_s=block_s))
         self._calibrations_s.append(find_slower(before_s, calibration()))
 
     def take_row(self, calls: int, block_s: float, *, queued: bool) -> None:
         """Take rows of so many calls: each waited for, or all once."""
-        self._take(Turn(variant=self.there, step=Step.ROW, count=calls, block_s=block_s, queued=queued))
+        self._take(Turn(variant=self.there, step=TurnStep.ROW, count=calls, block_s=block_s, queued=queued))
 
     def take_isolated(self, count: int, block_s: float) -> None:
         """Take blocks in a row."""
-        self._take(Turn(variant=self.there, step=Step.ISOLATED, count=count, block_s=block_s))
+        self._take(Turn(variant=self.there, step=TurnStep.ISOLATED, count=count, block_s=block_s))
 
     def take_returns(self) -> None:
         """Time single calls until they return."""
-        self._take(Turn(variant=self.there, step=Step.RETURN))
+        self._take(Turn(variant=self.there, step=TurnStep.RETURN))
 
     def record(self, name: str, cores: float) -> VariantSamples:
         """Return all samples.
@@ -175,7 +175,7 @@ class RemoteVariant:
         Raises:
           ArmError: The other process reported no samples.
         """
-        self._take(Turn(variant=self.there, step=Step.RECORD, cores=cores))
+        self._take(Turn(variant=self.there, step=TurnStep.RECORD, cores=cores))
         samples = self.last.process
         if samples is None:
             raise ArmError("its process reported no samples")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import jax
 
 from jaxmeter.harness.machine.environment import make_private, paid_cores
-from jaxmeter.harness.machine.interference import Interference, Reading, ReadInterference
+from jaxmeter.harness.machine.interference import CounterReading, Interference, ReadInterference
 from jaxmeter.harness.machine.process_settings import has_several_cores, on_drawn_cores
 from jaxmeter.harness.machine.states import DeviceStates
 from jaxmeter.harness.plan.processes import (
@@ -170,7 +170,7 @@ def time_process(prepared: Mapping[str, Prepared | RemoteVariant], context: Cont
     )
 
 
-def _describe_load(before: Reading, after: Reading, wall_s: float, remote_s: float) -> Load:
+def _describe_load(before: CounterReading, after: CounterReading, wall_s: float, remote_s: float) -> Load:
     """What this process, that with which it takes turns, and the machine did meanwhile."""
     return Load(
         wall_s=wall_s,

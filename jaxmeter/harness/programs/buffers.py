@@ -222,7 +222,7 @@ class InPlaceError(Exception):
 
 
 @dataclass(frozen=True)
-class Arguments:
+class ArgumentBuffers:
     """Arguments in containers of their own, which a call may change, and what they held before.
 
     Args:
@@ -259,7 +259,9 @@ class Arguments:
         return after[name] is not leaf and not _is_equal(leaf, after[name])
 
 
-def keep_arguments(args: tuple[Any, ...], names: Sequence[str], exempt: frozenset[int] = frozenset()) -> Arguments:
+def keep_arguments(
+    args: tuple[Any, ...], names: Sequence[str], exempt: frozenset[int] = frozenset()
+) -> ArgumentBuffers:
     """Keep what arguments hold before a call, which gets `.args` of what is returned; `.check()` compares."""
     on_host = sum(leaf.nbytes for leaf in jax.tree.leaves(args) if isinstance(leaf, numpy.ndarray))
     copied = on_host <= LARGEST_BYTES
@@ -270,7 +272,7 @@ def keep_arguments(args: tuple[Any, ...], names: Sequence[str], exempt: frozense
     own = jax.tree.map(rebuild, args)
     before = _list_leaves(own, names, exempt)
     arrays = {name: leaf for name, leaf in before.items() if isinstance(leaf, numpy.ndarray)}
-    return Arguments(
+    return ArgumentBuffers(
         args=own,
         names=names,
         exempt=exempt,

@@ -130,7 +130,7 @@ def count_elements(item: Any) -> int:
     return math.prod(getattr(item.aval, "shape", ()))
 
 
-class Lines:
+class SourceLines:
     """Source lines of equations; those that share a traceback are looked up once."""
 
     def __init__(self) -> None:
@@ -218,7 +218,7 @@ class DeadWork:
     by_line: Counter[str]
 
 
-def measure_dead_work(jaxpr: Any, lines: Lines) -> tuple[DeadWork, DeadWork]:
+def measure_dead_work(jaxpr: Any, lines: SourceLines) -> tuple[DeadWork, DeadWork]:
     """Return the dead work that the user's lines do for nothing, and that inside calls whose other work is live.
 
     The second is in a library, and a user cannot change it. What differentiation leaves over of a forward pass, since
@@ -240,10 +240,10 @@ def measure_dead_work(jaxpr: Any, lines: Lines) -> tuple[DeadWork, DeadWork]:
 
 def has_work(jaxpr: Any) -> bool:
     """Return whether anything is computed at all."""
-    return bool(_count_flops(jaxpr, Lines()))
+    return bool(_count_flops(jaxpr, SourceLines()))
 
 
-def _count_flops(jaxpr: Any, lines: Lines) -> Counter[tuple[str, bool]]:
+def _count_flops(jaxpr: Any, lines: SourceLines) -> Counter[tuple[str, bool]]:
     """FLOPs by source line, and by whether differentiation leaves such work over."""
     counted: Counter[tuple[str, bool]] = Counter()
 

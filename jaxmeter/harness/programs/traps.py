@@ -19,7 +19,7 @@ from jaxmeter.harness.machine.own_fault import OwnFaultError, describe_own_fault
 from jaxmeter.harness.programs.callbacks import Called, is_callback
 from jaxmeter.harness.programs.equations import (
     DeadWork,
-    Lines,
+    SourceLines,
     find_dependent,
     has_work,
     is_inside_library,
@@ -55,7 +55,7 @@ _ALIAS = re.compile(r"\{[\d, ]*\}: \((\d+), \{([\d, ]*)\}, \w+" + re.escape(inte
 
 
 @dataclass(frozen=True)
-class Program:
+class TracedProgram:
     """A variant's program as far as it has stages.
 
     Args:
@@ -71,7 +71,7 @@ class Program:
     warned: Sequence[Warned] = ()
     wide: Sequence[str] = ()
     called: Called | None = None
-    lines: Lines = field(default_factory=Lines)
+    lines: SourceLines = field(default_factory=SourceLines)
 
     @property
     def jaxpr(self) -> Any:
@@ -111,7 +111,9 @@ def find_traps(prepared: Prepared, wide: Sequence[str] = (), called: Called | No
     """
     stages = prepared.stages
     if stages is not None:
-        return _find(Program(stages.traced, stages.lowered, stages.compiled, stages.warned, wide, called), FINDERS)
+        return _find(
+            TracedProgram(stages.traced, stages.lowered, stages.compiled, stages.warned, wide, called), FINDERS
+        )
     if prepared.traceable is None:
         return Found()
     try:
@@ -120,13 +122,13 @@ def find_traps(prepared: Prepared, wide: Sequence[str] = (), called: Called | No
     except Exception:  # noqa: BLE001  eager code may look at its values, which a trace has not
         return Found()
     eager = {kind: finder for kind, finder in FINDERS.items() if kind in ("truncated", "callbacks")}
-    return _find(Program(traced, warned=warned, wide=wide, called=called), eager)
+    return _find(TracedProgram(traced, warned=warned, wide=wide, called=called), eager)
 
 
-Finder = Callable[[Program], Iterable[Trap | Remark]]
+Finder = Callable[[TracedProgram], Iterable[Trap | Remark]]
 
 
-def _find(program: Program, finders: dict[str, Finder]) -> Found:
+def _find(program: TracedProgram, finders: dict[str, Finder]) -> Found:
     """What the finders give; where one fails, its trap is unknown."""
     items: list[Trap | Remark] = []
     unknown: dict[str, str] = {}
@@ -141,7 +143,7 @@ def _find(program: Program, finders: dict[str, Finder]) -> Found:
     return Found(traps, tuple(item for item in items if isinstance(item, Remark)), unknown)
 
 
-def find_dead_work(program: Program) -> Iterator[Trap | Remark]:
+def find_dead_work(program: TracedProgram) -> Iterator[Trap | Remark]:
     """Find work of which no result depends."""
     own, inside = measure_dead_work(program.jaxpr, program.lines)
     if own.share >= LEAST_DEAD:
@@ -160,7 +162,7 @@ def _write_share(share: float) -> str:
     return "over 99.9 %" if 0.999 < share < 1 else f"{100 * share:.3g} %"
 
 
-def find_constant_results(program: Program) -> Iterator[Trap]:
+def find_constant_results(program: TracedProgram) -> Iterator[Trap]:
     """Find outputs that depend on no argument.
 
     A Python number that is returned as it is counts as no output, nor do the codes and payloads of checkify's errors.
@@ -201,7 +203,7 @@ def _is_folded(compiled: Any) -> bool:
     return all(item.opcode in WITHOUT_WORK for block in module.computations for item in block.instructions)
 
 
-def _find_maker(jaxpr: Any, var: Any, lines: Lines) -> str:
+def _find_maker(jaxpr: Any, var: Any, lines: SourceLines) -> str:
     """The line of the equation that gives a value; empty where it is no equation's."""
     makers = (equation for equation in jaxpr.eqns if any(var is given for given in equation.outvars))
     equation = next(makers, None)
@@ -212,7 +214,7 @@ def _is_literal(var: Any) -> bool:
     return hasattr(var, "val")
 
 
-def find_captured_constants(program: Program) -> Iterator[Trap]:
+def find_captured_constants(program: TracedProgram) -> Iterator[Trap]:
     """Find arrays that the function takes from outside its arguments, which become a part of the program."""
     held = {id(value): (value, user) for value, *user in _list_constants(program.traced.jaxpr)}
     sizes = [(_size_bytes(value), value, user) for value, user in held.values()]
@@ -263,7 +265,7 @@ def _write_shape(value: Any) -> str:
     return f"{value.dtype}[{','.join(map(str, value.shape))}]"
 
 
-def find_unused_donation(program: Program) -> Iterator[Trap]:
+def find_unused_donation(program: TracedProgram) -> Iterator[Trap]:
     """Find donated arrays whose memory the compiled program does not reuse, by its table of aliases."""
     donated = [
         (place, item)
@@ -290,7 +292,7 @@ def find_unused_donation(program: Program) -> Iterator[Trap]:
     )
 
 
-def _find_reused(program: Program, text: str, aliased: set[tuple[str, str]]) -> set[int] | None:
+def _find_reused(program: TracedProgram, text: str, aliased: set[tuple[str, str]]) -> set[int] | None:
     """Places of the arguments whose memory is reused; None where the program lacks arguments, so that places differ."""
     parameters = sum(item.opcode == "parameter" for item in hlo.parse(text).entry.instructions)
     if parameters != len(jax.tree.leaves(program.lowered.args_info)):
@@ -298,7 +300,7 @@ def _find_reused(program: Program, text: str, aliased: set[tuple[str, str]]) -> 
     return {int(number) for number, _ in aliased}
 
 
-def find_truncated_dtypes(program: Program) -> Iterator[Trap]:
+def find_truncated_dtypes(program: TracedProgram) -> Iterator[Trap]:
     """Find dtypes that JAX makes narrower: asked for in the code, or those of NumPy arrays among the inputs."""
     asked: dict[str, None] = {}
     sources: dict[str, None] = {}
@@ -361,7 +363,7 @@ class _Callback:
     times: int
 
 
-def find_callbacks(program: Program) -> Iterator[Trap | Remark]:
+def find_callbacks(program: TracedProgram) -> Iterator[Trap | Remark]:
     """Find primitives that call Python while the program runs, and how often a call of the program does.
 
     What a call did not come to, as a check in a branch that was not taken, is a remark.
@@ -383,7 +385,7 @@ def find_callbacks(program: Program) -> Iterator[Trap | Remark]:
         yield Remark("callbacks", f"{names} can call Python{where}{f' ({lines})' if lines else ''}{result}")
 
 
-def _list_callbacks(program: Program) -> Iterator[_Callback]:
+def _list_callbacks(program: TracedProgram) -> Iterator[_Callback]:
     for equation, outer in walk_inside(program.jaxpr):
         name = equation.primitive.name
         if is_callback(name):
@@ -440,7 +442,7 @@ def _list_lines(callbacks: Sequence[_Callback]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (each.line for each in callbacks))))[:MOST_NAMED]
 
 
-def find_unrolled_loops(program: Program) -> Iterator[Trap | Remark]:
+def find_unrolled_loops(program: TracedProgram) -> Iterator[Trap | Remark]:
     """Find source lines that very many equations come from, as where a Python loop is traced step by step.
 
     Lines of a library are a remark.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from jaxmeter.harness.traces.costs import Cost
 from jaxmeter.harness.traces.intervals import Intervals, Times, clip, covered, measure, share_equally, subtract, unite
 from jaxmeter.harness.traces.programs import COLLECTIVE, CONTROL, TRANSFER, Operation, Programs
-from jaxmeter.harness.traces.timeline import Kind, Operations, Step, Timeline
+from jaxmeter.harness.traces.timeline import EventKind, Operations, Step, Timeline
 
 ANNOTATIONS, MODULE_RUNS, WHOLE = "step annotations", "runs of the longest program", "first to last operation"
 """What the steps of a capture are."""
@@ -55,7 +55,7 @@ class OperationTime:
       about: What its program says of it.
     """
 
-    kind: Kind
+    kind: EventKind
     about: Operation
     count: int
     total_ps: int
@@ -65,7 +65,7 @@ class OperationTime:
 
 
 @dataclass(frozen=True)
-class DeviceTime:
+class DeviceActivity:
     """One device's activity, step by step, in picoseconds.
 
     Args:
@@ -96,7 +96,7 @@ class Analysis:
     timeline: Timeline
     steps: Steps
     wall: Times
-    devices: tuple[DeviceTime, ...]
+    devices: tuple[DeviceActivity, ...]
     operations: tuple[OperationTime, ...]
     by_category: tuple[Mapping[str, Intervals], ...]
 
@@ -139,7 +139,7 @@ def analyse(timeline: Timeline, programs: Programs, step_name: str | None = None
     operations = timeline.operations.take(_overlaps(timeline.operations, windows))
     inside = _cut(operations, windows)
     about = _describe(timeline.operations, programs)
-    devices: list[DeviceTime] = []
+    devices: list[DeviceActivity] = []
     by_category: list[Mapping[str, Intervals]] = []
     for place, name in enumerate(timeline.devices):
         own = operations.take(operations.device == place)
@@ -154,7 +154,7 @@ def analyse(timeline: Timeline, programs: Programs, step_name: str | None = None
         pending = unite(timeline.pending.get(place, _EMPTY)) if timeline.pending else None
         collective = categories.get(COLLECTIVE, _EMPTY)
         devices.append(
-            DeviceTime(
+            DeviceActivity(
                 name=name,
                 busy=covered(united, low, high),
                 program=covered(programs_time, low, high) if runs else _EMPTY[0],
@@ -337,10 +337,10 @@ def _intersect(first: Intervals, second: Intervals) -> Intervals:
 
 def _describe(operations: Operations, programs: Programs) -> list[Operation]:
     """What each kind of operation is."""
-    by_program: dict[tuple[str, str], list[Kind]] = defaultdict(list)
+    by_program: dict[tuple[str, str], list[EventKind]] = defaultdict(list)
     for kind in operations.kinds:
         by_program[kind.module, kind.program].append(kind)
-    about: dict[Kind, Operation] = {}
+    about: dict[EventKind, Operation] = {}
     for (module, program), kinds in by_program.items():
         by_name = programs.describe(module, program, [kind.name for kind in kinds]) if module else {}
         for kind in kinds:
@@ -348,7 +348,7 @@ def _describe(operations: Operations, programs: Programs) -> list[Operation]:
     return [about[kind] for kind in operations.kinds]
 
 
-def _complete(kind: Kind, operation: Operation) -> Operation:
+def _complete(kind: EventKind, operation: Operation) -> Operation:
     """What the platform itself says of an operation, where its program does not."""
     if kind.copies:
         operation = replace(operation, category=TRANSFER)

@@ -180,7 +180,7 @@ def parse(text: str) -> Module:
     header = _MODULE.match(lines[first])
     if header is None:
         raise _error(first, lines[first], "should begin with 'HloModule'")
-    reader = _Reader(lines, first + 1)
+    reader = _TextReader(lines, first + 1)
     computations = tuple(reader.computations())
     entries = [computation for computation in computations if computation.is_entry]
     if len(entries) != 1:
@@ -317,7 +317,7 @@ def _renamed(attributes: str, instructions: Mapping[str, str], computations: Map
     return _REFERENCE.sub(replaced, attributes) if attributes else ""
 
 
-class _Reader:
+class _TextReader:
     """Goes through the lines after a module's first one."""
 
     def __init__(self, lines: list[str], start: int) -> None:

@@ -81,7 +81,7 @@ LAYOUTS = (GPU, TPU, CPU)
 
 
 @dataclass(frozen=True)
-class Kind:
+class EventKind:
     """All runs of one operation share this.
 
     Args:
@@ -109,7 +109,7 @@ class Operations:
       starts, ends: Picoseconds from the capture's origin.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[EventKind, ...]
     device: NDArray[numpy.int32]
     kind: NDArray[numpy.int32]
     run: NDArray[numpy.int32]
@@ -229,13 +229,13 @@ class _DeviceColumns:
     """Operations of devices while they are collected."""
 
     def __init__(self, collection: Collection) -> None:
-        self.kinds: dict[Kind, int] = {}
+        self.kinds: dict[EventKind, int] = {}
         self._columns = collection.make_columns("qqiii")
 
     def __len__(self) -> int:
         return len(self._columns[0])
 
-    def add(self, device: int, kind: Kind, run: int, start: int, end: int) -> None:
+    def add(self, device: int, kind: EventKind, run: int, start: int, end: int) -> None:
         append(self._columns, start, end, device, self.kinds.setdefault(kind, len(self.kinds)), run)
 
     def finish(self) -> Operations:
@@ -339,7 +339,7 @@ class _Reader:
 
     def _read_streams(self, plane: Plane, layout: Layout) -> None:
         """Kernels of a GPU."""
-        kinds: dict[tuple[Value, Value, Value, bool, str], Kind] = {}
+        kinds: dict[tuple[Value, Value, Value, bool, str], EventKind] = {}
         for line in plane.lines():
             if not line.name.startswith(layout.lines):
                 continue
@@ -355,7 +355,7 @@ class _Reader:
                 key = (own or name, stats.get("program_id", ""), stats.get("hlo_module", ""), copies, name)
                 kind = kinds.get(key)
                 if kind is None:
-                    kind = kinds[key] = Kind(str(key[1]), str(key[2]), str(key[0]), copies)
+                    kind = kinds[key] = EventKind(str(key[1]), str(key[2]), str(key[0]), copies)
                 end = start + max(duration, 0)
                 self._bound(start, end)
                 self.on_devices.add(self._device(plane), kind, -1, start, end)
@@ -387,7 +387,7 @@ class _Reader:
         device = self._device(plane)
         starts, begun = numpy.array(self.on_cores[0]), numpy.array(self.on_cores[1])
         self.skews.append((int((starts - begun).min()), int((starts - begun).max())))
-        kinds: dict[int, Kind] = {}
+        kinds: dict[int, EventKind] = {}
         modules.sort()
         bounds = numpy.array([start for start, _, _ in modules], numpy.int64)
         places = numpy.searchsorted(bounds, starts, side="right") - 1
@@ -398,7 +398,7 @@ class _Reader:
             if kind is None:
                 metadata = _name(plane, identifier)
                 module = modules[place][2] if place >= 0 else ""
-                kind = kinds[identifier] = Kind(
+                kind = kinds[identifier] = EventKind(
                     str(metadata.stats.get("program_id", "")),
                     _PROGRAM.sub("", module),
                     metadata.display_name or metadata.name.split(" = ")[0].removeprefix("%"),
@@ -490,7 +490,7 @@ class _Reader:
             for ordinal, place in places.items()
             if (is_own := numpy.array([device == ordinal for device in ordinals], bool)).any()
         }
-        kinds = tuple(Kind(*key) for key in keys)
+        kinds = tuple(EventKind(*key) for key in keys)
         return Operations(kinds, to_place(host.ordinal), host.kind, host.run, host.starts, host.ends)
 
 

@@ -24,7 +24,7 @@ from jaxmeter.launch.host import GB, allowed_cores, free_bytes, look_at_host
 from jaxmeter.launch.images import DOCKERFILE, WHEELS, Image, image_id
 from jaxmeter.launch.index import Index, read_index
 from jaxmeter.launch.locks import LOCKS, locate_lock
-from jaxmeter.launch.observations import Observation, State
+from jaxmeter.launch.observations import Observation, ObservationState
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import HERE, LOCAL, Request, choose_engine, is_in_nox, name_command
 
@@ -122,7 +122,7 @@ class Examination:
 
     def missing(self, asked: Asked) -> list[Observation]:
         """Return the rows that prevent a measurement."""
-        return [row for row in self.needs(asked) if row.state is State.MISSING]
+        return [row for row in self.needs(asked) if row.state is ObservationState.MISSING]
 
 
 def examine(
@@ -190,10 +190,10 @@ def look(
     request = asked[0].request  # runtime and base image are the same for all
     index = start(lambda: run_check("package index", lambda: (_check_index(variables, surroundings),)))
     engine, engine_rows = _check_engine(request.runtime, variables, surroundings.ask)
-    is_decided = engine_rows[0].state not in (State.MISSING, State.UNKNOWN)
+    is_decided = engine_rows[0].state not in (ObservationState.MISSING, ObservationState.UNKNOWN)
     made = {each: _check_made(each, engine, checkout, surroundings) if is_decided else () for each in asked}
     # Without a decision where to measure, supplies count as needed: what is out of reach is shown for what it is.
-    are_needed = not is_decided or any(row.state is State.NOTE for rows in made.values() for row in rows)
+    are_needed = not is_decided or any(row.state is ObservationState.NOTE for rows in made.values() for row in rows)
     base = (
         run_check(
             "base image", lambda: (_check_base_image(engine, request.base_image, variables, surroundings, are_needed),)
@@ -202,7 +202,7 @@ def look(
         else ()
     )
     supplies = (*base, *(_soften(row, are_needed) for row in index.result()))
-    lacking = [row for row in supplies if row.state is State.MISSING]
+    lacking = [row for row in supplies if row.state is ObservationState.MISSING]
     own = {
         each: (
             *(_check_supplies(row, lacking, each, checkout) for row in made[each]),
@@ -228,9 +228,9 @@ def conclude(examination: Examination, asked: Asked) -> str:
     """Whether a measurement can be made, and if not, why."""
     if missing := examination.missing(asked):
         return f"{asked.command} cannot measure here: {'; '.join(row.finding for row in missing)}."
-    if unknown := [row.name for row in examination.needs(asked) if row.state is State.UNKNOWN]:
+    if unknown := [row.name for row in examination.needs(asked) if row.state is ObservationState.UNKNOWN]:
         return f"{asked.command} may be able to measure here; not known: {', '.join(unknown)}."
-    if noisy := [row.name for row in examination.interferences if row.state is State.NOISY]:
+    if noisy := [row.name for row in examination.interferences if row.state is ObservationState.NOISY]:
         return f"{asked.command} can measure here. For better times, first see to: {', '.join(noisy)}."
     return f"{asked.command} can measure here."
 
@@ -241,24 +241,26 @@ def _check_engine(
     """The engine that a measurement would use, and what was passed over on the way to it."""
     name = "container engine"
     if runtime in (HERE, LOCAL):
-        return None, (Observation(name, State.OK, f"not used: {choose_engine(runtime, variables)[1]}"),)
+        return None, (Observation(name, ObservationState.OK, f"not used: {choose_engine(runtime, variables)[1]}"),)
     # An engine that hangs is waited for once, though two functions ask it.
     remembered = functools.cache(lambda *command: ask(list(command)))
     try:
         engine, _ = choose_engine(runtime, variables, lambda command: remembered(*command))
         rejected = find_engine(variables, lambda command: remembered(*command)).rejected
     except UsageError as error:
-        return None, (Observation(name, State.MISSING, *_split_message(error)),)
+        return None, (Observation(name, ObservationState.MISSING, *_split_message(error)),)
     except Exception as error:  # noqa: BLE001  as `run_check`, which cannot hand on the engine
         return None, (describe_failure(name, error),)
-    passed_over = tuple(Observation("passed over", State.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected)
+    passed_over = tuple(
+        Observation("passed over", ObservationState.NOTE, f"{r.client}: {r.reason}", r.remedy) for r in rejected
+    )
     if engine is None:
         remedy = "" if rejected else INSTALL_ENGINE
         return None, (
-            Observation(name, State.NOTE, "none, so a local virtual environment is used", remedy),
+            Observation(name, ObservationState.NOTE, "none, so a local virtual environment is used", remedy),
             *passed_over,
         )
-    return engine, (Observation(name, State.OK, f"{engine} ({engine.client})"), *passed_over)
+    return engine, (Observation(name, ObservationState.OK, f"{engine} ({engine.client})"), *passed_over)
 
 
 def _split_message(error: UsageError) -> tuple[str, str]:
@@ -277,7 +279,7 @@ def _check_made(
     runtime = asked.request.runtime
     if runtime != HERE and not (checkout / DOCKERFILE).is_file():
         what = f"--runtime {runtime} needs a checkout of jaxmeter, with its locks and docker/"
-        return (Observation(name, State.MISSING, what, "leave --runtime out, or clone jaxmeter"),)
+        return (Observation(name, ObservationState.MISSING, what, "leave --runtime out, or clone jaxmeter"),)
     if engine is None:
         return run_check(name, lambda: (_check_environment(name, asked, checkout, surroundings),))
     return run_check(name, lambda: (_check_image(name, asked, engine, checkout, surroundings),))
@@ -288,35 +290,37 @@ def _check_environment(name: str, asked: Asked, checkout: Path, surroundings: Su
         return _check_this_environment(name)
     folder = locate_locked(checkout / locate_lock(asked.request.lock), checkout / ".nox" / "environments")
     if (folder / MARK).is_file():
-        return Observation(name, State.OK, f"made by an earlier run ({folder})")
+        return Observation(name, ObservationState.OK, f"made by an earlier run ({folder})")
     free = surroundings.free_bytes(str(checkout))
     return Observation(
-        name, State.NOTE, f"not made yet; the first {asked.command} makes it ({_write_cost(asked, free)})"
+        name, ObservationState.NOTE, f"not made yet; the first {asked.command} makes it ({_write_cost(asked, free)})"
     )
 
 
 def _check_this_environment(name: str) -> Observation:
     try:
-        return Observation(name, State.OK, f"this one, with jax {metadata.version('jax')} ({sys.prefix})")
+        return Observation(name, ObservationState.OK, f"this one, with jax {metadata.version('jax')} ({sys.prefix})")
     except metadata.PackageNotFoundError:
-        return Observation(name, State.MISSING, f"no jax in this environment ({sys.prefix})", "pip install jax")
+        return Observation(
+            name, ObservationState.MISSING, f"no jax in this environment ({sys.prefix})", "pip install jax"
+        )
 
 
 def _check_image(name: str, asked: Asked, engine: Engine, checkout: Path, surroundings: Surroundings) -> Observation:
     image = Image(asked.request.lock, asked.request.base_image, checkout)
     if surroundings.image_id(engine, image.name):
-        return Observation(name, State.OK, f"built ({image.name})")
+        return Observation(name, ObservationState.OK, f"built ({image.name})")
     free = surroundings.free_bytes(engine.storage)
     needed = LOCKS[asked.request.lock].disk_bytes
     if free is not None and free < needed:
         return Observation(
             name,
-            State.MISSING,
+            ObservationState.MISSING,
             f"the {asked.request.lock} image is not built, and {_write_cost(asked, free)} in {engine.storage}",
             f"free some room (`{engine.client} system df` shows what takes it), or measure without: --runtime local",
         )
     return Observation(
-        name, State.NOTE, f"not built yet; the first {asked.command} builds it ({_write_cost(asked, free)})"
+        name, ObservationState.NOTE, f"not built yet; the first {asked.command} builds it ({_write_cost(asked, free)})"
     )
 
 
@@ -330,20 +334,20 @@ def _write_cost(asked: Asked, free: int | None) -> str:
 def _check_supplies(row: Observation, lacking: Iterable[Observation], asked: Asked, checkout: Path) -> Observation:
     """The row of what has to be made; it is missing where a supply that it is made from is."""
     names = [f"the {supply.name}" for supply in lacking]
-    if row.state is not State.NOTE or not names:
+    if row.state is not ObservationState.NOTE or not names:
         return row
     verb = "built" if row.name.endswith("image") else "made"
     remedy = "see below"
     if verb == "built" and any((checkout / WHEELS).glob("*.whl")):
         remedy = f"build it from docker/wheels: {name_command('images', '--offline', asked.request.lock)}"
     what = f"the {row.name} is not {verb} yet, and cannot be without {' and '.join(names)}"
-    return replace(row, state=State.MISSING, finding=what, remedy=remedy)
+    return replace(row, state=ObservationState.MISSING, finding=what, remedy=remedy)
 
 
 def _soften(row: Observation, are_needed: bool) -> Observation:
     """The row of a supply, which is not missing while nobody needs it."""
-    if row.state is State.MISSING and not are_needed:
-        return Observation(row.name, State.NOTE, f"{row.finding}; not needed now, as nothing has to be made")
+    if row.state is ObservationState.MISSING and not are_needed:
+        return Observation(row.name, ObservationState.NOTE, f"{row.finding}; not needed now, as nothing has to be made")
     return row
 
 
@@ -352,9 +356,11 @@ def _check_base_image(
 ) -> Observation:
     name = "base image"
     if surroundings.image_id(engine, image):
-        return Observation(name, State.OK, f"{image} is here")
+        return Observation(name, ObservationState.OK, f"{image} is here")
     if not are_needed:
-        return Observation(name, State.NOTE, f"{image} is not here; not needed now, as nothing has to be made")
+        return Observation(
+            name, ObservationState.NOTE, f"{image} is not here; not needed now, as nothing has to be made"
+        )
     url = locate_registry(image)
     load = (
         f"load it from a machine that has it (`{engine.client} save` there, `{engine.client} load` here), "
@@ -363,8 +369,10 @@ def _check_base_image(
     )
     status = _ask(url, Index({}), variables, surroundings)
     if isinstance(status, str):
-        return Observation(name, State.MISSING, f"{image} is not here, and its registry gives {status}", load)
-    return Observation(name, State.OK, f"{image} is not here yet; its registry answers ({url})")
+        return Observation(
+            name, ObservationState.MISSING, f"{image} is not here, and its registry gives {status}", load
+        )
+    return Observation(name, ObservationState.OK, f"{image} is not here yet; its registry answers ({url})")
 
 
 def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Observation:
@@ -377,14 +385,14 @@ def _check_index(variables: Mapping[str, str], surroundings: Surroundings) -> Ob
     what = hide_secrets(index.url) + (f" ({', '.join(way)})" if way else "")
     status = _ask(url, index, variables, surroundings)
     if isinstance(status, int) and (status < 400 or status in (401, 403)):  # pip may have credentials
-        return Observation(name, State.OK, f"{what} answers")
+        return Observation(name, ObservationState.OK, f"{what} answers")
     remedy = (
         "check its address, the network, the proxy (export HTTPS_PROXY=http://HOST:PORT, or proxy in pip.conf) and the "
         "certificates (export PIP_CERT=/path/to/ca.pem); or name an index that can be reached (export "
         "PIP_INDEX_URL=…), or bring wheels: `wheels` elsewhere, then `images --offline`"
     )
     fault = status if isinstance(status, str) else f"HTTP {status}"
-    return Observation(name, State.MISSING, f"{what}: {fault}", remedy)
+    return Observation(name, ObservationState.MISSING, f"{what}: {fault}", remedy)
 
 
 def _ask(url: str, index: Index, variables: Mapping[str, str], surroundings: Surroundings) -> int | str:
@@ -397,19 +405,25 @@ def _check_disk_of_images(engine: Engine | None, surroundings: Surroundings) -> 
         return ()
     free = surroundings.free_bytes(engine.storage)
     if free is None:
-        return (Observation("disk of images", State.UNKNOWN, f"{engine} keeps images where this system cannot look"),)
-    return (Observation("disk of images", State.OK, f"{free / GB:.1f} GB free in {engine.storage}"),)
+        return (
+            Observation(
+                "disk of images", ObservationState.UNKNOWN, f"{engine} keeps images where this system cannot look"
+            ),
+        )
+    return (Observation("disk of images", ObservationState.OK, f"{free / GB:.1f} GB free in {engine.storage}"),)
 
 
 def _check_disk_of_results(surroundings: Surroundings) -> Observation:
     name, folder = "disk of results", surroundings.folder
     free = surroundings.free_bytes(str(folder))
     if free is None:
-        return Observation(name, State.UNKNOWN, f"the system does not report how much is free in {folder}")
+        return Observation(name, ObservationState.UNKNOWN, f"the system does not report how much is free in {folder}")
     finding = f"{free / GB:.1f} GB free in {folder}"
     if free < RESULTS_BYTES:
-        return Observation(name, State.MISSING, finding, "free some room, or measure elsewhere: --out FOLDER")
-    return Observation(name, State.OK, finding)
+        return Observation(
+            name, ObservationState.MISSING, finding, "free some room, or measure elsewhere: --out FOLDER"
+        )
+    return Observation(name, ObservationState.OK, finding)
 
 
 def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundings) -> list[Observation]:
@@ -420,13 +434,16 @@ def _check_devices(asked: Asked, engine: Engine | None, surroundings: Surroundin
     problems = find_problems(asked.backend, asked.request, host, engine)
     warnings = find_warnings(asked.backend, host, is_root=surroundings.is_root and engine is None)
     return [
-        *(Observation(devices.name, State.MISSING, problem.what, problem.remedy) for problem in problems),
-        *([] if problems else [Observation(devices.name, State.OK, devices.describe(host))]),
-        *(Observation(devices.warnings_row, State.NOTE, warning.what, warning.remedy) for warning in warnings),
+        *(Observation(devices.name, ObservationState.MISSING, problem.what, problem.remedy) for problem in problems),
+        *([] if problems else [Observation(devices.name, ObservationState.OK, devices.describe(host))]),
+        *(
+            Observation(devices.warnings_row, ObservationState.NOTE, warning.what, warning.remedy)
+            for warning in warnings
+        ),
     ]
 
 
 def _are_usable(devices: Devices, rows: Iterable[Observation]) -> bool:
     """Return whether the rows of a measurement include its devices, and nothing is wrong with them."""
     states = {row.state for row in rows if row.name == devices.name}
-    return states == {State.OK}
+    return states == {ObservationState.OK}

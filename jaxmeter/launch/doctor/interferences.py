@@ -14,7 +14,7 @@ from jaxmeter.launch.containers import Devices
 from jaxmeter.launch.doctor.table import run_check
 from jaxmeter.launch.engines import Ask
 from jaxmeter.launch.host import GB, cpu_quota, read_text
-from jaxmeter.launch.observations import Observation, State
+from jaxmeter.launch.observations import Observation, ObservationState
 
 RESTING_LOAD = 0.2
 """Largest load per allowed core of an idle machine; the shells and daemons of a desktop reach 0.1."""
@@ -68,20 +68,22 @@ def find_other_use(devices: Devices, ask: Ask) -> tuple[Observation, ...]:
 def _check_cores(name: str, machine: Machine) -> list[Observation]:
     if machine.allowed_cores < machine.cores:
         allowed = f"{machine.allowed_cores} of {machine.cores} are allowed here (affinity)"
-        return [Observation(name, State.NOTE, f"{allowed}; compare with runs on as many")]
-    return [Observation(name, State.OK, f"all {machine.cores} are allowed")]
+        return [Observation(name, ObservationState.NOTE, f"{allowed}; compare with runs on as many")]
+    return [Observation(name, ObservationState.OK, f"all {machine.cores} are allowed")]
 
 
 def _check_quota(name: str, machine: Machine) -> list[Observation]:
     quota = cpu_quota(machine.root)
     if quota is None:
-        return [Observation(name, State.OK, "none")]
+        return [Observation(name, ObservationState.OK, "none")]
     if quota >= machine.allowed_cores:
-        return [Observation(name, State.OK, f"{quota:g} cores' time, no less than the allowed cores can use")]
+        return [
+            Observation(name, ObservationState.OK, f"{quota:g} cores' time, no less than the allowed cores can use")
+        ]
     return [
         Observation(
             name,
-            State.NOISY,
+            ObservationState.NOISY,
             f"{quota:g} cores' time for {machine.allowed_cores} cores: when it is used up, programs are stopped in "
             "the middle of what is timed",
             "limit which cores instead: --cpuset-cpus in place of --cpus; in Kubernetes no CPU limit, or whole cores "
@@ -94,16 +96,18 @@ def _check_governor(name: str, machine: Machine) -> list[Observation]:
     processors = machine.root / "sys/devices/system/cpu"
     governors = Counter(filter(None, map(read_text, processors.glob("cpu[0-9]*/cpufreq/scaling_governor"))))
     if not governors:
-        return [Observation(name, State.UNKNOWN, "the system does not report it, as in most virtual machines")]
+        return [
+            Observation(name, ObservationState.UNKNOWN, "the system does not report it, as in most virtual machines")
+        ]
     if all(governor in STEADY_GOVERNORS for governor in governors):
-        return [Observation(name, State.OK, ", ".join(sorted(governors)))]
+        return [Observation(name, ObservationState.OK, ", ".join(sorted(governors)))]
     driver = read_text(processors / "cpu0/cpufreq/scaling_driver")
     each = ", ".join(f"{governor} on {count} cores" for governor, count in sorted(governors.items()))
     shown = each if len(governors) > 1 else next(iter(governors))
     return [
         Observation(
             name,
-            State.NOISY,
+            ObservationState.NOISY,
             f"{shown}{f' ({driver})' if driver else ''}: the clock follows the load, so short cases start slow",
             "sudo cpupower frequency-set -g performance",
         )
@@ -116,19 +120,23 @@ def _check_turbo(name: str, machine: Machine) -> list[Observation]:
     if not no_turbo and not boost:
         return []
     if no_turbo == "0" or (not no_turbo and boost == "1"):
-        return [Observation(name, State.NOTE, "on: the clock varies with temperature and with how many cores are busy")]
-    return [Observation(name, State.OK, "off: the clock is steadier, and times are longer than with it")]
+        return [
+            Observation(
+                name, ObservationState.NOTE, "on: the clock varies with temperature and with how many cores are busy"
+            )
+        ]
+    return [Observation(name, ObservationState.OK, "off: the clock is steadier, and times are longer than with it")]
 
 
 def _check_load(name: str, machine: Machine) -> list[Observation]:
     load = float(read_text(machine.root / "proc/loadavg").split()[0])
     finding = f"load {load:.2f} over the last minute on {machine.allowed_cores} cores"
     if load <= RESTING_LOAD * machine.allowed_cores:
-        return [Observation(name, State.OK, f"idle, {finding}")]
+        return [Observation(name, ObservationState.OK, f"idle, {finding}")]
     return [
         Observation(
             name,
-            State.NOISY,
+            ObservationState.NOISY,
             f"{finding}: something else is running, or has just ended",
             "see what it is (top), end it, and wait a minute",
         )
@@ -145,23 +153,32 @@ def _check_memory(name: str, machine: Machine) -> list[Observation]:
         finding += f", {swapped / GB:.1f} GB swapped out"
     if available < LITTLE_MEMORY_BYTES:
         return [
-            Observation(name, State.NOISY, f"{finding}: larger cases may swap, or fail", "end programs that hold much")
+            Observation(
+                name,
+                ObservationState.NOISY,
+                f"{finding}: larger cases may swap, or fail",
+                "end programs that hold much",
+            )
         ]
-    return [Observation(name, State.OK, finding)]
+    return [Observation(name, ObservationState.OK, finding)]
 
 
 def _check_hypervisor(name: str, machine: Machine) -> list[Observation]:
     flags = re.search(r"^flags\s*:(.*)$", read_text(machine.root / "proc/cpuinfo"), re.MULTILINE)
     if flags is None:
-        return [Observation(name, State.UNKNOWN, "the processor does not report it")]
+        return [Observation(name, ObservationState.UNKNOWN, "the processor does not report it")]
     if "hypervisor" not in flags[1].split():
-        return [Observation(name, State.OK, "none: the processor is this system's own")]
+        return [Observation(name, ObservationState.OK, "none: the processor is this system's own")]
     times = [int(word) for word in read_text(machine.root / "proc/stat").splitlines()[0].split()[1 : STEAL_FIELD + 2]]
     share = times[STEAL_FIELD] / (sum(times[: STEAL_FIELD + 1]) or 1)
     finding = f"a virtual machine; since it started, its host kept {share:.2%} of the time for others"
     if share <= MUCH_STEAL:
-        return [Observation(name, State.OK, finding)]
-    return [Observation(name, State.NOISY, finding, "ask for dedicated cores, or measure on a machine of your own")]
+        return [Observation(name, ObservationState.OK, finding)]
+    return [
+        Observation(
+            name, ObservationState.NOISY, finding, "ask for dedicated cores, or measure on a machine of your own"
+        )
+    ]
 
 
 def _check_power(name: str, machine: Machine) -> list[Observation]:
@@ -174,8 +191,8 @@ def _check_power(name: str, machine: Machine) -> list[Observation]:
     others = [read_text(path / "online") for path in supplies if path not in batteries]
     on_battery = "1" not in others if others else any(read_text(path / "status") == "Discharging" for path in batteries)
     if on_battery:
-        return [Observation(name, State.NOISY, "on battery: the processor saves energy", "plug it in")]
-    return [Observation(name, State.OK, "from the mains")]
+        return [Observation(name, ObservationState.NOISY, "on battery: the processor saves energy", "plug it in")]
+    return [Observation(name, ObservationState.OK, "from the mains")]
 
 
 CHECKS: dict[str, Callable[[str, Machine], list[Observation]]] = {

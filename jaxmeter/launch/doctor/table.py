@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 
-from jaxmeter.launch.observations import Observation, State
+from jaxmeter.launch.observations import Observation, ObservationState
 
 INDENT = "  "
 GAP = 2
@@ -25,7 +25,7 @@ def run_check(name: str, check: Callable[[], Iterable[Observation]]) -> tuple[Ob
 
 def describe_failure(name: str, error: Exception) -> Observation:
     """The row of a check that raised."""
-    return Observation(name, State.UNKNOWN, f"could not be checked ({type(error).__name__}: {error})")
+    return Observation(name, ObservationState.UNKNOWN, f"could not be checked ({type(error).__name__}: {error})")
 
 
 def render(sections: Mapping[str, Iterable[Observation]], sentences: Iterable[str], width: int) -> str:
@@ -57,7 +57,7 @@ def _printable(row: Observation) -> Observation:
 
 
 def _row(row: Observation, names: int, width: int) -> list[str]:
-    states = max(map(len, State))
+    states = max(map(len, ObservationState))
     start = f"{INDENT}{row.state:{states + GAP}}{row.name:{names + GAP}}"
     if width - len(start) >= NARROWEST_TEXT:
         first, later = start, " " * len(start)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from jaxmeter.document import numbers
 
-from ..view.figure_model import Fill, Part, StackRow, Stacks
+from ..view.figure_model import Fill, StackPart, StackRow, Stacks
 from .canvas import Canvas, measure_text
 from .marks import draw_mark, list_numbers
 from .rows import sign_labels
@@ -64,7 +64,7 @@ def _draw_row(canvas: Canvas, row: StackRow, scale: Scale, y: float) -> None:
         draw_mark(canvas, row.mark, scale, y + BAR / 2)
 
 
-def _has_room(part: Part, size: float) -> bool:
+def _has_room(part: StackPart, size: float) -> bool:
     """Return whether the name of a part fits into so many pixels."""
     return measure_text(part.name) + 6 <= size
 
@@ -99,7 +99,7 @@ def _draw_legend(canvas: Canvas, places: list[tuple[Fill, str, float, int]]) -> 
         canvas.text(x + KEY + 4, 12 + line * LEGEND_LINE, name, "label")
 
 
-def _list_shown(row: StackRow) -> list[Part]:
+def _list_shown(row: StackRow) -> list[StackPart]:
     """Return the parts that have a size."""
     return [part for part in row.parts if (numbers.usable(part.amount) or 0) > 0]
 

@@ -17,7 +17,7 @@ from ..compare.budgets import Budgets, read_limits
 from ..compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, judge_runs
 from ..compare.verdicts import TIME, Changes
 from ..load import load
-from ..store.captures import NO_CAPTURES, Captures, describe_left_out
+from ..store.captures import NO_CAPTURES, CaptureCount, describe_left_out
 from ..store.fetch import fetch_named
 from ..store.stores import VERDICTS, open_store
 from ..text import hide_home
@@ -73,7 +73,7 @@ class Concluded:
     verdict: NightlyVerdict
     results: tuple[GateResult, ...] = ()
     is_over: bool = True
-    left_out: Captures = NO_CAPTURES
+    left_out: CaptureCount = NO_CAPTURES
     refused: tuple[str, ...] = ()
 
 

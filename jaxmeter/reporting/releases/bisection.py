@@ -22,7 +22,7 @@ LAST_CODE = 127
 """Largest exit code about the release: larger ones come from the shell or a signal."""
 
 
-class Answer(StrEnum):
+class BisectionAnswer(StrEnum):
     """The judgement of one release, compared with the good one."""
 
     GOOD = "good"
@@ -35,7 +35,7 @@ class Answer(StrEnum):
 class JudgedRelease:
     """An answer, and why."""
 
-    answer: Answer
+    answer: BisectionAnswer
     why: str
 
 
@@ -81,18 +81,18 @@ def bisect(releases: Sequence[str], judge: Judge, say: Callable[[str], object], 
         return verdict
 
     good, bad = 0, len(releases) - 1
-    if asks_good and (first := ask(good)).answer is not Answer.GOOD:
+    if asks_good and (first := ask(good)).answer is not BisectionAnswer.GOOD:
         raise NoDifferenceError(f"{releases[good]} is {first.answer}, though it is the good release: {first.why}")
     last = ask(bad)
-    if last.answer is not Answer.BAD:
+    if last.answer is not BisectionAnswer.BAD:
         raise NoDifferenceError(f"{releases[bad]} is {last.answer}, compared with {releases[good]}: {last.why}")
     skipped: dict[int, str] = {}
     while open_to := [index for index in range(good + 1, bad) if index not in skipped]:
         middle = min(open_to, key=lambda index: (abs(2 * index - good - bad), index))
         verdict = ask(middle)
-        if verdict.answer is Answer.GOOD:
+        if verdict.answer is BisectionAnswer.GOOD:
             good = middle
-        elif verdict.answer is Answer.BAD:
+        elif verdict.answer is BisectionAnswer.BAD:
             bad = middle
         else:
             skipped[middle] = verdict.why
@@ -110,7 +110,7 @@ def describe(bisected: Bisected) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Target:
+class BisectionTarget:
     """The metric of a variant in which the bad release differs."""
 
     case: str
@@ -123,7 +123,7 @@ class Target:
         return f"{self.case} {self.variant}"
 
 
-def find_target(changes: Sequence[Change], metric: str, variant: str) -> Target | None:
+def find_target(changes: Sequence[Change], metric: str, variant: str) -> BisectionTarget | None:
     """Return the metric in which the bad release differs the most; None if no difference is distinguishable.
 
     Args:
@@ -139,10 +139,10 @@ def find_target(changes: Sequence[Change], metric: str, variant: str) -> Target 
     if not own:
         return None
     worst = max(own, key=lambda change: change.size)
-    return Target(worst.case, worst.variant, worst.metric)
+    return BisectionTarget(worst.case, worst.variant, worst.metric)
 
 
-def has_value(run: Run, target: Target) -> bool:
+def has_value(run: Run, target: BisectionTarget) -> bool:
     """Return whether a run has the value of an exact criterion. A comparison lists neither equal nor missing values."""
     return any(
         has_exact(variant, target.metric)
@@ -152,19 +152,19 @@ def has_value(run: Run, target: Target) -> bool:
     )
 
 
-def judge_by_target(changes: Sequence[Change], target: Target) -> JudgedRelease:
+def judge_by_target(changes: Sequence[Change], target: BisectionTarget) -> JudgedRelease:
     """Return whether a release is closer to the bad one or to the good one."""
     own = [change for change in changes if (change.case, change.variant) == (target.case, target.variant)]
     decisive = [change for change in own if change.metric in (WHOLE, target.metric)]
     failed = next((change for change in decisive if change.verdict.is_failure), None)
     if failed is not None:
-        return JudgedRelease(Answer.UNUSABLE, f"{target.name} is {failed.verdict}: {failed.reason}")
+        return JudgedRelease(BisectionAnswer.UNUSABLE, f"{target.name} is {failed.verdict}: {failed.reason}")
     change = next((change for change in own if change.metric == target.metric), None)
     if change is None:
-        return JudgedRelease(Answer.GOOD, "as in the good release")
+        return JudgedRelease(BisectionAnswer.GOOD, "as in the good release")
     if change.verdict is Verdict.INCONCLUSIVE:
-        return JudgedRelease(Answer.UNDECIDED, change.reason)
-    return JudgedRelease(Answer.BAD, _describe(change))
+        return JudgedRelease(BisectionAnswer.UNDECIDED, change.reason)
+    return JudgedRelease(BisectionAnswer.BAD, _describe(change))
 
 
 def _describe(change: Change) -> str:
@@ -176,9 +176,9 @@ def _describe(change: Change) -> str:
 def judge_by_code(code: int) -> JudgedRelease:
     """Return the judgement of an exit code: 0 is good, 125 is undecided, anything else up to 127 is bad."""
     if code == 0:
-        return JudgedRelease(Answer.GOOD, "the command ended with 0")
+        return JudgedRelease(BisectionAnswer.GOOD, "the command ended with 0")
     if code == SKIPPED:
-        return JudgedRelease(Answer.UNUSABLE, f"the command ended with {SKIPPED}: undecided")
+        return JudgedRelease(BisectionAnswer.UNUSABLE, f"the command ended with {SKIPPED}: undecided")
     if 0 < code <= LAST_CODE:
-        return JudgedRelease(Answer.BAD, f"the command ended with {code}")
-    return JudgedRelease(Answer.UNUSABLE, f"the command was ended by a signal ({code})")
+        return JudgedRelease(BisectionAnswer.BAD, f"the command ended with {code}")
+    return JudgedRelease(BisectionAnswer.UNUSABLE, f"the command was ended by a signal ({code})")

@@ -40,7 +40,7 @@ class UnusableError(Exception):
 
 
 @dataclass(frozen=True)
-class Step:
+class WalkStep:
     """Two releases that were compared."""
 
     before: str
@@ -73,8 +73,8 @@ class Walk:
       passed_over: Releases that could not be measured, with the reason.
     """
 
-    steps: Sequence[Step]
-    total: Step | None
+    steps: Sequence[WalkStep]
+    total: WalkStep | None
     passed_over: Sequence[tuple[str, str]]
 
     @property
@@ -83,13 +83,13 @@ class Walk:
         return any(step.change_points for step in self.steps)
 
     @property
-    def most_slower(self) -> tuple[Step, Change] | None:
+    def most_slower(self) -> tuple[WalkStep, Change] | None:
         """The step between neighbours that is confirmed slower by the largest factor, and its verdict."""
         slower = [(step, change) for step in self.steps for change in filter(_is_slower, step.times)]
         return max(slower, key=lambda pair: pair[1].size, default=None)
 
     @property
-    def first_slower(self) -> Step | None:
+    def first_slower(self) -> WalkStep | None:
         """The first step with a time that is confirmed to be longer."""
         return next((step for step in self.steps if any(map(_is_slower, step.times))), None)
 
@@ -101,7 +101,7 @@ def walk(releases: Sequence[str], compare: Compare, say: Say) -> Walk:
       releases: In order; the first one is usable.
       say: Called with the lines of each step when the step ends.
     """
-    steps: list[Step] = []
+    steps: list[WalkStep] = []
     passed_over: list[tuple[str, str]] = []
     before = releases[0]
     for release in releases[1:]:
@@ -125,20 +125,20 @@ def walk(releases: Sequence[str], compare: Compare, say: Say) -> Walk:
     return Walk(steps, total, passed_over)
 
 
-def compare_pair(before: str, after: str, compare: Compare, say: Say) -> Step:
+def compare_pair(before: str, after: str, compare: Compare, say: Say) -> WalkStep:
     """Compare two releases, a second time where a time stays open that may have changed by much.
 
     Raises:
       UnusableError: No variant was timed in both releases.
     """
-    step = Step(before, after, compare(before, after, 0))
+    step = WalkStep(before, after, compare(before, after, 0))
     if not step.is_timed:
         raise UnusableError(next(_list_failures(step), "no time was compared"))
     if undecided := [change for change in step.times if change.replayed and _is_worth_a_second_attempt(change)]:
         names = ", ".join(map(_name, undecided))
         say(f"{after} compared with {before}: not decided for {names}; measured again with twice the processes")
         try:
-            again = Step(before, after, compare(before, after, 1))
+            again = WalkStep(before, after, compare(before, after, 1))
         except UnusableError as error:
             say(f"the first measurement of {after} counts, since the second one failed: {error}")
         else:
@@ -151,7 +151,7 @@ def _say_all(lines: Iterable[str], say: Say) -> None:
         say(line)
 
 
-def describe_step(step: Step) -> Iterator[str]:
+def describe_step(step: WalkStep) -> Iterator[str]:
     """Write the changes of each variant, a line each."""
     yield f"{step.after} compared with {step.before}{_write_conditions([step])}:"
     for change in (timed for timed in step.times if not timed.verdict.is_failure):
@@ -190,7 +190,7 @@ def describe(result: Walk) -> Document:
     return Document(parts=tuple(parts))
 
 
-def describe_trial(step: Step, trial: Step, setting: str) -> Iterator[str]:
+def describe_trial(step: WalkStep, trial: WalkStep, setting: str) -> Iterator[str]:
     """Write whether environment variables on the side of the slower release undo the difference.
 
     Args:
@@ -214,7 +214,7 @@ def _judge_trial(slower: Change, tried: Change) -> str:
     return "undone in part" if low is not None and high is not None and high < low else "not undone"
 
 
-def _show_change_points(steps: Sequence[Step]) -> Part:
+def _show_change_points(steps: Sequence[WalkStep]) -> Part:
     """Return a table; without a change point, the difference that the steps could have detected."""
     by_step = ((f"{step.after} compared with {step.before}", step.change_points) for step in steps)
     change_points = {title: changes for title, changes in by_step if changes}
@@ -242,14 +242,14 @@ def _make_row(change: Change) -> Row:
     return Row((Cell(_name(change)), Cell(*_write_effect(change)), Cell(words)))
 
 
-def _list_open(step: Step) -> Iterator[str]:
+def _list_open(step: WalkStep) -> Iterator[str]:
     """Write the times that are not decided."""
     for change in step.times:
         if change.verdict.is_open:
             yield f"{_name(change)}: {'; '.join(filter(None, (_write_finding(change), change.reason)))}"
 
 
-def _list_failures(step: Step) -> Iterator[str]:
+def _list_failures(step: WalkStep) -> Iterator[str]:
     """Write what could not be measured in one of both releases."""
     for change in step.changes:
         # A variant is new for a reason where the earlier release could not run it.
@@ -305,7 +305,7 @@ def _write_finding(change: Change) -> str:
     return f"{finding} (99 % interval {bounds})" if bounds else finding
 
 
-def _write_conditions(steps: Iterable[Step]) -> str:
+def _write_conditions(steps: Iterable[WalkStep]) -> str:
     """Write how times were compared: a verdict on one core says nothing about several."""
     cores = {change.cores for step in steps for change in step.times if change.replayed}
     if not cores:

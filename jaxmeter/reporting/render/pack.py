@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from jaxmeter.reporting.view.page_model import CaseView, Page, Result, SuiteView, Value
+from jaxmeter.reporting.view.page_model import CaseView, Page, SuiteView, Value, VariantResult
 
 DIGITS = 6
 """Of a number: no processes tell more, and each takes room. The export has all of them."""
@@ -150,7 +150,7 @@ def make_index(page: Page, chunks: Sequence[Mapping[str, Any]]) -> dict[str, Any
     }
 
 
-def _list_rows(suites: Iterable[SuiteView]) -> Iterator[tuple[int, int, Result]]:
+def _list_rows(suites: Iterable[SuiteView]) -> Iterator[tuple[int, int, VariantResult]]:
     """A row's suite and case by their number, and its result."""
     cases: Iterator[tuple[int, CaseView]] = (
         (number, case) for number, suite in enumerate(suites) for case in suite.cases

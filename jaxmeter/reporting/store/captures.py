@@ -13,7 +13,7 @@ OPTION = "--with-captures"
 
 
 @dataclass(frozen=True)
-class Captures:
+class CaptureCount:
     """How many captures some files belong to, and the size of these files."""
 
     count: int = 0
@@ -28,7 +28,7 @@ class Captures:
         return f"{counted(self.count, 'capture')} ({numbers.memory(self.size_bytes)})"
 
 
-NO_CAPTURES = Captures()
+NO_CAPTURES = CaptureCount()
 
 
 def is_capture(path: str) -> bool:
@@ -36,12 +36,12 @@ def is_capture(path: str) -> bool:
     return locate_capture(path) is not None
 
 
-def count_captures(files: Mapping[str, int]) -> Captures:
+def count_captures(files: Mapping[str, int]) -> CaptureCount:
     """Return the captures among the files of a run, which are given as sizes by path."""
     folders = {path: folder for path in files if (folder := locate_capture(path)) is not None}
-    return Captures(len(set(folders.values())), sum(files[path] for path in folders))
+    return CaptureCount(len(set(folders.values())), sum(files[path] for path in folders))
 
 
-def describe_left_out(captures: Captures) -> str:
+def describe_left_out(captures: CaptureCount) -> str:
     """Return what a push left out, and how to send it."""
     return f"{captures} left out; {OPTION} sends them"

@@ -19,7 +19,7 @@ OWN = ("jax==", "jaxlib==")
 
 
 @dataclass(frozen=True)
-class Environment:
+class KeptEnvironment:
     """An environment.
 
     Args:
@@ -34,7 +34,7 @@ class Environment:
     size_bytes: int
 
 
-def find_unused(folder: Path, before: datetime) -> Iterator[Environment]:
+def find_unused(folder: Path, before: datetime) -> Iterator[KeptEnvironment]:
     """Environments that nothing used since a time, the one unused the longest first.
 
     A folder without a mark is left alone: pip may be filling it.
@@ -44,16 +44,16 @@ def find_unused(folder: Path, before: datetime) -> Iterator[Environment]:
     yield from sorted(unused, key=lambda environment: environment.used)
 
 
-def remove(environment: Environment) -> None:
+def remove(environment: KeptEnvironment) -> None:
     """Remove an environment: its mark first, so that nothing uses a part of it."""
     (environment.folder / MARK).unlink()
     shutil.rmtree(environment.folder)
 
 
-def _read(mark: Path) -> Environment:
+def _read(mark: Path) -> KeptEnvironment:
     used = datetime.fromtimestamp(mark.stat().st_mtime, UTC)
     size = sum(path.lstat().st_size for path in mark.parent.rglob("*"))
-    return Environment(mark.parent, _list_packages(mark.with_name(NAMED)), used, size)
+    return KeptEnvironment(mark.parent, _list_packages(mark.with_name(NAMED)), used, size)
 
 
 def _list_packages(named: Path) -> str:

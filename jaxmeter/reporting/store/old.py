@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jaxmeter.harness.record import RecordError, RunFolder, read_run
 
-from .captures import NO_CAPTURES, Captures, count_captures, is_capture
+from .captures import NO_CAPTURES, CaptureCount, count_captures, is_capture
 from .push import find_lacking, list_local
 from .stores import MARK, SKEW, Store, open_store, persist, read_time
 
@@ -34,7 +34,7 @@ class OldRun:
     made: datetime
     size_bytes: int
     stays: str = ""
-    only_here: Captures = NO_CAPTURES
+    only_here: CaptureCount = NO_CAPTURES
 
 
 def find_old(out: Path, keep_days: int, now: datetime, pushed_to: str | None = None) -> Iterator[OldRun]:

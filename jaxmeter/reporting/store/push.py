@@ -11,7 +11,7 @@ from pathlib import Path
 from jaxmeter.harness.record import RecordError, RunFolder, read_run
 from jaxmeter.harness.record.files import read_bytes
 
-from .captures import NO_CAPTURES, Captures, count_captures, is_capture
+from .captures import NO_CAPTURES, CaptureCount, count_captures, is_capture
 from .stores import (
     MANIFEST,
     MARK,
@@ -44,7 +44,7 @@ class Pushed:
     files: int
     size_bytes: int
     sent: int
-    left_out: Captures = NO_CAPTURES
+    left_out: CaptureCount = NO_CAPTURES
     refused: tuple[str, ...] = ()
 
 

@@ -32,7 +32,7 @@ from .figures.points import compare_variants
 from .figures.stacks import draw_ledgers, draw_memory, draw_operations, draw_stages, find_busiest_line, find_largest
 from .growth import Sweep
 from .names import LONGEST_NAME, LONGEST_TERM, fragment_of, name_in_sentence
-from .page_model import Card, CaseView, Phrase, Result, Value
+from .page_model import Card, CaseView, Phrase, Value, VariantResult
 from .runs import find_hue, list_files
 from .sections import make_sections
 from .sections.releases import make_history_section
@@ -229,9 +229,9 @@ def _describe_memory(cases: Sequence[Case]) -> Iterator[Phrase]:
             yield Phrase(f"{text}.", find_hue(case.run))
 
 
-def make_result(variant: Variant) -> Result:
+def make_result(variant: Variant) -> VariantResult:
     """Return the numbers of a variant, in words and as they were read."""
-    return Result(
+    return VariantResult(
         variant=variant.planned.name,
         where=variant.case.run.label,
         run=variant.case.run.name,

@@ -208,7 +208,7 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Part:
+class StackPart:
     """A part of a stack, in the unit of its axis."""
 
     name: str
@@ -229,7 +229,7 @@ class StackRow:
 
     label: str
     hue: Hue
-    parts: tuple[Part, ...]
+    parts: tuple[StackPart, ...]
     total: str = ""
     mark: Mark | None = None
     case: str = ""

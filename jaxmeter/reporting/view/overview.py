@@ -21,7 +21,7 @@ from .comparisons import Comparisons
 from .doubts import count_statuses, describe_trust
 from .figures.points import draw_roofline
 from .names import LONGEST_NAME, LONGEST_TERM
-from .page_model import AnswerLine, Card, Device, Overview, Page, SuiteView
+from .page_model import AnswerLine, Card, DeviceLine, Overview, Page, SuiteView
 from .runs import MachineRuns, describe_cores, find_hue, name_device
 from .troubles import count_troubles, list_trust
 
@@ -110,13 +110,13 @@ def _join(names: Sequence[str]) -> str:
     return counts[0] if len(counts) == 1 else f"{', '.join(counts[:-1])} and {counts[-1]}"
 
 
-def _describe_device(machine: MachineRuns, newest: Sequence[Case]) -> Device:
+def _describe_device(machine: MachineRuns, newest: Sequence[Case]) -> DeviceLine:
     run = machine.newest
     own = [case for case in newest if machine.has(case.run)]
     runs = f", {counted(len(machine.runs), 'run')}" if len(machine.runs) > 1 else ""
     cores = f", {describe_cores(run)}" if run.where == "cpu" else ""
     name = f"{shorten(name_device(run), LONGEST_TERM)}{cores}"
-    return Device(find_hue(run), name, f"{counted(len(own), 'case')}{runs}, {run.manifest.started[:10]}")
+    return DeviceLine(find_hue(run), name, f"{counted(len(own), 'case')}{runs}, {run.manifest.started[:10]}")
 
 
 def make_finding(machines: Sequence[MachineRuns], newest: Sequence[Case], comparisons: Comparisons) -> str:

@@ -41,7 +41,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Result:
+class VariantResult:
     """What a reader compares of one variant at one place: times in seconds, memory in bytes.
 
     `memory_of` is plan, call, or empty; `doubt` says why not to rely on the time or the speedup; `change` is what was
@@ -86,7 +86,7 @@ class CaseView:
     heading: str
     about: str
     figures: tuple[Card, ...]
-    results: tuple[Result, ...]
+    results: tuple[VariantResult, ...]
     sections: tuple[Section, ...]
     claims: int
     files: tuple[KeptFile, ...]
@@ -201,7 +201,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceLine:
     """A device of the page, as the line below the heading names it."""
 
     hue: Hue
@@ -233,7 +233,7 @@ class Overview:
     """
 
     heading: str
-    devices: tuple[Device, ...]
+    devices: tuple[DeviceLine, ...]
     note: str
     changed: Card
     trust: tuple[TrustFact, ...]

@@ -69,7 +69,7 @@ _SAME_DIRECTION = (ClaimVerdict.SMALLER, ClaimVerdict.LARGER, ClaimVerdict.SAME_
 _COMPARED = (Unit.SECONDS, Unit.COUNT, Unit.FLOP, Unit.BYTES)
 
 
-class Kind(StrEnum):
+class ClaimKind(StrEnum):
     """What a claim's number is."""
 
     RATIO = "ratio"
@@ -91,7 +91,7 @@ class JudgedClaim:
     """
 
     claim: Published
-    kind: Kind
+    kind: ClaimKind
     run: Run
     where: str
     theirs: float | None
@@ -103,7 +103,7 @@ class JudgedClaim:
     @property
     def size(self) -> float | None:
         """Our ratio over theirs."""
-        if self.kind is not Kind.RATIO or self.theirs is None or self.ours is None:
+        if self.kind is not ClaimKind.RATIO or self.theirs is None or self.ours is None:
             return None
         return numbers.usable(self.ours.estimate / self.theirs)
 
@@ -133,28 +133,28 @@ def _compare_claims(cases: Sequence[Case]) -> Iterator[JudgedClaim]:
     for case in cases:
         for claim in case.planned.published:
             kind = find_kind(claim)
-            if kind is Kind.EXPONENT:
+            if kind is ClaimKind.EXPONENT:
                 sweep = sweeps.get(id(case), Sweep(case.run, case.planned.workload, "", ((1.0, case),)))
                 key = (case.run.name, sweep.label, repr(claim))
                 if key not in seen:
                     seen.add(key)
                     yield _compare_exponent(sweep, case, claim)
-            elif kind is Kind.RATIO:
+            elif kind is ClaimKind.RATIO:
                 yield _compare_ratio(case, claim)
             else:
                 yield _compare_number(case, claim, kind)
 
 
-def find_kind(claim: Published) -> Kind:
+def find_kind(claim: Published) -> ClaimKind:
     """By how many figures a claim has, and of what."""
     metric = find_metric(claim.figure)
     if claim.against is not None:
-        return Kind.RATIO
+        return ClaimKind.RATIO
     if metric is None:
-        return Kind.OTHER
+        return ClaimKind.OTHER
     if metric.exponent_of is not None:
-        return Kind.EXPONENT
-    return Kind.COUNT if metric.exact and metric.unit is Unit.COUNT else Kind.OTHER
+        return ClaimKind.EXPONENT
+    return ClaimKind.COUNT if metric.exact and metric.unit is Unit.COUNT else ClaimKind.OTHER
 
 
 def find_metric(figure: Figure) -> Metric | None:
@@ -178,7 +178,9 @@ def _compare_ratio(case: Case, claim: Published) -> JudgedClaim:
     elif ours is not None and not reason:
         judgement = judge_ratio(theirs, ours, exact=exact)
         reason = judgement.reason.value
-    return JudgedClaim(claim, Kind.RATIO, case.run, label_case(case), theirs, ours, judgement.verdict, reason, exact)
+    return JudgedClaim(
+        claim, ClaimKind.RATIO, case.run, label_case(case), theirs, ours, judgement.verdict, reason, exact
+    )
 
 
 def _divide_theirs(claim: Published) -> float | None:
@@ -220,12 +222,12 @@ def _divide_ours(case: Case, claim: Published) -> tuple[Interval | None, str]:
     return ours, reason
 
 
-def _compare_number(case: Case, claim: Published, kind: Kind) -> JudgedClaim:
+def _compare_number(case: Case, claim: Published, kind: ClaimKind) -> JudgedClaim:
     """A number by itself: a count can be equal; of anything else, devices differ."""
     theirs, reason = numbers.usable(claim.figure.value), _describe_lacking(case, claim.figures)
     (ours,) = _read_figures(case, claim)
     judged = JudgedClaim(claim, kind, case.run, label_case(case), theirs, reason=reason)
-    if kind is Kind.OTHER:
+    if kind is ClaimKind.OTHER:
         return replace(judged, reason="a single figure of another device cannot be tested here")
     if ours is None or not _has_ended_well(ours):
         return judged
@@ -243,7 +245,7 @@ def _compare_exponent(sweep: Sweep, case: Case, claim: Published) -> JudgedClaim
     theirs, variant = numbers.usable(claim.figure.value), case.find(claim.figure.variant)
     grown = METRICS[METRICS[claim.figure.metric].exponent_of or ""]
     fitted = None if variant is None else sweep.fit(variant.planned.implementation, grown)
-    judged = JudgedClaim(claim, Kind.EXPONENT, sweep.run, sweep.label, theirs)
+    judged = JudgedClaim(claim, ClaimKind.EXPONENT, sweep.run, sweep.label, theirs)
     if variant is None or fitted is None:
         return replace(judged, reason=_describe_unfitted(sweep, claim.figure, grown))
     judgement = judge_exponent(theirs, fitted)
@@ -381,13 +383,13 @@ def _row(judged: JudgedClaim) -> Row:
 def claim_in_words(judged: JudgedClaim) -> str:
     """Return `selu:eager takes 6.0 times as long as selu:jit`."""
     figure, against = judged.claim.figure, judged.claim.against
-    if judged.kind is Kind.EXPONENT:
+    if judged.kind is ClaimKind.EXPONENT:
         power = "" if judged.theirs is None else f" as {PARAM}^{judged.theirs:g}"
         return f"the compile time of {figure.variant} grows{power}"
     if against is None:
         return (
             f"{figure.variant} has {_value(figure)}"
-            if judged.kind is Kind.COUNT
+            if judged.kind is ClaimKind.COUNT
             else f"{_name(figure)}: {_value(figure)}"
         )
     timed = _unit(figure) is Unit.SECONDS
@@ -443,16 +445,16 @@ def _amount(figure: Figure, value: float) -> str:
 
 def write_theirs(judged: JudgedClaim) -> str:
     """Return their ratio, or the number itself."""
-    if judged.kind is Kind.RATIO:
+    if judged.kind is ClaimKind.RATIO:
         return numbers.speedup(judged.theirs)
     return _amount(judged.claim.figure, judged.claim.figure.value)
 
 
 def write_ours(judged: JudgedClaim) -> tuple[str, str]:
     """Return ours, and its bounds."""
-    if judged.kind is Kind.RATIO:
+    if judged.kind is ClaimKind.RATIO:
         text, bounds = numbers.speedup_with_bounds(judged.ours)
         return text, "" if judged.exact else bounds
-    if judged.kind is Kind.OTHER:
+    if judged.kind is ClaimKind.OTHER:
         return numbers.MISSING, ""
     return write_interval(METRICS[judged.claim.figure.metric], judged.ours)

@@ -14,7 +14,7 @@ from .case_views import make_case_view
 from .comparisons import Comparisons
 from .growth import find_sweeps, make_sweep_part
 from .names import fragment_of, make_fragment
-from .page_model import AnswerLine, CaseView, Result, SuiteView
+from .page_model import AnswerLine, CaseView, SuiteView, VariantResult
 from .runs import History
 
 MOST_ROWS, MOST_ROWS_IN_ALL = 200, 400
@@ -113,7 +113,7 @@ def _make_group(view: CaseView) -> Group:
     return Group(tuple(_make_row(result, several=several) for result in view.results), view.name, id=view.id)
 
 
-def _make_row(result: Result, *, several: bool) -> Row:
+def _make_row(result: VariantResult, *, several: bool) -> Row:
     name = f"{result.variant} · {result.where}" if several else result.variant
     name = f"{name} · ! {result.change}" if result.change else name
     values = result.speedup, result.time, result.first, result.memory

@@ -7,7 +7,7 @@ from jaxmeter.harness.child.describe import describe
 from jaxmeter.harness.declare.catalogue import SuiteError
 from jaxmeter.harness.declare.levels import DeclarationError
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.plan.messages import Describe, Description, Problem
+from jaxmeter.harness.plan.messages import Describe, Description, SuiteProblem
 
 SUITE = """from jaxmeter import {names}
 
@@ -80,6 +80,6 @@ def test_a_run_under_a_setting_that_changes_what_is_timed_is_refused_before_it_b
     with jax.log_compiles(True):
         refused, shown = describe(asked), describe(listed)
 
-    assert isinstance(refused, Problem)
+    assert isinstance(refused, SuiteProblem)
     assert "jax_log_compiles is True" in refused.message
     assert isinstance(shown, Description)

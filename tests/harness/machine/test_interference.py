@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from jaxmeter.harness.machine import interference
-from jaxmeter.harness.machine.interference import Interference, Reading
+from jaxmeter.harness.machine.interference import CounterReading, Interference
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts run-queue waits")
 
@@ -38,7 +38,7 @@ def system(monkeypatch, tmp_path):
     return make
 
 
-def read_once() -> Reading:
+def read_once() -> CounterReading:
     with closing(Interference()) as read:
         return read()
 

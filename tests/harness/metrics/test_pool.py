@@ -11,8 +11,8 @@ from jaxmeter.harness.metrics.moderation import (
     EMPTY,
     FEWEST_POOLED,
     NO_CALIBRATION,
-    Kind,
     Pool,
+    PoolKind,
     ReferenceSpeed,
     fit_prior,
     refer_to,
@@ -75,9 +75,9 @@ def test_fewer_than_10_cases_with_a_kind_of_variant_have_ordinary_t_intervals(ca
     pool = pool_of(run_of_cases(*[list(map(scattered, range(variants)))] * cases))
 
     assert FEWEST_POOLED == 10
-    assert set(pool.spreads) == ({("execution_s", Kind.JAX)} if pooled else set())
+    assert set(pool.spreads) == ({("execution_s", PoolKind.JAX)} if pooled else set())
     if pooled:  # variants of one name in two cases are two
-        assert len(pool.spreads["execution_s", Kind.JAX].places) == cases * variants
+        assert len(pool.spreads["execution_s", PoolKind.JAX].places) == cases * variants
 
 
 @pytest.mark.parametrize(("processes", "pooled"), [(2, False), (3, True)])
@@ -98,7 +98,7 @@ def test_a_variant_that_is_not_in_the_prior_borrows_nothing():
 def test_degrees_of_the_prior_are_one_less_than_each_variants_processes():
     timings = [scattered(number, processes=3 + number % 3) for number in range(12)]
 
-    spread = pool_of(run_of(*timings)).spreads["execution_s", Kind.JAX]
+    spread = pool_of(run_of(*timings)).spreads["execution_s", PoolKind.JAX]
 
     assert spread.prior.pooled_degrees == 4 * (2 + 3 + 4)
     assert spread.deviation == math.sqrt(spread.prior.variance)
@@ -107,7 +107,7 @@ def test_degrees_of_the_prior_are_one_less_than_each_variants_processes():
 def test_variants_of_a_case_share_processes_and_have_no_more_degrees_than_one_of_them():
     few, many = scattered(1, processes=3), scattered(2, processes=5)
 
-    spread = pool_of(run_of_cases(*[[few, many, few]] * 9, [few])).spreads["execution_s", Kind.JAX]
+    spread = pool_of(run_of_cases(*[[few, many, few]] * 9, [few])).spreads["execution_s", PoolKind.JAX]
 
     assert (len(spread.places), spread.cases) == (28, 10)
     assert spread.prior.pooled_degrees == 9 * 4 + 2
@@ -122,7 +122,7 @@ def test_peers_and_jaxs_variants_lend_each_other_nothing():
         pairs.append((planned, samples.record(planned, outcomes)))
     pool = pool_of(samples.run(*pairs, settings=IN_ROUNDS))
 
-    jax, peers = (pool.spreads["execution_s", kind] for kind in Kind)
+    jax, peers = (pool.spreads["execution_s", kind] for kind in PoolKind)
 
     assert {name for _, name in jax.places} == {"f:jit"}
     assert {name for _, name in peers.places} == {"p:native"}
@@ -216,7 +216,7 @@ def test_the_time_at_reference_speed_has_a_prior_of_its_own():
     fair = [one.read("normalised_s") for one in variants]
     prior = fit_prior([statistics.variance(map(math.log, one.known)) for one in fair], [4] * 10)
     assert fair[2].interval == geometric_interval(fair[2].known, borrowed=prior.lend(2))
-    assert prior.variance < variants[0].pool.spreads["execution_s", Kind.JAX].prior.variance
+    assert prior.variance < variants[0].pool.spreads["execution_s", PoolKind.JAX].prior.variance
 
 
 def test_where_the_machines_speed_varied_processes_share_what_two_runs_differ_by():
@@ -366,7 +366,7 @@ def test_a_ratio_counts_a_process_more_that_deviates_as_the_middle_one_of_the_ru
     variances = [statistics.variance(logs) for _, logs in ratios]
     usual = PseudoProcess(statistics.median(variances))
 
-    assert pool_of(run).usual_ratios == {Kind.JAX: usual.variance}
+    assert pool_of(run).usual_ratios == {PoolKind.JAX: usual.variance}
     for one, logs in ratios:
         assert one.read("speedup").interval == speedup(logs, borrowed=usual)
     few, many = ratios[1], ratios[9]
@@ -392,9 +392,11 @@ def test_ratios_of_peers_have_a_usual_process_of_their_own():
     pool = pool_of(run_of_ratios(*range(1, 11), mode="native"))
     peer, of_jax = (SimpleNamespace(planned=samples.planned_variant(name)) for name in ("p:native", "f:jit"))
 
-    assert set(pool.usual_ratios) == {Kind.PEERS}
+    assert set(pool.usual_ratios) == {PoolKind.PEERS}
     assert pool.lend_to_ratio(of_jax, of_jax) is None
-    assert pool.lend_to_ratio(of_jax, peer) == pool.lend_to_ratio(peer) == PseudoProcess(pool.usual_ratios[Kind.PEERS])
+    assert (
+        pool.lend_to_ratio(of_jax, peer) == pool.lend_to_ratio(peer) == PseudoProcess(pool.usual_ratios[PoolKind.PEERS])
+    )
 
 
 def test_the_ratio_of_any_two_variants_counts_the_usual_process():

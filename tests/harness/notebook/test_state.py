@@ -8,7 +8,7 @@ import pytest
 from flax import nnx
 
 from jaxmeter.harness.notebook import state as module
-from jaxmeter.harness.notebook.state import State, StateError
+from jaxmeter.harness.notebook.state import StateError, UserState
 
 
 class Trainer:
@@ -35,7 +35,7 @@ class Slotted:
 
 
 def keep(function, *args, **kwargs):
-    state = State.of_calls([(function, args, kwargs)])
+    state = UserState.of_calls([(function, args, kwargs)])
     state.keep()
     return state
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxmeter.harness.parent.rounds import GRACE, GRACE_S, STAGE_FLOOR_S, Allowance
+from jaxmeter.harness.parent.rounds import GRACE, GRACE_S, STAGE_FLOOR_S, ProcessAllowance
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.record import RunFolder, Status, Stop, read_json
@@ -131,9 +131,9 @@ def test_without_a_budget_a_process_takes_what_it_takes(executed):
     ("budget_s", "left_s", "end_s"), [(60.0, 60.0, 60 + GRACE_S), (1800.0, 600.0, 600 + 1800 * GRACE), (60.0, -5.0, 10)]
 )
 def test_a_process_has_the_grace_beyond_what_is_left(budget_s, left_s, end_s):
-    assert Allowance(budget_s, lambda: left_s).find_end_s() == end_s
+    assert ProcessAllowance(budget_s, lambda: left_s).find_end_s() == end_s
 
 
 @pytest.mark.parametrize(("left_s", "stage_s"), [(90.0, 30.0), (6.0, STAGE_FLOOR_S), (-6.0, STAGE_FLOOR_S)])
 def test_a_stage_has_a_share_of_what_is_left_but_never_less_than_its_floor(left_s, stage_s):
-    assert Allowance(90.0, lambda: left_s, others_wait=True).find_stage_s() == stage_s
+    assert ProcessAllowance(90.0, lambda: left_s, others_wait=True).find_stage_s() == stage_s

@@ -11,7 +11,7 @@ from jaxmeter.harness.machine.disk import EXIT_CODE
 from jaxmeter.harness.parent.fork_client import LOW_BYTES, Ended, raise_if_disk_full
 from jaxmeter.harness.parent.limits import START_LIMIT_S
 from jaxmeter.harness.parent.process_runner import describe_end
-from jaxmeter.harness.plan.messages import Heartbeat, Problem
+from jaxmeter.harness.plan.messages import Heartbeat, SuiteProblem
 from jaxmeter.harness.record import Outcome, Status
 
 LIMIT_S = 90.0
@@ -69,7 +69,7 @@ def test_the_reason_names_the_limit_that_ended_it(limit_s, reason):
             Status.TIMED_OUT,
             "no progress for 90 s in stage 'compile', so it was ended; a workload's time_limit_s sets this limit",
         ),
-        ({"code": 0, "answer": Problem(message="no device")}, Status.FAILED, "no device"),
+        ({"code": 0, "answer": SuiteProblem(message="no device")}, Status.FAILED, "no device"),
     ],
 )
 def test_the_reason_says_how_it_ended_and_where(how, status, reason):
@@ -78,7 +78,9 @@ def test_the_reason_says_how_it_ended_and_where(how, status, reason):
     assert (found.status, found.reason) == (status, reason)
 
 
-@pytest.mark.parametrize("how", [{"code": 1}, {"signal": 11}, {"timed_out": True}, {"answer": Problem(message="no")}])
+@pytest.mark.parametrize(
+    "how", [{"code": 1}, {"signal": 11}, {"timed_out": True}, {"answer": SuiteProblem(message="no")}]
+)
 def test_what_it_wrote_is_kept_and_nothing_is_null(how):
     assert describe_end(ended(stderr="Traceback", **how), LIMIT_S).stderr == "Traceback"
     assert describe_end(ended(**how), LIMIT_S).stderr is None
@@ -126,7 +128,7 @@ def test_an_end_without_words_is_that_of_a_full_disk_where_no_room_is_left(free,
 @pytest.mark.parametrize(
     "how",
     [
-        {"code": 0, "answer": Problem(message="no device")},
+        {"code": 0, "answer": SuiteProblem(message="no device")},
         {"code": 1, "stderr": "ValueError: no luck"},
         {"signal": 9, "timed_out": True},
     ],

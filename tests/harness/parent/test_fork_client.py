@@ -13,7 +13,7 @@ from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.parent import fork_client, limits, prepare_run
 from jaxmeter.harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
 from jaxmeter.harness.parent.prepare_run import UsageError, describe_suites
-from jaxmeter.harness.plan.messages import Describe, Description, Heartbeat, Measure, Problem
+from jaxmeter.harness.plan.messages import Describe, Description, Heartbeat, Measure, SuiteProblem
 from jaxmeter.harness.plan.processes import plan_processes
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.record import CaseRecord, Outcome, RunRecord, Status, read_json
@@ -263,7 +263,7 @@ def test_every_process_is_a_fresh_one(server, tmp_path):
 def test_a_suite_that_cannot_be_used_is_an_answer(server):
     ended = describe(server, "absent.py")
 
-    assert isinstance(ended.answer, Problem)
+    assert isinstance(ended.answer, SuiteProblem)
     assert ended.answer.message.startswith("no suite module or file 'absent.py'")
 
 
@@ -274,7 +274,7 @@ def test_a_suite_that_exits_is_an_answer_and_one_that_ends_its_process_is_told_w
     path.write_text("import os, sys\nprint('enough', file=sys.stderr, flush=True)\nos._exit(5)\n")
     ended = describe(server, str(path))
 
-    assert isinstance(exited.answer, Problem)
+    assert isinstance(exited.answer, SuiteProblem)
     assert "a.py:2: SystemExit: 5" in exited.answer.message
     assert ended.answer is None
     assert ended.code == 5
@@ -457,4 +457,4 @@ def test_a_suite_that_cannot_be_imported_once_for_all_is_an_answer_of_the_proces
 
     with ForkServer(variables, tmp_path / "scratch", (str(path), "absent.py")) as started:
         assert describe(started, str(path)).code == 5
-        assert isinstance(describe(started, "absent.py").answer, Problem)
+        assert isinstance(describe(started, "absent.py").answer, SuiteProblem)

@@ -9,7 +9,7 @@ from jaxmeter import workload
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context, caching
-from jaxmeter.harness.probes.caching import CACHE_STATES, Call
+from jaxmeter.harness.probes.caching import CACHE_STATES, CallArguments
 from jaxmeter.harness.programs.arguments import make_inputs
 from jaxmeter.harness.programs.jax_events import COMPILE, LOWER, TRACE, JaxEvents
 from jaxmeter.harness.record import CacheStateCall, CachingDetails, Outcome, Status
@@ -17,7 +17,7 @@ from jaxmeter.harness.record.outcomes import list_own_faults
 from tests import samples
 
 THREE, FOUR = jnp.ones(3), jnp.ones(4)
-USUAL = Call((THREE,), {"by": 2})
+USUAL = CallArguments((THREE,), {"by": 2})
 
 
 class Calls:
@@ -70,7 +70,11 @@ def believed(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "measured"),
-    [("warm", USUAL), ("new_shape", Call((FOUR,), {"by": 2})), ("new_static", Call((THREE,), {"by": 3}))],
+    [
+        ("warm", USUAL),
+        ("new_shape", CallArguments((FOUR,), {"by": 2})),
+        ("new_static", CallArguments((THREE,), {"by": 3})),
+    ],
 )
 def test_where_a_call_comes_before_it_is_the_usual_one_made_once_and_not_timed(timed, calls, believed, name, measured):
     found, stages = timed(believed(name), calls, measured)
@@ -90,7 +94,7 @@ def test_where_nothing_comes_before_only_the_timed_call_is_made(timed, calls, be
 
 
 def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls, believed):
-    stream = Call(((THREE,), (FOUR,)), {"by": 2})
+    stream = CallArguments(((THREE,), (FOUR,)), {"by": 2})
 
     found, _ = timed(believed("warm"), calls, stream, usual=stream, stream=True)
 
@@ -105,12 +109,12 @@ def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls, believed):
     ("name", "measured"),
     [
         ("new_shape", USUAL),
-        ("new_shape", Call((jnp.ones(3, jnp.bfloat16),), {"by": 2})),
-        ("new_shape", Call((jnp.zeros(3),), {"by": 3})),
+        ("new_shape", CallArguments((jnp.ones(3, jnp.bfloat16),), {"by": 2})),
+        ("new_shape", CallArguments((jnp.zeros(3),), {"by": 3})),
         ("new_static", USUAL),
-        ("new_static", Call((jnp.ones(3, jnp.bfloat16),), {"by": 3})),
-        ("new_static", Call((FOUR,), {"by": 3})),
-        ("new_static", Call((jnp.zeros(3),), {"by": 2})),
+        ("new_static", CallArguments((jnp.ones(3, jnp.bfloat16),), {"by": 3})),
+        ("new_static", CallArguments((FOUR,), {"by": 3})),
+        ("new_static", CallArguments((jnp.zeros(3),), {"by": 2})),
     ],
     ids=[
         "shape: the same call",
@@ -140,7 +144,7 @@ def test_a_call_that_does_not_differ_as_its_cache_state_says_is_not_made(timed, 
     ids=["of one call of a stream", "a longer stream", "inside a tree"],
 )
 def test_a_shape_is_new_wherever_it_stands(usual, measured):
-    assert CACHE_STATES["new_shape"].change(Call(usual, {}), Call(measured, {}))
+    assert CACHE_STATES["new_shape"].change(CallArguments(usual, {}), CallArguments(measured, {}))
 
 
 # What proves a cache state

@@ -8,7 +8,7 @@ from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes.calibration import (
     ALU_STEPS,
     Calibrations,
-    Work,
+    CalibrationWork,
     find_slower,
     make_alu,
     make_calibrations,
@@ -21,10 +21,10 @@ from tests.harness.conftest import FakeClock
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]
 
 
-def work(clock: FakeClock, *durations_s: float, before_s: float = 0.0) -> Work:
+def work(clock: FakeClock, *durations_s: float, before_s: float = 0.0) -> CalibrationWork:
     """A calibration loop whose runs take these times."""
     times = iter(durations_s)
-    return Work(
+    return CalibrationWork(
         name="alu",
         identity="alu 1",
         run=lambda: clock.advance(next(times)),

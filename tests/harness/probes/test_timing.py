@@ -15,7 +15,7 @@ from msgspec import structs
 
 from jaxmeter import no_reference, workload
 from jaxmeter.harness.machine.environment import paid_cores
-from jaxmeter.harness.machine.interference import Reading
+from jaxmeter.harness.machine.interference import CounterReading
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.machine.states import LIBRARIES
 from jaxmeter.harness.plan.processes import (
@@ -66,18 +66,18 @@ def prepared(clock: FakeClock, durations_s: Iterable[float], *, return_s: float 
     )
 
 
-def reading(wait_s: float | None) -> Reading:
-    return Reading(wait_s=wait_s, cpu_s=0.0, steal_s=None, involuntary_switches=0)
+def reading(wait_s: float | None) -> CounterReading:
+    return CounterReading(wait_s=wait_s, cpu_s=0.0, steal_s=None, involuntary_switches=0)
 
 
-def quiet() -> Reading:
+def quiet() -> CounterReading:
     return reading(0.0)
 
 
-def waiting(shares: Iterable[float]) -> Callable[[], Reading]:
+def waiting(shares: Iterable[float]) -> Callable[[], CounterReading]:
     """Readings by the share of each block in turn that is spent waiting."""
 
-    def totals() -> Iterator[Reading]:
+    def totals() -> Iterator[CounterReading]:
         total = 0.0
         for share in shares:
             yield reading(total)
@@ -318,8 +318,8 @@ def test_the_counters_of_a_block_are_of_the_very_time_that_its_samples_took(cloc
     # What comes before a block, copying state above all, takes as long as the block, and runs on all the time.
     calls = replace(prepared(clock, repeat(BLOCK_S)), reset=lambda: clock.advance(BLOCK_S))
 
-    def interference() -> Reading:
-        return Reading(
+    def interference() -> CounterReading:
+        return CounterReading(
             wait_s=clock() / 4,
             cpu_s=clock(),
             steal_s=clock() / 8,
@@ -834,8 +834,8 @@ def test_a_process_holds_the_states_of_the_devices_that_a_case_uses(clock, monke
 
 def test_a_process_tells_what_the_machine_ran_from_its_warm_up_to_its_last_dispatch(clock, monkeypatch):
     class Machine:
-        def __call__(self) -> Reading:
-            return Reading(
+        def __call__(self) -> CounterReading:
+            return CounterReading(
                 wait_s=0.0,
                 cpu_s=clock(),
                 steal_s=clock() / 8,

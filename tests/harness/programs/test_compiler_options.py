@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter.harness.probes.caching import CACHE_STATES, Call, time_call
+from jaxmeter.harness.probes.caching import CACHE_STATES, CallArguments, time_call
 from jaxmeter.harness.programs import program
 from jaxmeter.harness.programs.modes import How, compile_in_stages, describe_refused_option, prepare_as
 from jaxmeter.harness.programs.program import find_code_fingerprint, find_fingerprint, load_exported, read_hlo
@@ -91,7 +91,7 @@ def load_with(options):
 
 
 def call_in_a_cache_state(options):
-    call = Call((X,), {})
+    call = CallArguments((X,), {})
     time_call(
         next(iter(CACHE_STATES)),
         f,

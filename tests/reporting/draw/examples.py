@@ -19,11 +19,11 @@ from jaxmeter.reporting.view.figure_model import (
     Hue,
     Limit,
     Mark,
-    Part,
     PointRow,
     Points,
     Roof,
     Roofline,
+    StackPart,
     StackRow,
     Stacks,
 )  # fmt: skip
@@ -176,9 +176,9 @@ def ledger() -> Stacks:
     )
 
 
-def parts(amounts: tuple[float, ...], fills: tuple[Fill, ...], names: list[str]) -> tuple[Part, ...]:
+def parts(amounts: tuple[float, ...], fills: tuple[Fill, ...], names: list[str]) -> tuple[StackPart, ...]:
     """Return the parts of a stack."""
-    return tuple(Part(n, a, f, f"{n}: {a:g}") for a, f, n in zip(amounts, fills, names, strict=True))
+    return tuple(StackPart(n, a, f, f"{n}: {a:g}") for a, f, n in zip(amounts, fills, names, strict=True))
 
 
 def memory() -> Stacks:

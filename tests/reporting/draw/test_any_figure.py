@@ -26,11 +26,11 @@ from jaxmeter.reporting.view.figure_model import (
     Hue,
     Limit,
     Mark,
-    Part,
     PointRow,
     Points,
     Roof,
     Roofline,
+    StackPart,
     StackRow,
     Stacks,
 )
@@ -127,7 +127,7 @@ stacks = st.builds(
             StackRow,
             short_texts,
             hues,
-            st.lists(st.builds(Part, short_texts, amounts, st.sampled_from(Fill), texts), max_size=5).map(tuple),
+            st.lists(st.builds(StackPart, short_texts, amounts, st.sampled_from(Fill), texts), max_size=5).map(tuple),
             short_texts,
             st.none() | marks,
         )

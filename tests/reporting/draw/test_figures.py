@@ -27,9 +27,9 @@ from jaxmeter.reporting.view.figure_model import (
     Hue,
     Limit,
     Mark,
-    Part,
     PointRow,
     Points,
+    StackPart,
     StackRow,
     Stacks,
 )
@@ -79,7 +79,7 @@ def curve(name: str, *values: float, in_focus: bool = True, ending: Ending | Non
 
 
 def stacks(*shares: float, name: str = "", limit: Limit | None = None) -> Stacks:
-    parts = tuple(Part(name, share, Fill.DEVICE, f"{share:g}") for share in shares)
+    parts = tuple(StackPart(name, share, Fill.DEVICE, f"{share:g}") for share in shares)
     return Stacks("", SHARE, (StackRow("step", Hue.CPU, parts),), limit=limit)
 
 
@@ -308,7 +308,7 @@ def test_the_axis_reaches_to_a_size_at_which_no_curve_has_a_number() -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_labels_that_begin_alike_differ_also_where_they_are_shortened(width: int) -> None:
     names = [f"a training step of a perceptron ahead of time, {mode}" for mode in ("jit", "aot")]
-    parts = (Part("", 0.1, Fill.FIRST, ""),)
+    parts = (StackPart("", 0.1, Fill.FIRST, ""),)
 
     for figure in (
         points(*(row(mark(1e-3), label=name, note="1.00 ms [0.90, 1.10]") for name in names)),

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.releases.bisection import Answer, JudgedRelease, NoDifferenceError, bisect, describe
+from jaxmeter.reporting.releases.bisection import BisectionAnswer, JudgedRelease, NoDifferenceError, bisect, describe
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(6))
 
@@ -22,10 +22,10 @@ class Judge:
         index = RELEASES.index(release)
         self.asked.append(index)
         if index in self.unusable:
-            return told(Answer.UNUSABLE)
+            return told(BisectionAnswer.UNUSABLE)
         if index in self.undecided:
-            return told(Answer.UNDECIDED)
-        return told(Answer.BAD if index >= self.first_bad else Answer.GOOD)
+            return told(BisectionAnswer.UNDECIDED)
+        return told(BisectionAnswer.BAD if index >= self.first_bad else BisectionAnswer.GOOD)
 
 
 def ignore(words):
@@ -47,7 +47,7 @@ def test_the_first_bad_release_is_found_with_the_good_one_before_it(first_bad):
     assert of_two.asked == [1]
 
 
-@pytest.mark.parametrize("answer", [Answer.GOOD, Answer.UNDECIDED, Answer.UNUSABLE])
+@pytest.mark.parametrize("answer", [BisectionAnswer.GOOD, BisectionAnswer.UNDECIDED, BisectionAnswer.UNUSABLE])
 def test_where_the_bad_release_is_not_bad_there_is_nothing_to_find(answer):
     with pytest.raises(NoDifferenceError, match=rf"jax==0.5 is {answer}, compared with jax==0.0: it is {answer}"):
         bisect(RELEASES, lambda release: told(answer), ignore)
@@ -84,7 +84,7 @@ def test_releases_are_halved(first_bad):
 
     def judge(release):
         asked.append(many.index(release))
-        return told(Answer.BAD if asked[-1] >= first_bad else Answer.GOOD)
+        return told(BisectionAnswer.BAD if asked[-1] >= first_bad else BisectionAnswer.GOOD)
 
     assert bisect(many, judge, ignore).first_bad == many[first_bad]
     assert asked[:2] == [64, 32]
@@ -115,13 +115,13 @@ def test_whatever_cannot_be_judged_the_first_bad_release_lies_between(data):
     assert len(judge.asked) == len(set(judge.asked))
 
 
-@pytest.mark.parametrize("answer", [Answer.BAD, Answer.UNUSABLE])
+@pytest.mark.parametrize("answer", [BisectionAnswer.BAD, BisectionAnswer.UNUSABLE])
 def test_a_good_release_that_is_not_good_ends_all_where_it_is_asked(answer):
     asked = []
 
     def judge(release):
         asked.append(release)
-        return told(answer if release == RELEASES[0] else Answer.BAD)
+        return told(answer if release == RELEASES[0] else BisectionAnswer.BAD)
 
     with pytest.raises(NoDifferenceError, match=f"jax==0.0 is {answer}, though it is the good release: it is {answer}"):
         bisect(RELEASES, judge, ignore, asks_good=True)

@@ -3,10 +3,17 @@ import pytest
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.verdicts import PROGRAM, WHOLE, Change, Verdict
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.releases.bisection import Answer, Target, find_target, has_value, judge_by_code, judge_by_target
+from jaxmeter.reporting.releases.bisection import (
+    BisectionAnswer,
+    BisectionTarget,
+    find_target,
+    has_value,
+    judge_by_code,
+    judge_by_target,
+)
 from tests import samples
 
-EXACT = Target("selu", "selu:jit", "planned_peak_bytes")
+EXACT = BisectionTarget("selu", "selu:jit", "planned_peak_bytes")
 
 
 def change(verdict="slower", **changes):
@@ -28,12 +35,12 @@ def test_the_target_is_what_differs_the_most():
         memory_change(verdict="less", variant="selu:eager", effect=interval(0.5, 0.5, 0.5)),
     ]
 
-    assert find_target(changes, "peak_memory", "") == Target("selu", "selu:eager", "planned_peak_bytes")
+    assert find_target(changes, "peak_memory", "") == BisectionTarget("selu", "selu:eager", "planned_peak_bytes")
     assert find_target(changes, "peak_memory", "selu:jit") == EXACT
 
 
 def test_a_program_that_changed_is_a_target():
-    assert find_target([change(metric=PROGRAM, verdict="changed")], "program", "") == Target(
+    assert find_target([change(metric=PROGRAM, verdict="changed")], "program", "") == BisectionTarget(
         "selu", "selu:jit", "program"
     )
 
@@ -54,7 +61,7 @@ def test_what_was_nothing_before_differs_the_most():
     assert find_target(changes, "compiles", "").variant == "b:jit"
 
 
-OF_PROGRAM = Target("selu", "selu:jit", PROGRAM)
+OF_PROGRAM = BisectionTarget("selu", "selu:jit", PROGRAM)
 
 
 @pytest.mark.parametrize(
@@ -63,30 +70,35 @@ OF_PROGRAM = Target("selu", "selu:jit", PROGRAM)
         (
             [memory_change(case="mlp"), memory_change(variant="selu:eager")],
             EXACT,
-            Answer.GOOD,
+            BisectionAnswer.GOOD,
             "as in the good release",
         ),
         *(
             (
                 [change(metric=WHOLE, verdict=verdict, reason="no such function")],
                 EXACT,
-                Answer.UNUSABLE,
+                BisectionAnswer.UNUSABLE,
                 f"selu selu:jit is {verdict}: no such function",
             )
             for verdict in ("failed", "gone", "not comparable")
         ),
-        ([change(metric="compiles", verdict="more")], EXACT, Answer.GOOD, ""),
+        ([change(metric="compiles", verdict="more")], EXACT, BisectionAnswer.GOOD, ""),
         (
             [memory_change(verdict="more", before=100.0, after=200.0)],
             EXACT,
-            Answer.BAD,
+            BisectionAnswer.BAD,
             "100 in the good release, 200 here",
         ),
-        ([memory_change(verdict="inconclusive", reason="not the same")], EXACT, Answer.UNDECIDED, "not the same"),
+        (
+            [memory_change(verdict="inconclusive", reason="not the same")],
+            EXACT,
+            BisectionAnswer.UNDECIDED,
+            "not the same",
+        ),
         (
             [change(metric=PROGRAM, verdict="changed", before=None, after=None)],
             OF_PROGRAM,
-            Answer.BAD,
+            BisectionAnswer.BAD,
             "another program than the good release's",
         ),
     ],
@@ -101,9 +113,9 @@ def test_a_release_is_judged_by_what_is_found_of_the_target_and_it_is_said_why(f
 @pytest.mark.parametrize(
     ("code", "answer"),
     [
-        (0, Answer.GOOD),
-        *((code, Answer.BAD) for code in (1, 2, 124, 126, 127)),
-        *((code, Answer.UNUSABLE) for code in (125, 128, -9)),
+        (0, BisectionAnswer.GOOD),
+        *((code, BisectionAnswer.BAD) for code in (1, 2, 124, 126, 127)),
+        *((code, BisectionAnswer.UNUSABLE) for code in (125, 128, -9)),
     ],
 )
 def test_a_command_decides_by_its_exit_code_as_for_git(code, answer):
@@ -117,6 +129,6 @@ def test_a_run_has_a_number_of_a_variant_or_it_has_not(tmp_path):
     (run,) = load([samples.write_run(tmp_path / "run", samples.run())]).runs
     case = "selu[dtype=float32,n=10000]"
 
-    assert has_value(run, Target(case, "selu:jit", "planned_peak_bytes"))
-    assert not has_value(run, Target(case, "selu:eager", "planned_peak_bytes"))
-    assert not has_value(run, Target("mlp", "selu:jit", "planned_peak_bytes"))
+    assert has_value(run, BisectionTarget(case, "selu:jit", "planned_peak_bytes"))
+    assert not has_value(run, BisectionTarget(case, "selu:eager", "planned_peak_bytes"))
+    assert not has_value(run, BisectionTarget("mlp", "selu:jit", "planned_peak_bytes"))

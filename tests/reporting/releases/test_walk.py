@@ -5,7 +5,7 @@ import pytest
 from jaxmeter.document import terminal
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.verdicts import PROGRAM, TIME, WHOLE, Change, Verdict
-from jaxmeter.reporting.releases.walk import Step, UnusableError, describe, describe_trial, walk
+from jaxmeter.reporting.releases.walk import UnusableError, WalkStep, describe, describe_trial, walk
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(5))
 
@@ -313,7 +313,7 @@ def test_variables_undo_a_change_or_not(tried, words):
     result = walk(RELEASES[:3], Machine({(1, 2): [time("slower", 2.0), time("faster", 0.5, variant="b:jit")]}), ignore)
     step = result.first_slower
 
-    lines = list(describe_trial(step, Step(step.before, step.after, tried), "XLA_FLAGS=--xla_a=1"))
+    lines = list(describe_trial(step, WalkStep(step.before, step.after, tried), "XLA_FLAGS=--xla_a=1"))
 
     assert (step.before, step.after) == ("jax==0.1", "jax==0.2")
     assert lines[0].startswith("jax==0.2 with XLA_FLAGS=--xla_a=1 compared with jax==0.1")

@@ -15,7 +15,7 @@ from jaxmeter.cli.app import app
 from jaxmeter.harness.probes import trace
 from jaxmeter.harness.record import Status
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.store.captures import NO_CAPTURES, Captures, count_captures, is_capture
+from jaxmeter.reporting.store.captures import NO_CAPTURES, CaptureCount, count_captures, is_capture
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
 from jaxmeter.reporting.store.push import list_local, push
 from jaxmeter.reporting.store.stores import Store, open_store
@@ -64,7 +64,7 @@ def test_captures_are_counted_by_variant_as_they_are_when_they_are_shown(make_ca
     _, captures = split(run)
 
     shown = [path for path in run.path.glob("cases/*/trace/*") if path.is_dir()]
-    assert count_captures(list_local(run.path)) == Captures(len(shown), sum(captures.values()))
+    assert count_captures(list_local(run.path)) == CaptureCount(len(shown), sum(captures.values()))
 
 
 def test_a_push_leaves_captures_out_and_says_how_many(make_captured, url):
@@ -75,7 +75,7 @@ def test_a_push_leaves_captures_out_and_says_how_many(make_captured, url):
 
     assert open_store(url).list_files("a-run") == others
     assert (pushed.files, pushed.size_bytes) == (len(others), sum(others.values()))
-    assert pushed.left_out == Captures(2, sum(captures.values()))
+    assert pushed.left_out == CaptureCount(2, sum(captures.values()))
 
 
 def test_a_push_sends_captures_that_are_asked_for(make_captured, url):
@@ -118,12 +118,12 @@ def test_a_capture_of_which_a_file_is_lacking_was_left_out(make_captured, url, t
     size = lost.stat().st_size
     lost.unlink()
 
-    assert push(run, url).left_out == Captures(1, size)
+    assert push(run, url).left_out == CaptureCount(1, size)
 
 
 def test_the_command_names_what_was_left_out_and_the_option(make_captured, url):
     run = make_captured()
-    captures = Captures(2, sum(split(run)[1].values()))
+    captures = CaptureCount(2, sum(split(run)[1].values()))
 
     def call(*words):
         return CliRunner().invoke(app, ["push", str(run.path), url, *words]).stdout.rstrip()

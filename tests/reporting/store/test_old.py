@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.harness.record import RunFolder
-from jaxmeter.reporting.store.captures import NO_CAPTURES, Captures
+from jaxmeter.reporting.store.captures import NO_CAPTURES, CaptureCount
 from jaxmeter.reporting.store.old import find_old
 from jaxmeter.reporting.store.push import push
 from tests import samples
@@ -134,7 +134,7 @@ def test_a_run_whose_captures_alone_are_not_in_the_store_is_old_and_says_so(make
     found = {one.folder.name: one for one in find_old(tmp_path / "results", 0, NOW, url)}
 
     assert {name: one.stays for name, one in found.items()} == {"a": "", "b": "", "c": f"not whole in {url}"}
-    assert (found["a"].only_here, found["b"].only_here) == (NO_CAPTURES, Captures(2, size))
+    assert (found["a"].only_here, found["b"].only_here) == (NO_CAPTURES, CaptureCount(2, size))
 
 
 @pytest.mark.parametrize(("words", "said"), [([], ": old, with "), (["--delete"], ": removed, with ")])

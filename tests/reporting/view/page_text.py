@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 
 from jaxmeter.document.model import Cell, Column, Item, Row, Table, Tone
 from jaxmeter.reporting.view import figure_model as drawn
-from jaxmeter.reporting.view.page_model import AnswerLine, Card, Device, Phrase, Result, TrustFact, Value
+from jaxmeter.reporting.view.page_model import AnswerLine, Card, DeviceLine, Phrase, TrustFact, Value, VariantResult
 
 QUIET = (Tone.PLAIN, Tone.MUTED)
 LONG = 60
@@ -42,7 +42,7 @@ class Writer:
             case AnswerLine():
                 yield _join(f"{value.suite}: {value.question}", value.of and f"({value.of})", value.target)
                 yield _join(f"  {value.text}", _write_tone(value.tone), f"rank {value.rank:g}")
-            case Result():
+            case VariantResult():
                 values = (value.time, value.speedup, value.first, value.memory)
                 yield _join(value.variant, value.where, value.run, value.status, _write_tone(value.tone), value.change)
                 yield _join(f"  {' | '.join(map(_write_value, values))}", value.memory_of, value.doubt)
@@ -50,7 +50,7 @@ class Writer:
                 yield from self._write_card(value)
             case Phrase():
                 yield _write_phrase(value)
-            case Device():
+            case DeviceLine():
                 yield _join(f"{value.hue}:", f"{value.name};", value.detail)
             case TrustFact():
                 yield _join(f"{value.name}:", " | ".join(map(_write_phrase, value.values)), value.target)
@@ -148,7 +148,7 @@ def _write_mark(value: object) -> str | None:
                 value.hue,
                 estimate.dots and f"dots {' '.join(f'{dot:.4g}' for dot in estimate.dots)}",
             )
-        case drawn.Part():
+        case drawn.StackPart():
             return _join(f"{value.fill}:", value.says, f"<{value.amount:.4g}>")
         case drawn.Axis():
             names = value.names and f"({', '.join(value.names)})"

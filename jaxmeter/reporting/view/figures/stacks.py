@@ -15,7 +15,7 @@ from jaxmeter.harness.record.trace_summary import TracedOperation
 from jaxmeter.harness.record.wording import counted, shorten, visible
 from jaxmeter.harness.traces.ledger import GROUPS
 
-from ..figure_model import Axis, Fill, Limit, Part, StackRow, Stacks, describe_rows
+from ..figure_model import Axis, Fill, Limit, StackPart, StackRow, Stacks, describe_rows
 from ..names import LONGEST_TERM, fragment_of
 from ..runs import find_hue
 from .marks import CALLED, PLANNED, SHARE, TIME, make_mark, name_among, name_apart, name_variant, name_workload
@@ -53,7 +53,7 @@ def draw_ledgers(variants: Iterable[Variant], newest: Sequence[Case] = ()) -> St
         label = name_row(variant, newest) if newest else name_variant(variant)
         whole = max(1.0, sum(shares.values()))  # they are recorded with few digits
         parts = tuple(
-            Part(numbers.percent(share), share / whole, Fill(group), f"{label}: {group} {numbers.percent(share)}")
+            StackPart(numbers.percent(share), share / whole, Fill(group), f"{label}: {group} {numbers.percent(share)}")
             for group, share in shares.items()
             if share >= SMALLEST_PART
         )
@@ -92,7 +92,7 @@ def draw_operations(variant: Variant) -> Stacks | None:
     count = summary.others + len(summary.operations) - len(shown)
     if count:
         share = max(0.0, 1.0 - sum(operation.share for operation in shown))
-        part = Part("", share, Fill.TRANSFER, f"{counted(count, 'other operation')}: {numbers.percent(share)}")
+        part = StackPart("", share, Fill.TRANSFER, f"{counted(count, 'other operation')}: {numbers.percent(share)}")
         rows.append(StackRow(f"{count} others", find_hue(variant.case.run), (part,), numbers.percent(share)))
     alt = f"Operations of {name_variant(variant)}: " + describe_rows(row.parts[0].says for row in rows)
     return Stacks(alt, Axis("share of busy time", Unit.SHARE), tuple(rows))
@@ -123,7 +123,7 @@ def _make_operation_row(variant: Variant, operation: TracedOperation, *, with_fi
     says = f"{name}: {share}{f', {source}' if source else ''}"
     place = source if with_file else f"line {source.partition(':')[2]}"
     total = f"{share}, {place}" if source else share
-    return StackRow(name, find_hue(variant.case.run), (Part("", operation.share, Fill.DEVICE, says),), total)
+    return StackRow(name, find_hue(variant.case.run), (StackPart("", operation.share, Fill.DEVICE, says),), total)
 
 
 def name_row(variant: Variant, newest: Sequence[Case]) -> str:
@@ -186,7 +186,7 @@ def draw_stages(variants: Iterable[Variant], metric: str = FIRST_RESULT, *, of_o
             continue
         label = name_variant(variant) if of_one_case else name_apart(variant.case, cases)
         parts = tuple(
-            Part(NAMES[stage], known[stage], fill, f"{label}: {METRICS[stage].title} {numbers.time(known[stage])}")
+            StackPart(NAMES[stage], known[stage], fill, f"{label}: {METRICS[stage].title} {numbers.time(known[stage])}")
             for stage, fill in zip(STAGES, FILLS, strict=True)
             if stage in known
         )
@@ -226,7 +226,7 @@ def _make_memory_row(variant: Variant) -> StackRow | None:
     label = name_variant(variant)
     amounts = (("arguments", argument, Fill.FIRST), ("outputs", max(output - alias, 0.0), Fill.SECOND))
     parts = tuple(
-        Part(name, amount, fill, f"{label}: {name} {numbers.memory(amount)}")
+        StackPart(name, amount, fill, f"{label}: {name} {numbers.memory(amount)}")
         for name, amount, fill in (*amounts, ("temporary", temp, Fill.THIRD))
         if amount > 0
     )

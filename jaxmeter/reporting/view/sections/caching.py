@@ -32,7 +32,7 @@ NOT_PROVEN = "not proven"
 
 
 @dataclass(frozen=True)
-class CacheState:
+class ShownCacheState:
     """A state of the caches.
 
     Args:
@@ -49,12 +49,12 @@ class CacheState:
         return f"{self.name}_s"
 
 
-COLD = CacheState("cold", "cold")
-CACHED = CacheState("cached", "filled persistent cache")
-WARM = CacheState("warm", "warm")
-DEFAULT_THRESHOLD = CacheState("default_threshold", "persistent cache by JAX's own threshold")
-NEW_SHAPE = CacheState("new_shape", "new shape")
-NEW_STATIC = CacheState("new_static", "new static argument")
+COLD = ShownCacheState("cold", "cold")
+CACHED = ShownCacheState("cached", "filled persistent cache")
+WARM = ShownCacheState("warm", "warm")
+DEFAULT_THRESHOLD = ShownCacheState("default_threshold", "persistent cache by JAX's own threshold")
+NEW_SHAPE = ShownCacheState("new_shape", "new shape")
+NEW_STATIC = ShownCacheState("new_static", "new static argument")
 CACHE_STATES = (COLD, CACHED, WARM, DEFAULT_THRESHOLD, NEW_SHAPE, NEW_STATIC)
 
 BY_THRESHOLD = (
@@ -115,7 +115,7 @@ def _is_probed(variant: Variant) -> bool:
     return PROBE in variant.outcomes
 
 
-def _write_time(state: CacheState) -> Callable[[Variant], Cell]:
+def _write_time(state: ShownCacheState) -> Callable[[Variant], Cell]:
     """Return what makes the cell of a state's time; by JAX's own threshold, with what its processes read."""
 
     def make(variant: Variant) -> Cell:
@@ -145,7 +145,7 @@ def _write_saving(variant: Variant) -> Cell:
     return Cell(cell.text, f"{cell.detail} undecided", Tone.MUTED)
 
 
-def _divide(variant: Variant, above: CacheState, below: CacheState) -> Interval | None:
+def _divide(variant: Variant, above: ShownCacheState, below: ShownCacheState) -> Interval | None:
     """Return how many times as long a cache state takes as another, which was measured in other processes."""
     return divide_readings(variant.read(above.metric), variant.read(below.metric), variant.settings)
 
@@ -183,7 +183,7 @@ def _explain_missing(variant: Variant) -> Cell:
     return Cell("; ".join(shorten(reason, LONGEST_REASON) for reason in reasons), tone=Tone.WARN)
 
 
-def _list_tried(variant: Variant) -> tuple[CacheState, ...]:
+def _list_tried(variant: Variant) -> tuple[ShownCacheState, ...]:
     """Return the cache states that the case can be put into."""
     planned = variant.case.planned
     new = {
@@ -194,7 +194,7 @@ def _list_tried(variant: Variant) -> tuple[CacheState, ...]:
     return tuple(state for state in CACHE_STATES if new.get(state, True))
 
 
-def _list_unproven(variant: Variant, state: CacheState) -> tuple[CacheStateCall, ...]:
+def _list_unproven(variant: Variant, state: ShownCacheState) -> tuple[CacheStateCall, ...]:
     """Return calls in which the caches were not shown to be in the state that the cache state asks for."""
     return tuple(call for call in _list_calls(variant) if call.cache_state == state.name and not call.proven)
 

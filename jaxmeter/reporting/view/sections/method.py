@@ -9,7 +9,7 @@ from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Group, Part, Row, Section, Table
 from jaxmeter.harness.metrics.aa_test import describe_self_test
 from jaxmeter.harness.metrics.across import is_contended
-from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, MIDDLE, Kind
+from jaxmeter.harness.metrics.moderation import FEWEST_POOLED, MIDDLE, PoolKind
 from jaxmeter.harness.metrics.pooling import POOLED, SHORTEST_GAP_S, find_process_gap
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import (
@@ -200,14 +200,16 @@ def describe_levels(run: Run) -> str:
 
 def describe_spreads(run: Run) -> tuple[str, ...]:
     """Return what the intervals of times borrow from the run, by metric and kind of variant."""
-    return tuple(_describe_spread(run, metric, kind) for metric in POOLED for kind in Kind if _is_pooled(run, metric))
+    return tuple(
+        _describe_spread(run, metric, kind) for metric in POOLED for kind in PoolKind if _is_pooled(run, metric)
+    )
 
 
 def _is_pooled(run: Run, metric: str) -> bool:
     return metric == POOLED[0] or run.pool.reference is not None
 
 
-def _describe_spread(run: Run, metric: str, kind: Kind) -> str:
+def _describe_spread(run: Run, metric: str, kind: PoolKind) -> str:
     title = METRICS[metric].title
     what = f"{title[:1].upper()}{title[1:]}, {kind.value}"
     spread = run.pool.spreads.get((metric, kind))
