@@ -19,9 +19,9 @@ from jaxmeter.harness.metrics.statistics import (
     LOG_UNLIKE,
     MINIMUM_EFFECT,
     RATIOS_BETWEEN_RUNS,
-    VariancePrior,
-    VarianceModeration,
     PseudoProcess,
+    VarianceModeration,
+    VariancePrior,
 )
 from jaxmeter.harness.record.cases import NATIVE, PlannedCase, PlannedVariant
 

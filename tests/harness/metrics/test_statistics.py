@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from jaxmeter.harness.metrics.statistics import (
     LARGEST_WAIT,
     OWN_WAIT,
-    VariancePrior,
     Interval,
     PseudoProcess,
+    VariancePrior,
     agree,
     clean_blocks,
     differs,

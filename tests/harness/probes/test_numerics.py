@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.probes import Context, run_probes, numerics
+from jaxmeter.harness.probes import Context, numerics, run_probes
 from jaxmeter.harness.probes.errors import relative_error
 from jaxmeter.harness.probes.formats import TOLERANCE, find_tolerance
 from jaxmeter.harness.record import NumericsDetails, Outcome, Status
@@ -602,7 +602,9 @@ def test_every_item_of_a_stream_is_watched():
     made = workload(inputs=lambda key: items, reference=np.sum, stream=True, modes=("mixed",), name="add")(
         changes_in_place
     )
-    found, _ = run_probes({"numerics": made.variants}, Context(made, {}, BACKENDS["cpu"], tuple(items), time.time, None))
+    found, _ = run_probes(
+        {"numerics": made.variants}, Context(made, {}, BACKENDS["cpu"], tuple(items), time.time, None)
+    )
 
     assert "changes its arguments in place: x; " in found["add:mixed"]["numerics"].reason
 

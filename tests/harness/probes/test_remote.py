@@ -243,7 +243,9 @@ def test_inputs_of_other_shapes_are_refused(make_context, change, words):
 
 
 def test_code_that_is_not_the_earlier_runs_is_refused(make_context):
-    found = probe_variants(("double:jit", "double:jit before"), make_context("double:jit", sources={"double:jit": "another"}))
+    found = probe_variants(
+        ("double:jit", "double:jit before"), make_context("double:jit", sources={"double:jit": "another"})
+    )
 
     assert list(found.outcomes) == ["double:jit before"]
     assert "its code there is not what the run has measured" in found.outcomes["double:jit before"].reason

@@ -734,7 +734,10 @@ def test_a_process_queues_as_many_calls_as_its_case_declares(clock):
     context = context_of(one, clock=clock, index=0)
     asked = context_of(one, clock=clock, index=0, case=structs.replace(context.case, queued=3))
 
-    assert [probe_variants(("one:eager",), each).process.variants[0].queued_calls for each in (context, asked)] == [0, 3]
+    assert [probe_variants(("one:eager",), each).process.variants[0].queued_calls for each in (context, asked)] == [
+        0,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("index", [0, 2, 3, 4, 5])
@@ -821,7 +824,9 @@ def test_a_process_holds_the_states_of_the_devices_that_a_case_uses(clock, monke
 
     monkeypatch.setitem(LIBRARIES, "made up", open_library)
     platform = structs.replace(BACKENDS["cpu"], state_library="made up")
-    found = probe_variants(("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock, platform=platform))
+    found = probe_variants(
+        ("<lambda>:eager",), context_of(lambda: clock.advance(BLOCK_S), clock=clock, platform=platform)
+    )
 
     assert [one.pass_number for one in found.process.device_states] == [1, 3, 5, 7]
     assert asked == [[0], "closed"]
