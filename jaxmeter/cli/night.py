@@ -78,8 +78,7 @@ def begin_command(
     for note in begun.notes:
         complain(note, "warning")
     verb = "goes on" if begun.goes_on else "begins"
-    names = [f"{earlier.run} ({TITLES[earlier.role]})" for earlier in begun.nightly.beside] or ["no earlier run"]
-    beside = " and ".join(names)
+    beside = " and ".join(f"{other.run} ({TITLES[other.role]})" for other in begun.nightly.beside) or "no earlier run"
     compared = f"is compared with {beside}" if begun.nightly.is_chosen else "is compared once the store can be reached"
     _say(f"the nightly run of {begun.nightly.run} {verb}; it {compared}")
 

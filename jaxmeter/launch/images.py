@@ -112,8 +112,7 @@ def image_id(engine: Engine, name: str) -> str | None:
     answer = _inspect(engine, name, "{{.Id}}")
     if answer.code != 0 or not answer.stdout.strip():
         return None
-    identity = answer.stdout.strip().splitlines()[0]
-    return identity if identity.startswith("sha256:") else f"sha256:{identity}"
+    return f"sha256:{answer.stdout.strip().splitlines()[0].removeprefix('sha256:')}"
 
 
 def image_variables(engine: Engine, name: str) -> dict[str, str]:

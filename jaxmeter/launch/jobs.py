@@ -273,18 +273,16 @@ def _check_modules(job: Job, container: Container) -> None:
 def _rehearse(job: Job, container: Container) -> int:
     """Prints the command lines; and the plan too, where the image for it is there already."""
     identity = image_id(job.engine, container.image)
-    is_there = identity is not None
     if identity is not None:
-        container = replace(
-            container, variables={**container.variables, "JAXMETER_IMAGE": f"{container.image} {identity}"}
-        )
-    if not is_there and job.request.image is None:
+        variables = {**container.variables, "JAXMETER_IMAGE": f"{container.image} {identity}"}
+        container = replace(container, variables=variables)
+    elif job.request.image is None:
         with prepare_build(job.image_of(job.request.lock), job.variables) as build:
             print(quote_command(build_command(job.engine, build)))
     real = replace(container, arguments=tuple(word for word in container.arguments if word != "--dry-run"))
     for shown in (real, reporting_container(job)):
         print(quote_command(run_arguments(job.engine, replace(shown, has_terminal=False), job.caller)), flush=True)
-    if not is_there:
+    if identity is None:
         say(f"the plan is shown once the image is there: {name_command('images', job.request.lock)}")
         return 0
     mounts = tuple(mount for mount in container.mounts if not mount.writable)

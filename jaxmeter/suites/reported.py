@@ -286,8 +286,7 @@ def regression(key, *, examples):
     of_weights, of_momentum, of_features, of_labels = jax.random.split(key, 4)
     features = jax.random.normal(of_features, (examples, 10), "float32")
     labels = (jax.random.uniform(of_labels, (examples,), "float32") < 0.5).astype("float32")
-    weights, momentum = (jax.random.normal(subkey, (10,), "float32") for subkey in (of_weights, of_momentum))
-    return weights, momentum, features, labels
+    return *(jax.random.normal(subkey, (10,), "float32") for subkey in (of_weights, of_momentum)), features, labels
 
 
 @workload(
@@ -331,8 +330,7 @@ RING_STEPS = 200
 
 def around(scalars, xp):
     """Move each scalar towards the next one."""
-    following = (*scalars[1:], scalars[0])
-    return [scalar + 0.1 * xp.sin(other - scalar) for scalar, other in zip(scalars, following, strict=True)]
+    return [x + 0.1 * xp.sin(other - x) for x, other in zip(scalars, (*scalars[1:], scalars[0]), strict=True)]
 
 
 def ring_in_numpy(x):

@@ -236,7 +236,7 @@ def test_every_probe_has_a_file_of_its_name_that_can_look():
     files = {
         path.stem
         for path in PROBE_FILES.glob("*.py")
-        if hasattr(import_module(f"jaxmeter.harness.probes.{path.stem}"), "look")
+        if hasattr(import_module(f"jaxmeter.harness.probes.{path.stem}"), "probe_variants")
     }
 
     assert files == set(PROBES)
