@@ -46,11 +46,14 @@ def judge(engine, paths):
         (replicated,) = yaml.safe_load(paths[0].read_text())["spec"]["replicatedJobs"]
         job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "night"}, **replicated["template"]}
         paths[0].write_text(yaml.safe_dump(job))
-    workflow = (tools / "check-jsonschema", "--builtin-schema", "vendor.github-workflows")
-    tool = {"github": workflow, "systemd": ("systemd-analyze", "verify"), "slurm": ("shellcheck",)}
-    tool |= {
-        "pyxis": tool["slurm"],
-        **dict.fromkeys(("kubernetes", "jobset"), (tools / "kubernetes-validate", "--strict")),
+    of_clusters, of_scripts = (tools / "kubernetes-validate", "--strict"), ("shellcheck",)
+    tool = {
+        "kubernetes": of_clusters,
+        "jobset": of_clusters,
+        "github": (tools / "check-jsonschema", "--builtin-schema", "vendor.github-workflows"),
+        "systemd": ("systemd-analyze", "verify"),
+        "slurm": of_scripts,
+        "pyxis": of_scripts,
     }
     judged = run(*tool[engine], *paths)
     said = judged.stdout + judged.stderr

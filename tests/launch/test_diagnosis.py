@@ -18,29 +18,29 @@ NOT_FOUND = """\
 RETRYING = "#5 2.589 WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by '{}': /simple/jax/\n"
 REGISTRY = "docker.io/library/python:3.13-slim-nonexistent"
 
+NO_REQUEST = (
+    "failed to solve with frontend dockerfile.v0: failed to create LLB definition: failed to do request: Head "
+    '"https://registry-1.docker.io/v2/library/python/manifests/3.13-slim-nonexistent"'
+)
+
 OUTPUTS = {
     "the disk is full": [
         "#5 2.9 pip._vendor.urllib3.exceptions.ProtocolError: (\"Connection broken: OSError(28, 'No space left on "
         "device')\", OSError(28, 'No space left on device'))\n" + STEP_FAILED,
-        "Error: committing container: writing blob: write /var/tmp/container_images_storage/1: no space left on device\n",
+        "Error: committing container: writing blob: write /var/tmp/storage/1: no space left on device\n",
         "failed to solve: ResourceExhausted: mkdir /var/lib/docker/overlay2/x: disk quota exceeded\n",
     ],
     "a certificate is not trusted": [
-        "failed to solve with frontend dockerfile.v0: failed to create LLB definition: failed to do request: Head "
-        '"https://registry-1.docker.io/v2/library/python/manifests/3": x509: certificate signed by unknown authority\n',
-        RETRYING.format(
-            "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"
-        ),
+        f"{NO_REQUEST}: x509: certificate signed by unknown authority\n",
+        RETRYING.format("SSLError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed"),
     ],
     "the base image is not here": [
-        "failed to solve with frontend dockerfile.v0: failed to create LLB definition: failed to do request: Head "
-        '"https://registry-1.docker.io/v2/library/python/manifests/3": dial tcp: lookup registry-1.docker.io: no such host\n',
+        f"{NO_REQUEST}: dial tcp: lookup registry-1.docker.io: no such host\n",
         f"ERROR: failed to solve: python:3: failed to resolve source metadata for {REGISTRY}: not found\n",
-        "Error: creating build container: initializing source docker://python:3: pinging container registry "
-        'registry-1.docker.io: Get "https://registry-1.docker.io/v2/": dial tcp: no such host\n',
+        'Error: initializing source docker://python: Get "https://registry-1.docker.io/v2/": dial tcp: no such host\n',
         'Error: short-name "team/python:3.13" did not resolve to an alias and no registries are defined\n',
         "Error response from daemon: manifest for python:3 not found: manifest unknown: manifest unknown\n",
-        "Error response from daemon: pull access denied for team/python, repository does not exist or may require login\n",
+        "Error response from daemon: pull access denied for team/python, repository does not exist\n",
         "failed to solve: python:3: failed to authorize: failed to fetch anonymous token: dial tcp: i/o timeout\n",
     ],
     "the package index (or registry) needs valid credentials": [
@@ -62,11 +62,10 @@ OUTPUTS = {
         "docker: Error response from daemon: failed to discover GPU vendor from CDI: no known GPU vendor found\n",
     ],
     "no permission to use the engine": [
-        "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: dial unix "
-        "/var/run/docker.sock: connect: permission denied\n",
+        "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock\n",
     ],
     "this machine does not let the engine run privileged containers": [
-        "docker: Error response from daemon: runc create failed: unable to apply caps: operation not permitted: unknown.\n",
+        "docker: Error response from daemon: runc create failed: unable to apply caps: operation not permitted\n",
     ],
 }
 

@@ -329,7 +329,7 @@ def test_options_of_nightly_runs_and_measurements_are_taken(engine, options):
         (list_words("slurm", "--backend", "tpu"), "--backend: invalid choice: 'tpu'"),
         (
             list_words("slurm", "--bugdet", "5m"),
-            "--bugdet: a nightly run by slurm has no such option; nearest: --budget",
+            "a nightly run by slurm has no such option; nearest: --budget",
         ),
         (list_words("slurm", "--cuda", "12"), "--cuda belongs to the gpu backend"),
         (list_words("kubernetes", "--runtime", "local"), "--runtime: a nightly run by kubernetes has no such option"),
