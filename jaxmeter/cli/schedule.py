@@ -8,7 +8,7 @@ import typer
 
 from jaxmeter.cli.ending import FINE
 from jaxmeter.cli.launching import FORWARDS, end
-from jaxmeter.launch.schedule import look_here, write_asked_schedule
+from jaxmeter.launch.schedule import write_asked_schedule
 
 SETTINGS = {**FORWARDS, "help_option_names": []}  # --help is the launcher's own
 
@@ -25,5 +25,5 @@ def command(
 
 
 def _write(words: list[str]) -> int:
-    write_asked_schedule(words, look_here())
+    write_asked_schedule(words)
     return FINE

@@ -55,10 +55,7 @@ def build_image(engine: Engine, build: Build) -> str:
     command = build_command(engine, build)
     code, output = _run_and_show(command, {**os.environ, "DOCKER_BUILDKIT": "1"})
     if code != 0 or (identity := image_id(engine, name)) is None:
-        cause = explain_build(
-            output, client=engine.client, base=build.image.base, lock=build.image.lock, offline=build.offline
-        )
-        raise UsageError(f"{name} could not be built: {cause}")
+        raise UsageError(f"{name} could not be built: {explain_build(output, engine.client)}")
     return identity
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
 from jaxmeter.document.markdown import MARKER
-from jaxmeter.launch.schedule import Here, fill_schedule, read_cron, read_schedule_request
+from jaxmeter.launch.schedule import fill_schedule, read_schedule_request
 from jaxmeter.reporting.nightly.stored import find_verdict
 from jaxmeter.reporting.store.stores import open_store
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
@@ -21,16 +19,16 @@ from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = pytest.mark.cloud
 
-HERE = Here(sys.executable, CHECKOUT, "root")
 IMAGES = ("--image", "registry/measure@sha256:1", "--store-image", "registry/store@sha256:2")
-CLUSTER = (*IMAGES, "--node", "accelerator=a", "--service-account", "bench")
+NOX_NIGHTLY = (sys.executable, "-m", "nox", "--noxfile", str(CHECKOUT / "noxfile.py"), "--session", "nightly", "--")
 
 
-def write(folder, engine, *options, here=HERE, store="s3://team-bucket/nightly"):
-    """Files of a schedule."""
-    asked = read_schedule_request([engine, "--store", store, "--machine", "lab 3", *options])
+def write(folder, engine, *options, program=NOX_NIGHTLY, start=CHECKOUT, store="s3://team-bucket/nightly"):
+    """Write the files of a schedule."""
+    images = IMAGES if engine in ("kubernetes", "jobset", "pyxis") else ()
+    asked = read_schedule_request([engine, "--store", store, "--machine", "lab 3", *images, *options])
     paths = []
-    for name, text in fill_schedule(asked, here).items():
+    for name, text in fill_schedule(asked, program, start).items():
         paths.append(folder / name)
         paths[-1].write_text(text)
     return paths
@@ -41,47 +39,77 @@ def run(*command, **options):
     return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
-def validate_for_cluster(path):
-    return run(Path(sys.executable).with_name("kubernetes-validate"), "--strict", path)
+def judge(engine, paths):
+    """Return what the tools of an engine say about the files of a schedule; nothing if they accept them."""
+    tools = Path(sys.executable).parent
+    if engine == "jobset":  # the JobSet around its job has a schema of its own, which no package brings
+        (replicated,) = yaml.safe_load(paths[0].read_text())["spec"]["replicatedJobs"]
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "night"}, **replicated["template"]}
+        paths[0].write_text(yaml.safe_dump(job))
+    of_clusters, of_scripts = (tools / "kubernetes-validate", "--strict"), ("shellcheck",)
+    tool = {
+        "kubernetes": of_clusters,
+        "jobset": of_clusters,
+        "github": (tools / "check-jsonschema", "--builtin-schema", "vendor.github-workflows"),
+        "systemd": ("systemd-analyze", "verify"),
+        "slurm": of_scripts,
+        "pyxis": of_scripts,
+    }
+    judged = run(*tool[engine], *paths)
+    said = judged.stdout + judged.stderr
+    return said if judged.returncode or engine == "systemd" else ""
 
 
-def validate_workflow(path):
-    schema = ("--builtin-schema", "vendor.github-workflows")
-    return run(Path(sys.executable).with_name("check-jsonschema"), *schema, path)
+@pytest.mark.parametrize(
+    ("engine", "options"),
+    [
+        ("kubernetes", ("--backend", "gpu")),
+        ("kubernetes", ("--backend", "tpu")),
+        *((engine, ()) for engine in ("jobset", "github", "systemd", "slurm", "pyxis")),
+        ("slurm", ("--backend", "gpu")),
+        ("pyxis", ("--backend", "cpu")),
+    ],
+)
+def test_the_tools_of_an_engine_accept_its_files(tmp_path, engine, options):
+    assert judge(engine, write(tmp_path, engine, *options)) == ""
 
 
-def validate_units(*paths):
-    return run("systemd-analyze", "verify", *paths)
+def judge_edited(folder, engine, edits, *options):
+    """Return what the tools of an engine say about its files after some edits."""
+    paths = write(folder, engine, *options)
+    text = "\0".join(path.read_text() for path in paths)
+    for before, after in edits:
+        assert before in text
+        text = text.replace(before, after)
+    for path, edited in zip(paths, text.split("\0"), strict=True):
+        path.write_text(edited)
+    return judge(engine, paths)
 
 
-@pytest.mark.parametrize("options", [("--backend", "gpu"), ("--backend", "tpu"), ("--backend", "tpu", "--privileged")])
-def test_a_cluster_takes_the_cronjob(tmp_path, options):
-    (path,) = write(tmp_path, "kubernetes", *CLUSTER, *options)
-
-    judged = validate_for_cluster(path)
-
-    assert judged.returncode == 0, judged.stdout + judged.stderr
-
-
-def test_a_cluster_takes_the_job_of_the_jobset(tmp_path):
-    """The JobSet around it has a schema of its own, which no package brings."""
-    (path,) = write(tmp_path, "jobset", *CLUSTER, "--privileged")
-    filled = yaml.safe_load(path.read_text())
-    (replicated,) = filled["spec"]["replicatedJobs"]
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "night"}, **replicated["template"]}
-    path.write_text(yaml.safe_dump(job))
-
-    judged = validate_for_cluster(path)
-
-    assert judged.returncode == 0, judged.stdout + judged.stderr
+def test_a_cluster_accepts_the_edits_that_comments_describe(tmp_path):
+    confined = "{allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}"
+    edits = [
+        ("# serviceAccountName: NAME #", "serviceAccountName: bench #"),
+        (f"&measuring\n{' ' * 18}{confined}", "&measuring {privileged: true, runAsNonRoot: false, runAsUser: 0}"),
+        ("{jaxmeter-machine: jaxmeter-lab-3}", "{cloud.google.com/gke-tpu-topology: 1x1}"),
+        ("limits: {google.com/tpu: 1}", "limits: {google.com/tpu: 4}"),
+    ]
+    assert judge_edited(tmp_path, "kubernetes", edits, "--backend", "tpu") == ""
 
 
-def test_github_takes_the_workflow(tmp_path):
-    (path,) = write(tmp_path, "github")
-
-    judged = validate_workflow(path)
-
-    assert judged.returncode == 0, judged.stdout + judged.stderr
+@pytest.mark.parametrize(
+    ("engine", "right", "wrong"),
+    [
+        ("kubernetes", "backoffLimit:", "backofLimit:"),
+        ("kubernetes", "enableServiceLinks: false", "enableServiceLinks: 3"),
+        ("github", "contents: read", "contents: reed"),
+        ("systemd", "KillMode=mixed", "KillMode=gently"),
+        ("systemd", "OnCalendar=*-*-*", "OnCalendar=*-*-*-*"),
+        ("pyxis", '"$results" "$reports"', "$results $reports"),
+    ],
+)
+def test_a_file_with_a_mistake_is_not_accepted(tmp_path, engine, right, wrong):
+    assert judge_edited(tmp_path, engine, [(right, wrong)]) != ""
 
 
 # What GitHub's action hands to a script, with its comments in a list.
@@ -103,123 +131,32 @@ run(github, context, require).then(() => console.log(JSON.stringify(done)));
 """
 
 
-@pytest.fixture
-def comment(tmp_path):
-    """Runs the workflow's script in a folder, on a pull request with some comments; what it asked GitHub for."""
+def test_a_pull_request_gets_one_comment_which_is_edited_and_none_without_a_report(tmp_path):
     (path,) = write(tmp_path, "github")
     steps = yaml.safe_load(path.read_text())["jobs"]["measure"]["steps"]
     (script,) = [step["with"]["script"] for step in steps if step.get("name") == "Comment"]
     (tmp_path / "script.js").write_text(script)
     (tmp_path / "action.js").write_text(ACTION)
+    ours = {"id": 2, "user": {"type": "Bot"}, "body": f"{MARKER}\n## Before"}
+    others = [
+        {"id": 1, "user": {"type": "User"}, "body": f"{MARKER} quoted by a person"},
+        {"id": 3, "user": {"type": "Bot"}, "body": "another bot"},
+        {"id": 4, "user": None, "body": "by nobody any more"},
+    ]
 
-    def ask(*comments):
+    def comment(*comments):
         done = run("node", "action.js", json.dumps(comments), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    return ask
-
-
-OURS = {"id": 2, "user": {"type": "Bot"}, "body": f"{MARKER}\n## Before"}
-OTHERS = (
-    {"id": 1, "user": {"type": "User"}, "body": f"{MARKER} quoted by a person"},
-    {"id": 3, "user": {"type": "Bot"}, "body": "another bot"},
-    {"id": 4, "user": None, "body": "by nobody any more"},
-)
-
-
-def test_a_pull_request_gets_one_comment_which_is_edited(comment, tmp_path):
-    reports = tmp_path / "pull-requests" / "reports"
-    reports.mkdir(parents=True)
-    body = f"{MARKER}\n## Now"
-    (reports / "night.md").write_text(body)
-    place = {"owner": "team", "repo": "ours"}
-
-    first, later = comment(*OTHERS), comment(*OTHERS, OURS)
-
-    assert first == [["list", {**place, "issue_number": 7}], ["create", {**place, "issue_number": 7, "body": body}]]
-    assert later == [["list", {**place, "issue_number": 7}], ["update", {**place, "comment_id": 2, "body": body}]]
-
-
-def test_a_gate_that_says_nothing_leaves_no_comment(comment):
-    assert comment(OURS) == []
-
-
-def test_systemd_takes_the_service_and_its_timer(tmp_path):
-    judged = validate_units(*write(tmp_path, "systemd"))
-
-    assert (judged.returncode, judged.stdout + judged.stderr) == (0, "")
-
-
-MISTAKES = [
-    (validate_for_cluster, "kubernetes", CLUSTER, 0, "backoffLimit:", "backofLimit:"),
-    (validate_for_cluster, "kubernetes", CLUSTER, 0, "enableServiceLinks: false", "enableServiceLinks: 3"),
-    (validate_for_cluster, "kubernetes", CLUSTER, 0, "drop:", "dropp:"),
-    (validate_workflow, "github", (), 0, "runs-on:", "run-on:"),
-    (validate_workflow, "github", (), 0, "contents: read", "contents: reed"),
-    (validate_units, "systemd", (), 0, "KillMode=mixed", "KillMode=gently"),
-    (validate_units, "systemd", (), 0, f'ExecStart="{sys.executable}"', 'ExecStart="nowhere"'),
-    (validate_units, "systemd", (), 1, "OnCalendar=*-*-*", "OnCalendar=*-*-*-*"),
-]
-
-
-@pytest.mark.parametrize(("validate", "engine", "options", "number", "right", "wrong"), MISTAKES)
-def test_a_file_with_a_mistake_is_not_taken(tmp_path, validate, engine, options, number, right, wrong):
-    paths = write(tmp_path, engine, *options)
-    text = paths[number].read_text()
-    assert right in text
-    paths[number].write_text(text.replace(right, wrong))
-
-    judged = validate(*paths)
-
-    says_so = judged.stderr if validate is validate_units else judged.returncode == 1
-    assert says_so, judged.stdout + judged.stderr
-
-
-@pytest.mark.parametrize("text", ["0 3 * * *", "*/20 1-3/2 * 2 *", "30 22 * * 1-5", "0 4 29 2 *", "15 */6 1,15 * *"])
-def test_systemd_starts_a_night_when_cron_would(text):
-    cron = read_cron(text)
-    start = datetime(2026, 11, 20, 12, 0, 30, tzinfo=UTC)
-
-    judged = run(
-        *("systemd-analyze", "calendar", "--iterations=4", f"--base-time={start:%Y-%m-%d %H:%M:%S} UTC"),
-        cron.to_calendar(),
-        env={"PATH": "/usr/bin:/bin", "TZ": "UTC", "LC_ALL": "C"},
-    )
-
-    assert judged.returncode == 0, judged.stderr
-    found = re.findall(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC", judged.stdout)
-    assert list(dict.fromkeys(found)) == [f"{time:%Y-%m-%d %H:%M:%S}" for time in list_times(cron, start, 4)]
-
-
-def list_times(cron, start, count):
-    """The next minutes that all fields allow, by trying days, then minutes."""
-    minutes, hours, days, months, weekdays = cron.values
-    times, day = [], start.replace(hour=0, minute=0, second=0)
-    while len(times) < count:
-        fields = ((day.day, days), (day.month, months), (day.isoweekday() % 7, weekdays))
-        if all(allowed is None or value in allowed for value, allowed in fields):
-            times += [
-                time
-                for minute in range(24 * 60)
-                if (time := day + timedelta(minutes=minute)) > start
-                and (hours is None or time.hour in hours)
-                and (minutes is None or time.minute in minutes)
-            ]
-        day += timedelta(days=1)
-    return times[:count]
-
-
-SCRIPTS = [("slurm", ()), ("slurm", ("--backend", "gpu")), ("pyxis", IMAGES), ("pyxis", (*IMAGES, "--backend", "cpu"))]
-
-
-@pytest.mark.parametrize(("engine", "options"), SCRIPTS)
-def test_a_script_has_no_fault_that_shellcheck_knows(tmp_path, engine, options):
-    (path,) = write(tmp_path, engine, *options)
-
-    parsed, checked = run("bash", "-n", path), run("shellcheck", path)
-
-    assert (parsed.returncode, checked.returncode) == (0, 0), parsed.stderr + checked.stdout + checked.stderr
+    assert comment(ours) == []
+    report = tmp_path / "pull-requests" / "reports" / "night.md"
+    report.parent.mkdir(parents=True)
+    report.write_text(f"{MARKER}\n## Now")
+    asked = {"owner": "team", "repo": "ours"}
+    listed, body = ["list", {**asked, "issue_number": 7}], report.read_text()
+    assert comment(*others) == [listed, ["create", {**asked, "issue_number": 7, "body": body}]]
+    assert comment(*others, ours) == [listed, ["update", {**asked, "comment_id": 2, "body": body}]]
 
 
 @pytest.fixture(scope="module")
@@ -229,20 +166,19 @@ def slurm(tmp_path_factory):
         yield rig
 
 
-@pytest.mark.parametrize(("engine", "options"), SCRIPTS)
-def test_slurm_takes_the_script(slurm, tmp_path, engine, options):
-    (path,) = write(tmp_path, engine, *options)
+@pytest.mark.parametrize(
+    ("engine", "backend"), [("slurm", "cpu"), ("slurm", "gpu"), ("pyxis", "cpu"), ("pyxis", "gpu")]
+)
+def test_slurm_takes_the_script_unless_it_asks_for_more_than_there_is(slurm, tmp_path, engine, backend):
+    (path,) = write(tmp_path, engine, "--backend", backend)
 
     judged = slurm.ask("sbatch", "--test-only", path, cwd=tmp_path)
+    path.write_text(path.read_text().replace("--gres=gpu:1", "--gres=gpu:2"))
+    too_much = slurm.ask("sbatch", "--test-only", path, cwd=tmp_path)
 
     assert judged.returncode == 0, judged.stderr
     assert " to start at " in judged.stderr
-
-
-def test_slurm_does_not_take_a_script_that_asks_for_more_than_there_is(slurm, tmp_path):
-    (path,) = write(tmp_path, "slurm", "--backend", "gpu", "--devices", "2")
-
-    assert slurm.ask("sbatch", "--test-only", path, cwd=tmp_path).returncode != 0
+    assert (too_much.returncode == 0) is (backend == "cpu")  # whose line is a comment
 
 
 # As nox, which waits for the harness when it is interrupted, and has no mind of its own when it is terminated.
@@ -280,7 +216,7 @@ def test_a_job_that_slurm_ends_has_time_to_keep_what_the_night_has_measured(slur
     program.write_text(NOX)
     program.chmod(0o755)
     (tmp_path / "harness.py").write_text(HARNESS)
-    (path,) = write(tmp_path, "slurm", here=Here(str(program), tmp_path, "root"))
+    (path,) = write(tmp_path, "slurm", program=[str(program)], start=tmp_path)
     job = slurm.submit(path, tmp_path)
     wait_until((tmp_path / "measuring").exists, "the night has begun", 60)
 
@@ -318,7 +254,7 @@ def test_the_steps_of_a_pod_are_a_night_and_those_that_measure_need_no_credentia
     python = tmp_path / "python3"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    (path,) = write(tmp_path, "kubernetes", *CLUSTER, "--suites", str(suite), "--quick", store=bucket)
+    (path,) = write(tmp_path, "kubernetes", "--suites", str(suite), "--quick", store=bucket)
     text = path.read_text().replace("/work/results", f"{tmp_path}/results").replace('"gpu"', '"cpu"')
     pod = yaml.safe_load(text)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     bare = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(CHECKOUT)}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A night of jaxmeter as a SLURM job, in containers that pyxis starts; docs/operations.md has the recipe.
-#   sbatch THIS_FILE                   tonight's, now; partition, account and node of your site go before the file
-#   ${at} sbatch THIS_FILE             every night, in `crontab -e` of a login node, which goes by local time
+# A nightly run of jaxmeter as a SLURM job, in containers of pyxis. docs/how_to/slurm.md has the recipe.
+#   sbatch THIS_FILE              one nightly run, now; put partition, account and node of your site before the file
+#   ${at} sbatch THIS_FILE    every night, in `crontab -e` of a login node; cron uses local time
 #SBATCH --job-name=${name}
 #SBATCH --dependency=singleton
 #SBATCH --nodes=1
@@ -12,12 +12,15 @@
 #SBATCH --no-requeue
 #SBATCH --signal=TERM@120
 #SBATCH --output=${name}-%j.log
-${gres}
-# Line by line: nights do not overlap; nobody else is on the node, and all of its memory is ours; a regression is not
-# measured again until it passes; two minutes before the time is over the harness is told, and keeps what it has.
+${sbatch} --gres=gpu:1
+# Line by line: nightly runs do not overlap; the job has the node and its memory alone; a regression is not measured
+# again until it passes; two minutes before the time limit, the harness is signalled and keeps what it has; the number
+# of GPUs (## turns a line off).
 set -euo pipefail
 
-results=$PWD/jaxmeter-results # where sbatch is called; what is left of a night that broke off is there, too
+image="${image}" # by digest: a tag may name another image tomorrow
+store_image="${store_image}"
+results=$PWD/jaxmeter-results # where you call sbatch; a nightly run that broke off leaves its rest here, too
 reports=$PWD/jaxmeter-reports
 night=$results/.night
 credentials=$HOME/.config/jaxmeter/store.env # lines NAME=value, readable by you alone
@@ -37,24 +40,24 @@ with_store() (
         set +a
     fi
     export JAXMETER_CACHE=/work/results/.cache
-    step --export=ALL --container-image="${store_image}" python3 -m jaxmeter night "$@"
+    step --export=ALL --container-image="$store_image" python3 -m jaxmeter night "$@"
 )
 
-# A step that measures what a file says, if it is there. Exit code 3, a run that is not complete, does not stop the night.
+# A step that measures what a file says, if it exists. Exit code 3, a run that is not complete, does not stop the job.
 measure() {
     [[ -f $night/$1 ]] || return 0
     local code=0
-    step --export=HOME,NVIDIA_VISIBLE_DEVICES=all,NVIDIA_DRIVER_CAPABILITIES=all --container-image="${image}" \
+    step --export=HOME,NVIDIA_VISIBLE_DEVICES=all,NVIDIA_DRIVER_CAPABILITIES=all --container-image="$image" \
         python3 -m jaxmeter run "@/work/results/.night/$1" || code=$?
     ((code == 3)) || return "$code"
 }
 
-with_store begin ${begin}
+with_store begin ${command}
 code=0
 measure measure || code=$?
 if ((code == 2)) && grep -q -x -e --resume "$night/measure"; then
-    # What broke off before cannot be gone on with, as where the image has changed: a new night begins.
-    with_store begin --restart ${begin}
+    # An interrupted run cannot continue, for example after a change of the image: a new nightly run begins.
+    with_store begin --restart ${command}
     measure measure
 elif ((code)); then
     exit "$code"
