@@ -155,29 +155,24 @@ def test_a_docker_that_answers_and_builds_is_described_by_its_own_words(machine,
 
 
 @pytest.mark.parametrize(
-    ("changes", "attribute"),
+    ("name", "info", "traits"),
     [
-        ({"SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"]}, "rootless"),
-        ({"SecurityOptions": ["name=seccomp,profile=builtin", "name=userns"]}, "remapped"),
-        ({"SecurityOptions": ["name=selinux"]}, "selinux"),
-        ({"Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": "nvidia-container-runtime"}}}, "nvidia_runtime"),
-        ({"CDISpecDirs": ["/etc/cdi"]}, "cdi"),
+        ("docker", docker_info(SecurityOptions=["name=seccomp,profile=builtin", "name=rootless"]), ["rootless"]),
+        ("docker", docker_info(SecurityOptions=["name=userns"]), ["remapped"]),
+        ("docker", docker_info(SecurityOptions=["name=selinux"]), ["selinux"]),
+        ("docker", docker_info(Runtimes={"runc": {}, "nvidia": {"path": "nvidia-runtime"}}), ["nvidia_runtime"]),
+        ("docker", docker_info(Runtimes=None, SecurityOptions=None, CDISpecDirs=None), []),
+        ("podman", {"host": {"security": {"rootless": True}}}, ["rootless", "cdi"]),
+        ("podman", {"host": {"security": {"selinuxEnabled": True}}}, ["selinux", "cdi"]),
+        ("podman", {"host": None, "store": None, "version": None}, ["cdi"]),
     ],
 )
-def test_docker_tells_how_it_runs_containers(machine, install, changes, attribute):
-    install("docker", docker(docker_info(**changes)))
+def test_docker_and_podman_tell_how_they_run_containers(machine, install, name, info, traits):
+    install(name, docker(info) if name == "docker" else podman(info))
 
     engine = machine.find().engine
 
-    assert [name for name in TRAITS if getattr(engine, name)] == [attribute]
-
-
-def test_missing_lists_in_what_docker_says_are_empty_lists(machine, install):
-    install("docker", docker(docker_info(Runtimes=None, SecurityOptions=None, CDISpecDirs=None)))
-
-    engine = machine.find().engine
-
-    assert [name for name in TRAITS if getattr(engine, name)] == []
+    assert [trait for trait in TRAITS if getattr(engine, trait)] == traits
 
 
 def test_a_client_that_does_not_answer_is_rejected_and_the_next_one_is_used(machine, install):
@@ -194,12 +189,9 @@ def test_a_client_that_does_not_answer_is_rejected_and_the_next_one_is_used(mach
 @pytest.mark.parametrize(
     ("version", "has_buildx", "can_build"),
     [
-        ("20.10.24+dfsg1", False, True),
-        ("22.0.0", False, True),
+        ("22.0.0+dfsg1", False, True),
         ("23.0.0", False, False),
         ("23.0.0", True, True),
-        ("28.2.2", False, False),
-        ("28.2.2", True, True),
         ("", False, False),
     ],
 )
@@ -234,15 +226,6 @@ def test_podman_is_described_by_its_own_words(machine, install):
     assert machine.find().engine == Engine(
         client=client, kind="podman", version="4.3.1", cdi=True, storage="/var/lib/containers/storage"
     )
-
-
-@pytest.mark.parametrize(("said", "attribute"), [("rootless", "rootless"), ("selinuxEnabled", "selinux")])
-def test_podman_tells_how_it_runs_containers(machine, install, said, attribute):
-    install("podman", podman({**PODMAN, "host": {"security": {said: True}}}))
-
-    engine = machine.find().engine
-
-    assert (engine.rootless, engine.selinux) == (attribute == "rootless", attribute == "selinux")
 
 
 def test_podman_under_the_name_of_docker_is_a_podman(machine, install):
@@ -309,42 +292,23 @@ def test_an_engine_that_was_named_and_cannot_be_used_is_an_error_and_no_other_on
         machine.find(JAXMETER_ENGINE=named)
 
 
-def test_without_any_client_the_search_says_what_it_looked_for(machine):
+def test_without_an_engine_the_search_says_what_it_looked_for_and_why_each_client_cannot_be_used(machine):
     search = machine.find()
+    rejected = (Rejected("/a/docker", "is down", "start it"), Rejected("/b/podman", "is broken", "mend it"))
 
     assert search == Search(None, ())
     assert search.why_none() == "no container engine is installed (looked for docker, podman, nerdctl on PATH)"
-
-
-def test_without_an_engine_every_client_has_a_line_with_reason_and_remedy():
-    search = Search(None, (Rejected("/a/docker", "is down", "start it"), Rejected("/b/podman", "is broken", "mend it")))
-
-    assert search.why_none() == (
+    assert Search(None, rejected).why_none() == (
         "no container engine can be used:\n  /a/docker: is down; start it\n  /b/podman: is broken; mend it"
     )
 
 
-@pytest.mark.parametrize(
-    ("engine", "words"),
-    [
-        (Engine("/usr/bin/docker", "docker", "28.2.2"), "docker 28.2.2"),
-        (Engine("/usr/bin/podman", "podman", "4.3.1", rootless=True), "podman 4.3.1 (rootless)"),
-    ],
-)
-def test_an_engine_is_shown_with_its_version_and_whether_it_is_rootless(engine, words):
-    assert str(engine) == words
-
-
-def test_a_clients_answer_has_its_exit_code_and_both_of_its_streams():
+def test_a_clients_answer_has_its_exit_code_and_both_of_its_streams_or_says_why_it_did_not_start(tmp_path):
     code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+    not_started = Answer(None, stderr="it cannot be started: No such file or directory")
 
     assert ask_client([sys.executable, "-c", code]) == Answer(3, "out\n", "err\n")
-
-
-def test_a_client_that_cannot_be_started_answers_with_the_reason(tmp_path):
-    answer = ask_client([str(tmp_path / "docker")])
-
-    assert answer == Answer(None, stderr="it cannot be started: No such file or directory")
+    assert ask_client([str(tmp_path / "docker")]) == not_started
 
 
 def test_a_client_that_never_answers_is_given_up():
@@ -355,11 +319,7 @@ def test_a_client_that_never_answers_is_given_up():
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [
-        (Answer(1, "out", "first\nlast\n"), "last"),
-        (Answer(1, "only\nout\n", ""), "out"),
-        (Answer(7), "it ended with exit code 7"),
-    ],
+    [(Answer(1, "out", "a\nlast\n"), "last"), (Answer(1, "a\nout\n"), "out"), (Answer(7), "it ended with exit code 7")],
 )
 def test_a_clients_complaint_is_the_last_line_that_it_printed(answer, words):
     assert answer.complaint == words

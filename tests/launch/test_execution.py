@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.execution import build_image, keep_container, run_container
+from jaxmeter.launch.execution import build_image, keep_container
 from jaxmeter.launch.images import Build, Image
 from jaxmeter.launch.locks import LOCKS
 from jaxmeter.launch.options import UsageError
@@ -53,13 +53,6 @@ def test_an_interrupt_is_handed_to_the_container_once(tmp_path, number):
     assert docker.calls("kill") == [["kill", "--signal", "INT", "one"]]
     assert docker.calls("rm") == [["rm", "--force", "one"]]
     assert not (docker.folder / "interrupted directly").exists()
-
-
-def test_a_programs_exit_code_is_handed_on(tmp_path):
-    docker = Docker(tmp_path / "engine", **{"harness code": 3})
-    engine = Engine(str(docker.client), "docker", "20.10")
-
-    assert run_container(engine, [engine.client, "run", "jaxmeter"], "one") == 3
 
 
 def keep(docker, is_ready):

@@ -83,24 +83,20 @@ def test_environments_of_an_installed_package_are_in_the_users_cache(installed, 
     assert Shell((), {}).environments.parts[-3:] == (".cache", "jaxmeter", "environments")
 
 
-@pytest.mark.parametrize("runtime", ["auto", "local", "container"])
-def test_what_needs_a_checkout_says_so(installed, runtime):
-    with pytest.raises(UsageError, match=f"--runtime {runtime} needs a checkout of jaxmeter.*or leave it out"):
-        Shell(("--runtime", runtime), VARIABLES)
+def test_what_needs_a_checkout_says_so(installed):
+    for runtime in ("auto", "local", "container"):
+        with pytest.raises(UsageError, match=f"--runtime {runtime} needs a checkout of jaxmeter.*or leave it out"):
+            Shell(("--runtime", runtime), VARIABLES)
     with pytest.raises(UsageError, match="a schedule needs"):
         find_checkout("a schedule")
 
 
-def test_other_environments_get_what_measuring_needs_and_what_is_measured_decides_on_jax(monkeypatch):
-    needed = list_needed()
-
-    assert needed == ("numpy", "msgspec", "rich", "typer", "packaging", "flatbuffers", "flax", "optax")
-
+def test_other_environments_get_what_measuring_needs_and_what_is_measured_decides_on_jax(request, monkeypatch):
+    assert list_needed() == ("numpy", "msgspec", "rich", "typer", "packaging", "flatbuffers", "flax", "optax")
     declared = ["jax>=0.10", "numpy", "s3fs; extra == 's3'", "msgspec>=1; python_version >= '3'"]
     declared += ["flax; extra == 'suites'", "pandas; extra == 'report'"]
-    monkeypatch.setattr(launch_shell, "is_checkout", lambda: False)
+    request.getfixturevalue("installed")
     monkeypatch.setattr(launch_shell.metadata, "requires", lambda name: declared)
-
     assert list_needed() == ("numpy", "msgspec", "flax")
 
 
@@ -113,7 +109,7 @@ def measure():
         pathlib.Path(sys.argv[1], "started").touch()
         time.sleep(60)
     finally:
-        time.sleep(1)  # a second interrupt would end this
+        time.sleep(0.5)  # a second interrupt would end this
         pathlib.Path(sys.argv[1], "kept").touch()
 
 sys.exit(run_command(measure))
@@ -133,9 +129,10 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("to_group", [False, True], ids=["caller", "group"])
-@pytest.mark.parametrize("is_nested", [False, True], ids=["one", "nested"])
+@pytest.mark.parametrize(
+    ("number", "to_group", "is_nested"),
+    [(signal.SIGTERM, False, True), (signal.SIGTERM, True, True), (signal.SIGINT, False, False), (signal.SIGINT, True, True)],
+)
 def test_an_interrupted_program_keeps_what_it_has_and_no_next_step_begins(tmp_path, number, to_group, is_nested):
     nested = ("python", "-c", CALLER) if is_nested else ()
     words = [sys.executable, "-c", CALLER, *nested, "python", "-c", PATIENT, str(tmp_path)]
