@@ -12,6 +12,7 @@ from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 from jaxmeter.reporting.releases.bisection import Answer, Target
 from jaxmeter.reporting.releases.walk import UnusableError
 from tests import samples
+from tests.launch.shells import NotedShell, list_words
 from tests.launch.test_neighbours import Machine as Measured
 from tests.launch.test_neighbours import begin  # noqa: F401  a fixture
 from tests.reporting.releases.test_criteria import interval, memory_change
@@ -111,10 +112,12 @@ def test_a_release_that_cannot_be_installed_is_unusable():
     assert JudgeByCommand("exit 0", Machine().make)("jax==broken").answer is Answer.UNUSABLE
 
 
-@pytest.mark.parametrize("code", [1, 2, 77])
-def test_a_good_release_that_cannot_be_measured_is_said(code):
-    with pytest.raises(UsageError, match=f"jax==0.9.0 cannot be measured: the measurement ended with {code}"):
-        judge_with(Machine({}, {"it-good": code}))
+def test_a_good_release_that_cannot_be_measured_is_said(bisected):
+    said = r"jax==0\.9\.0 cannot be measured: the measurement ended with 77"
+    with pytest.raises(UsageError, match=said):
+        judge_with(Machine({}, {"it-good": 77}))
+    with pytest.raises(UsageError, match=said):
+        bisected(Measured({"0.9.0": 77}))
 
 
 @pytest.mark.parametrize("name", ["it-good", "it-0.10.2"])
@@ -156,30 +159,23 @@ def test_only_the_variant_that_was_named_counts(begin):  # noqa: F811
     changes = CompareReleases(neighbours, lambda before, after: found)("jax==0.9.0", "jax==0.9.1", 0)
 
     assert changes == found[1:]
-
-
-def test_a_release_that_cannot_be_measured_is_unusable_in_a_walk(begin):  # noqa: F811
-    compare = CompareReleases(begin(Measured({"0.9.1-against-0.9.0": 2})), lambda before, after: [])
-
-    with pytest.raises(UnusableError, match="the measurement ended with 2"):
-        compare("jax==0.9.0", "jax==0.9.1", 0)
+    with pytest.raises(UnusableError, match="there is none"):
+        CompareReleases(neighbours, lambda before, after: [])("jax==0.9.0", "jax==broken", 0)
 
 
 # The verb
 
 
-class NotedShell:
+class MachineShell(NotedShell):
     """Hands the programs of a verb to a machine."""
 
     def __init__(self, folder, machine):
-        self.checkout, self.environments, self.machine, self.ran = folder, folder, machine, []
-
-    def install(self, lock):
-        pass
+        super().__init__(folder)
+        self.machine = machine
 
     def run(self, *command):
         self.ran.append(command)
-        words = command[command.index("jaxmeter") + 1 :]
+        words = list_words(command)
         variables = dict(word.split("=", 1) for word in command[1 : command.index("-P") - 1])
         return self.machine.run(command[command.index("-P") - 1], words, variables) if words[0] == "run" else 0
 
@@ -211,7 +207,7 @@ def bisected(tmp_path, monkeypatch, capsys):
     def call(machine, *options, found=None):
         monkeypatch.setattr(bisect, "make_environment_of", lambda shell, packages, python: machine.make(packages))
         monkeypatch.setattr(bisect, "compare_folders", found or Found())
-        shell = NotedShell(tmp_path, machine)
+        shell = MachineShell(tmp_path, machine)
         both = ("--good", "jax==0.9.0", "--bad", "jax==0.9.2", "--case", "scan", "--out", str(tmp_path))
         return bisect_releases(shell, [*both, *options]), shell, capsys.readouterr().err
 
@@ -257,11 +253,14 @@ def test_a_change_point_ends_with_0_and_names_the_page_of_all_runs(bisected, tmp
     assert all(command[command.index("--select") :][:2] == ("--select", "scan") for command in measured)
 
 
-def test_without_a_change_point_it_ends_with_3(bisected):
-    code, _, said = bisected(Measured())
+def test_without_a_change_point_it_ends_with_3_and_tries_no_variables(bisected):
+    machine = Measured()
 
-    assert code == 3
+    code, _, said = bisected(machine, "--try-env", "XLA_FLAGS=--xla_a=1")
+
+    assert (code, len(machine.ran)) == (3, 4)
     assert "no change point is confirmed; the steps could detect a difference of 3.0\u202f%" in said
+    assert "XLA_FLAGS=--xla_a=1 was not tried: no step is confirmed slower" in said
 
 
 def test_a_walk_goes_on_where_it_stopped(bisected):
@@ -273,11 +272,6 @@ def test_a_walk_goes_on_where_it_stopped(bisected):
 
     assert machine.made == ["jax==0.9.2", "jax==0.9.1", "jax==0.9.0"]
     assert [words[1] for _, words, _ in machine.ran] == ["--resume", "--backend"]
-
-
-def test_a_good_release_that_cannot_be_measured_is_refused(bisected):
-    with pytest.raises(UsageError, match=r"jax==0\.9\.0 cannot be measured: the measurement ended with 2"):
-        bisected(Measured({"0.9.0": 2}))
 
 
 def test_variables_are_tried_on_the_first_slower_release_and_checked_before_anything_is_measured(bisected):
@@ -307,12 +301,3 @@ def test_variables_whose_effect_is_not_decided_are_tried_with_twice_the_processe
     processes = [int(words[words.index("--processes") + 1]) for _, words, _ in machine.ran[-2:]]
     assert processes == [PROCESSES, 2 * PROCESSES]
     assert "scan scan:jit: undone in part: slower, 1.500" in said
-
-
-def test_variables_are_not_tried_where_nothing_is_slower(bisected):
-    machine = Measured()
-
-    _, _, said = bisected(machine, "--try-env", "XLA_FLAGS=--xla_a=1")
-
-    assert len(machine.ran) == 4
-    assert "XLA_FLAGS=--xla_a=1 was not tried: no step is confirmed slower" in said

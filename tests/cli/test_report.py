@@ -11,10 +11,6 @@ from jaxmeter.reporting.load import choose_folders
 from tests import samples
 
 
-def loaded(run_id):
-    return Run(samples.run(run_id=run_id), RunFolder(Path(run_id)))
-
-
 def invoke(*arguments):
     return CliRunner().invoke(app, ["report", *map(str, arguments)])
 
@@ -69,8 +65,9 @@ def test_an_output_that_cannot_be_written_is_named(tmp_path, name):
 
 
 def test_a_report_of_many_runs_is_named_by_the_first_and_the_last():
-    assert name_report([loaded("a"), loaded("b"), loaded("c")]) == "a..c"
-    assert name_report([loaded("../../etc/x y\x00")]) == ".._.._etc_x_y_"  # no id leads out of the folder
+    runs = [Run(samples.run(run_id=run_id), RunFolder(Path(run_id))) for run_id in ("a", "b", "../../etc/x y\x00")]
+
+    assert name_report(runs) == "a...._.._etc_x_y_"  # no id leads out of the folder
 
 
 def test_figures_are_written_on_request_named_after_what_they_show(tmp_path, monkeypatch):
@@ -99,12 +96,8 @@ def test_figures_are_written_on_request_named_after_what_they_show(tmp_path, mon
 @pytest.fixture
 def history(tmp_path):
     """Folders of four runs of four days, and one that is none."""
-    days = ["2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z", "2026-01-03T10:00:00Z", "2026-01-04T10:00:00Z"]
-    folders = [
-        samples.write_run(tmp_path / f"day-{index}", samples.run(run_id=f"day-{index}", started=started))
-        for index, started in enumerate(days, 1)
-    ]
-    return [*folders[::-1], tmp_path / "gone"]
+    days = {f"day-{day}": samples.run(run_id=f"day-{day}", started=f"2026-01-0{day}T10:00:00Z") for day in (4, 3, 2, 1)}
+    return [*(samples.write_run(tmp_path / name, run) for name, run in days.items()), tmp_path / "gone"]
 
 
 @pytest.mark.parametrize(
@@ -113,10 +106,8 @@ def history(tmp_path):
         ({"since": "2026-01-03"}, ["day-4", "day-3", "gone"]),
         ({"since": "2026-01-03T10:00"}, ["day-4", "day-3", "gone"]),
         ({"since": "2026-01-03T10:01"}, ["day-4", "gone"]),
-        ({"last": 2}, ["day-4", "day-3", "gone"]),
-        ({"last": 9}, ["day-4", "day-3", "day-2", "day-1", "gone"]),
         ({"since": "2026-01-02", "last": 2}, ["day-4", "day-3", "gone"]),
-        ({}, ["day-4", "day-3", "day-2", "day-1", "gone"]),
+        ({"last": 9}, ["day-4", "day-3", "day-2", "day-1", "gone"]),
     ],
 )
 def test_runs_are_chosen_by_when_they_began(options, expected, history):
@@ -170,8 +161,7 @@ def test_a_browser_opens_the_page_where_that_is_asked_for_but_not_in_ci(words, c
     assert pages == [(tmp_path / "page.html").as_uri()] * opened
 
 
-@pytest.mark.parametrize("option", ["--out", "--markdown"])
-@pytest.mark.parametrize("name", ["-", "/dev/null", "folder"])
+@pytest.mark.parametrize(("option", "name"), [("--out", "-"), ("--out", "/dev/null"), ("--markdown", "folder")])
 def test_what_is_no_file_is_not_replaced(option, name, tmp_path, monkeypatch):
     folder = samples.write_run(tmp_path / "a", samples.run())
     (tmp_path / "folder").mkdir()

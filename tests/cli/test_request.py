@@ -1,6 +1,7 @@
 """The options of a run, and what an earlier run adds to them."""
 
 import json
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from jaxmeter.cli.app import app
 from jaxmeter.cli.request import (
     ALL_CORES,
     RunRequest,
@@ -63,6 +65,39 @@ def test_a_verb_has_the_options_that_it_names_with_defaults_of_its_own():
     usual = {"level": "quick", "probes": ("timing",), "budget": "18m"}
     assert call(**usual) == (RunRequest(**usual), False)
     assert call("--budget", "2m", **usual) == (RunRequest(**{**usual, "budget": "2m"}), False)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--probe", "speed"), "no probe 'speed'; probes are numerics"),
+        (("--backend", "npu"), "no backend 'npu'; backends are cpu, gpu, tpu"),
+        (("--cores", "4096"), "--cores 4096: "),
+        (("--cores", "some"), "'some' must be an integer ≥ 1, or all"),
+        (("--budget", "0s"), "--budget '0s' is not between 1 s and 30 days"),
+        (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
+        (("--data", "absent"), "--data 'absent' is not a folder"),
+        (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
+        (("--out", "s3://bucket/runs"), "measuring writes into a folder; `jaxmeter push RUN URL` copies"),
+        (("--out", "/proc/no"), "choose a writable place with --out DIR"),
+        (("--resume", "absent", "--quick"), "--resume uses the run's own settings"),
+        (("--quick", "--full"), "exclude each other"),
+        (("--suspects", "none.json"), "name it with --against RUN"),
+        (("--lock-step", "python"), "name that run with --against RUN"),
+        (("--baseline-checkout", "../base"), "name that run with --against RUN"),
+        (("--against", "nowhere"), "--against: "),
+        (("--against", "before", "--dry-run"), "leave out --against"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_named_before_anything_is_measured(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+
+    ended = CliRunner().invoke(app, ["run", *words])
+
+    assert ended.exit_code == 2
+    assert said in " ".join(ended.stderr.replace("│", " ").split())
+    assert list(tmp_path.rglob("*/*/*")) == []
 
 
 def settings_beside(suspects):
