@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from jaxmeter.reporting.store.push import list_local
 from jaxmeter.reporting.store.stores import StoreError, open_store
 from tests import samples
 from tests.cloud.servers import find_port
-from tests.end_to_end.conftest import CHECKOUT
+from tests.end_to_end.conftest import CHECKOUT, run_program
 
 pytestmark = pytest.mark.cloud
 
@@ -167,11 +168,7 @@ def test_a_night_whose_server_is_down_at_its_first_step_loses_nothing(bucket, tm
     out, address = tmp_path / "results", os.environ["AWS_ENDPOINT_URL"]
     begin = ("begin", bucket, "--machine", "a machine", "--out", out, "--", "--quick")
 
-    def step(*words):
-        command = [sys.executable, "-m", "jaxmeter", "night", *map(str, words)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-
-    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    step = partial(run_program, tmp_path, "night")
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{find_port()}")
     begun = step(*begin)
     run = read_state(out).run

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,6 @@ from jaxmeter.launch.index import CA_VARIABLES
 from jaxmeter.launch.jobs import build_images
 from jaxmeter.launch.locks import LOCKS
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.request import choose_engine
 from tests.container.conftest import BASE, run_inside, write_lock
 from tests.container.launch import CHECKOUT
 from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
@@ -77,41 +76,28 @@ def test_a_base_image_without_venv(each_engine: Engine, checkout: Path, removed:
     assert f"the base image {base} has no Python that can make a virtual environment" in words
 
 
-def test_an_index_that_is_down(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, locked(WHEEL))
-    down = pip_settings(PIP_INDEX_URL=f"http://127.0.0.1:{closed_port()}/simple")
-
-    words = complaint(each_engine, Image("cpu", BASE, checkout), down)
-
-    assert "the package index did not answer, or broke off. Check network and proxy" in words
-
-
-def test_an_index_that_breaks_off_in_the_middle_of_a_wheel(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, locked(WHEEL))
-
-    with serving(WHEEL, breaks_off=True) as index:
-        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
-
-    assert any(path.endswith(".whl") for path in index.asked)
-    assert "the package index did not answer, or broke off. Check network and proxy" in words
+SILENT = "did not answer, or broke off. Check network and proxy"
+INDEXES = {
+    "down": (None, {}, "1.0", SILENT),
+    "breaks off in the middle of a wheel": (WHEEL, {"breaks_off": True}, "1.0", SILENT),
+    "serves another file than was locked": (make_wheel(b"x"), {}, "1.0", "serves other files than those that were locked"),
+    "lacks the locked version": (WHEEL, {}, "2.0", "offers no locked version of a package. Compare with docker/locks/cpu"),
+}
 
 
-def test_an_index_that_serves_another_file_than_was_locked(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, locked(WHEEL))
+@pytest.mark.parametrize(("wheel", "options", "version", "said"), INDEXES.values(), ids=INDEXES)
+def test_an_index_that_gives_no_locked_wheel(
+    each_engine: Engine, checkout: Path, wheel: bytes | None, options: dict[str, bool], version: str, said: str
+) -> None:
+    write_lock(checkout, locked(WHEEL).replace("==1.0", f"=={version}"))
+    image = Image("cpu", BASE, checkout)
 
-    with serving(make_wheel(b"something else")) as index:
-        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
+    with nullcontext() if wheel is None else serving(wheel, **options) as index:
+        url = f"http://127.0.0.1:{closed_port()}/simple" if index is None else index.url
+        words = complaint(each_engine, image, pip_settings(PIP_INDEX_URL=url))
 
-    assert "the package index serves other files than those that were locked. Do not use them" in words
-
-
-def test_an_index_that_lacks_the_locked_version(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, locked(WHEEL).replace("==1.0", "==2.0"))
-
-    with serving(WHEEL) as index:
-        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
-
-    assert "the package index offers no locked version of a package. Compare with docker/locks/cpu.txt" in words
+    assert index is None or any(path.endswith(".whl") for path in index.asked) is (version == "1.0")
+    assert f"the package index {said}" in words
 
 
 def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(
@@ -185,78 +171,7 @@ def test_a_disk_that_fills_up_during_a_build(small_podman: Engine, checkout: Pat
     assert "the disk is full where the engine keeps its images. Free some room" in words
 
 
-def test_no_engine_on_the_path_is_an_error_where_a_container_is_asked_for(tmp_path: Path) -> None:
-    empty = {"PATH": str(tmp_path)}
-
-    assert choose_engine("auto", empty)[0] is None
-    with pytest.raises(UsageError, match=r"(?s)no container engine is installed.*apt install podman"):
-        choose_engine("container", empty)
-
-
 def test_devices_that_the_engine_cannot_hand_over(engine: Engine, caller: Caller) -> None:
     done = run_inside(engine, caller, BASE, "-c", "", devices=("--device", "/dev/jaxmeter-test-nothing"))
 
     assert done.returncode in (125, 126, 127)
-
-
-@pytest.fixture
-def as_nobody() -> Iterator[Callable[..., str]]:
-    """Runs Python with the launcher as a user who owns nothing here; what it printed."""
-    if os.getuid() != 0:
-        pytest.skip("only root may become somebody else")
-    python = shutil.which("python3", path="/usr/bin:/usr/local/bin")  # the one of the tests may be root's own
-    become = shutil.which("setpriv")
-    if python is None or become is None:
-        pytest.skip("no setpriv, or no python3 that every user may run")
-    with tempfile.TemporaryDirectory(prefix="jaxmeter-test-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        skipped = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(CHECKOUT / "jaxmeter" / "launch", folder / "jaxmeter" / "launch", ignore=skipped)
-        (folder / "bin").mkdir()
-
-        def run(engine: Engine, code: str) -> str:
-            (folder / "bin" / engine.kind).symlink_to(engine.client)
-            done = subprocess.run(
-                [become, "--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-c", code],
-                cwd=folder,
-                env={"PATH": str(folder / "bin"), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
-            return done.stdout
-
-        yield run
-
-
-def test_an_engine_that_the_caller_may_not_use(engine: Engine, as_nobody: Callable[..., str]) -> None:
-    if engine.kind != "docker" or engine.rootless:
-        pytest.skip(f"every user may use {engine}")
-
-    words = as_nobody(
-        engine, "import os; from jaxmeter.launch.engines import *; print(find_engine(os.environ).why_none())"
-    )
-
-    assert "permission denied" in words.lower()
-    assert "join the group docker (sudo usermod -aG docker $USER, then log in again), or use podman" in words
-
-
-CANNOT_WRITE = """
-from pathlib import Path
-from jaxmeter.launch.containers import Mount, make_writable_folders
-from jaxmeter.launch.options import UsageError
-try:
-    make_writable_folders([Mount(Path("results").absolute(), Path("results").absolute(), writable=True)])
-except UsageError as error:
-    print(error)
-"""
-
-
-def test_a_results_folder_that_belongs_to_somebody_else(engine: Engine, as_nobody: Callable[..., str]) -> None:
-    words = as_nobody(engine, CANNOT_WRITE)
-
-    assert re.search(
-        r"/results cannot be written \(Permission denied\): \S+ belongs to root; write elsewhere with", words
-    )

@@ -27,29 +27,24 @@ IMPORTS = "import jax, jaxmeter.cli.run, jaxmeter.cli.report; print(jax.__versio
 
 
 @pytest.mark.parametrize("lock", TESTED)
-def test_an_image_holds_the_locked_jax_and_both_programs(
+def test_an_image_holds_the_locked_jax_and_both_programs_and_says_what_it_was_made_from(
     lock: str, engine: Engine, image: BuiltImage, caller: Caller
 ) -> None:
     name = image(engine, lock)
 
-    done = run_inside(engine, caller, name, "-c", IMPORTS)
+    done, found = run_inside(engine, caller, name, "-c", IMPORTS), configuration(engine, name)
 
     assert done.returncode == 0, done.stderr
     locked = (CHECKOUT / locate_lock(lock)).read_text(encoding="utf8")
     assert re.search(rf"^jax=={re.escape(done.stdout.strip())}\s", locked, re.MULTILINE)
-
-
-@pytest.mark.parametrize("lock", TESTED)
-def test_an_image_says_what_it_was_made_from_and_is_not_for_root(lock: str, engine: Engine, image: BuiltImage) -> None:
-    found = configuration(engine, image(engine, lock))
-
     labels = found["Labels"]
     assert labels["org.opencontainers.image.title"] == f"jaxmeter-{lock}"
     assert labels["org.opencontainers.image.version"] == version_of(CHECKOUT)
     assert labels[LOCK_LABEL] == lock_sha256(CHECKOUT, lock)
     # Of the checkout that first built it: what is not part of an image may have changed since.
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?|unknown", labels[REVISION])
-    assert found["User"] not in ("", "0", "root", "0:0")
+    assert found["User"] not in ("", "0", "root", "0:0")  # not for root
+    assert image_size_bytes(engine, name) == pytest.approx(LOCKS[lock].image_bytes, rel=0.1)  # as its table says
 
 
 def test_an_image_names_the_revision_that_it_was_built_from(
@@ -61,23 +56,9 @@ def test_an_image_names_the_revision_that_it_was_built_from(
     clean = Image("cpu", BASE, checkout).name
     build_images(each_engine, (Image("cpu", BASE, checkout),), {})
     removed(each_engine, clean)
-    (checkout / "jaxmeter/suites/new.py").write_text('"""Not committed."""\n', encoding="utf8")
-    subprocess.run(["git", "-C", str(checkout), "add", "."], check=True)
 
-    changed = Image("cpu", BASE, checkout).name
-    build_images(each_engine, (Image("cpu", BASE, checkout),), {})
-    removed(each_engine, changed)
-
-    revisions = [configuration(each_engine, name)["Labels"][REVISION] for name in (clean, changed)]
-    assert re.fullmatch(r"[0-9a-f]{40}", revisions[0])
-    assert revisions[1] == f"{revisions[0]}-dirty"
-
-
-@pytest.mark.parametrize("lock", TESTED)
-def test_an_image_is_as_large_as_its_table_says(lock: str, engine: Engine, image: BuiltImage) -> None:
-    size = image_size_bytes(engine, image(engine, lock))
-
-    assert size == pytest.approx(LOCKS[lock].image_bytes, rel=0.1)
+    revision = configuration(each_engine, clean)["Labels"][REVISION]
+    assert re.fullmatch(r"[0-9a-f]{40}", revision)  # of changed files: tests/launch/test_images.py
 
 
 @pytest.mark.parametrize("backend", ["gpu", "tpu"])

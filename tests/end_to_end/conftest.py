@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -41,18 +41,36 @@ def write_small_suite(folder: Path) -> Path:
 
 
 def run_program(
-    folder: Path, *arguments: str | Path, python: str | Path = sys.executable
+    folder: Path, *arguments: str | Path, python: str | Path = sys.executable, path: Sequence[Path] = (), **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `jaxmeter ARGUMENTS` to its end, in a folder."""
+    """Runs `jaxmeter ARGUMENTS` to its end, in a folder.
+
+    Args:
+      path: Where else modules are found.
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (CHECKOUT, *path))), **variables}
+    return _run([python, "-m", "jaxmeter", *arguments], folder, environment)
+
+
+def run_outside(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs a command of another environment to its end, which knows nothing of this checkout."""
+    own = ("PYTHONPATH", "JAXMETER_RUNTIME")
+    return _run(command, folder, {name: value for name, value in os.environ.items() if name not in own})
+
+
+def _run(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    words = list(map(str, command))
     return subprocess.run(
-        [str(python), "-m", "jaxmeter", *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
+        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
     )
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel of this checkout."""
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(CHECKOUT)]
+    subprocess.run(build, check=True)
+    (path,) = folder.glob("*.whl")
+    return path
 
 
 @pytest.fixture

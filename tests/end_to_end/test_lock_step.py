@@ -14,7 +14,8 @@ import pytest
 
 from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
 from jaxmeter.launch import upgrade
-from tests.end_to_end.conftest import CHECKOUT, Harness
+from tests.end_to_end.conftest import CHECKOUT, Harness, run_program
+from tests.launch.shells import NotedShell
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -59,10 +60,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of the plain suite, of which every test has a copy."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "one.py").write_text(SUITE.format(body=PLAIN))
-    command = (sys.executable, "-m", "jaxmeter", "run", "--suites", "one.py", "--quick", "--run-id", "before")
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     probes = ("--probe", "memory", "--probe", "compilation")
-    subprocess.run([*command, *probes], cwd=folder, env=environment, capture_output=True, check=True, timeout=300)
+    ended = run_program(folder, "run", "--suites", "one.py", "--quick", "--run-id", "before", *probes)
+    assert ended.returncode == 0, ended.stderr
     return folder / "results" / "before"
 
 
@@ -72,17 +72,8 @@ def before(measured: Path, suite: Path, tmp_path: Path) -> Path:
     return shutil.copytree(measured, tmp_path / "results" / "before")
 
 
-def compare(folder: Path, *arguments: str) -> tuple[int, dict]:
-    command = [sys.executable, "-m", "jaxmeter", "compare", "results/before", "results/after", *arguments]
-    ended = subprocess.run(
-        [*command, "--verdict", "verdict.json"],
-        cwd=folder,
-        env={"PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+def compare(folder: Path) -> tuple[int, dict]:
+    ended = run_program(folder, "compare", "results/before", "results/after", "--verdict", "verdict.json")
     return ended.returncode, json.loads((folder / "verdict.json").read_text())
 
 
@@ -168,26 +159,16 @@ def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness: Harness, 
     assert "--lock-step times calls in two environments; add --probe timing" in ended.stderr
 
 
-class HereShell:
-    """Runs the programs of a session with this interpreter, in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.checkout, self.variables, self.folder = CHECKOUT, {"PATH": ""}, folder
-        self.runtime, self.environments = "here", folder
-
-    def install(self, *lock_names: str) -> None:
-        """Everything is here."""
+class HereShell(NotedShell):
+    """Runs the programs of a session with this interpreter, in the working folder."""
 
     def run(self, *command: str) -> int:
         words = [sys.executable if word == "python" else word for word in command]
-        return subprocess.run(words, cwd=self.folder, env={"PYTHONPATH": str(CHECKOUT)}, check=False).returncode
+        return subprocess.run(words, env={"PYTHONPATH": str(CHECKOUT)}, check=False).returncode
 
     def ask(self, *command: str) -> str:
         words = [sys.executable if word == "python" else word for word in command]
-        environment = {"PYTHONPATH": str(CHECKOUT)}
-        return subprocess.run(
-            words, cwd=self.folder, env=environment, check=True, capture_output=True, text=True
-        ).stdout
+        return subprocess.check_output(words, env={"PYTHONPATH": str(CHECKOUT)}, text=True)
 
 
 @pytest.mark.alone
@@ -199,8 +180,11 @@ def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
     monkeypatch.setattr(upgrade, "prepare_environment", lambda shell, wanted: Path(sys.executable))
     flags = "--xla_backend_optimization_level=0"
 
+    shell = HereShell(CHECKOUT)
+    shell.runtime, shell.variables, shell.environments = "here", {"PATH": ""}, tmp_path
+
     code = upgrade.compare_environments(
-        HereShell(tmp_path),
+        shell,
         [
             *("--old", "here", "--new", "here", "--new-env", f"XLA_FLAGS={flags}", "--suites", "one.py"),
             *("--quick", "--processes", "3", "--verdict", "verdict.json"),
@@ -216,18 +200,15 @@ def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
     assert f"-new (XLA_FLAGS={flags})" in " ".join(said.split())
 
 
-def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path: Path, suite: Path) -> None:
-    command = (*NOX, "upgrade", "--")
-    asked = ["--old", "jax==0.10.0", "--new", f"jax=={version('jax')}", "--quick", "--processes", "3"]
+def call_nox(session: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [*NOX, session, "--", *map(str, words), "--quick", "--processes", "3"]
+    return subprocess.run(command, env=BESIDE_TESTS, capture_output=True, text=True, check=False, timeout=600)
 
-    ended = subprocess.run(
-        [*command, *asked, "--suites", str(suite), "--out", str(tmp_path), "--verdict", str(tmp_path / "verdict.json")],
-        env=BESIDE_TESTS,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+
+def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path: Path, suite: Path) -> None:
+    arms = ("--old", "jax==0.10.0", "--new", f"jax=={version('jax')}")
+
+    ended = call_nox("upgrade", *arms, "--suites", suite, "--out", tmp_path, "--verdict", tmp_path / "verdict.json")
 
     assert ended.returncode in (0, 1), ended.stdout + ended.stderr
     verdict = json.loads((tmp_path / "verdict.json").read_text())
@@ -240,17 +221,9 @@ def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path:
 
 
 def test_nox_walks_from_one_release_to_the_next(tmp_path: Path, suite: Path) -> None:
-    command = (*NOX, "bisect", "--")
-    asked = ["--good", "jax==0.10.0", "--bad", "jax==0.10.1", "--case", "double", "--quick", "--processes", "3"]
+    arms = ("--good", "jax==0.10.0", "--bad", "jax==0.10.1", "--case", "double")
 
-    ended = subprocess.run(
-        [*command, *asked, "--suites", str(suite), "--runtime", "local", "--out", str(tmp_path)],
-        env=BESIDE_TESTS,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    ended = call_nox("bisect", *arms, "--suites", suite, "--runtime", "local", "--out", tmp_path)
 
     # Whether so few processes find a change is chance: 0 found, 3 no answer.
     assert ended.returncode in (0, 3), ended.stdout + ended.stderr

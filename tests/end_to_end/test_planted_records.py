@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,8 @@ from jaxmeter.launch.nightly import run_nightly
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.shell import JAXMETER
 from jaxmeter.launch.upgrade import compare_environments
-from tests.end_to_end.conftest import CHECKOUT
+from tests.end_to_end.conftest import CHECKOUT, run_program
+from tests.launch.shells import NotedShell
 from tests.planted import plant, plant_lock_step
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -100,15 +100,7 @@ def folder(measured: Path, tmp_path: Path) -> Path:
 
 def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `jaxmeter ARGUMENTS` in a folder to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "jaxmeter", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "JAXMETER_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_program(folder, *arguments, JAXMETER_CACHE=str(folder / "cache"))
 
 
 def name_all(folder: Path, arguments: tuple[str, ...]) -> list[str]:
@@ -183,26 +175,18 @@ def heal_but_suites(run: Path) -> None:
         path.write_text(json.dumps(record))
 
 
-class NotedShell:
-    """Writes down what it is asked to run and install, and runs nothing."""
-
-    def __init__(self, checkout: Path, listed: str) -> None:
-        self.checkout, self.variables, self.listed = checkout, {"PATH": "", "JAXMETER_RUNTIME": "auto"}, listed
-        self.runtime, self.environments = "auto", checkout / ".nox" / "environments"
-        self.called: list[tuple[str, ...]] = []
+class NightShell(NotedShell):
+    """Begins a night that is compared with the planted run, as the reporter does."""
 
     def install(self, *lock_names: str) -> None:
-        self.called.append(("install", *lock_names))
-
-    def set_variable(self, name: str, value: str) -> None:
-        self.called.append(("set", name))
+        self.ran.append(("install", *lock_names))
 
     def ask(self, *command: str) -> str:
-        return self.listed
+        return "jax==0.9.0\njaxlib==0.9.0\n"
 
     def run(self, *command: str) -> int:
-        self.called.append(command)
-        if command[1 : len(BEGIN) + 1] == BEGIN:  # as the reporter does
+        self.ran.append(command)
+        if command[1 : len(BEGIN) + 1] == BEGIN:
             night = Path("results", ".night")
             night.mkdir()
             (night / "measure").write_text(f"--quick\n--against\n{Path('results', 'planted').absolute()}\n")
@@ -210,13 +194,13 @@ class NotedShell:
 
 
 @pytest.fixture
-def shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> NotedShell:
+def shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> NightShell:
     """A session's shell in the folder, without a container engine; nothing is made of what is asked to be installed."""
     monkeypatch.chdir(folder)
-    noted = NotedShell(CHECKOUT, "jax==0.9.0\njaxlib==0.9.0\n")
+    noted = NightShell(CHECKOUT)
 
-    def prepare(shell: NotedShell, wanted: Wanted) -> Path:
-        noted.called.append(("pip", *wanted.arguments))
+    def prepare(shell: NightShell, wanted: Wanted) -> Path:
+        noted.ran.append(("pip", *wanted.arguments))
         return Path(sys.executable)
 
     monkeypatch.setattr(baseline, "prepare_environment", prepare)
@@ -239,7 +223,7 @@ def test_a_session_installs_nothing_that_a_record_names(folder, shell, session):
     with pytest.raises(UsageError):
         run_session(shell, name_all(folder, arguments))
 
-    assert [one for one in shell.called if one[0] == "pip"] == []
+    assert [one for one in shell.ran if one[0] == "pip"] == []
     assert list_markers(folder) == []
 
 

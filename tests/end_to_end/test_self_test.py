@@ -109,22 +109,11 @@ def test_a_budget_that_does_not_reach_ends_with_3_and_keeps_what_was_known(
     assert len(list((tmp_path / "results").rglob("*"))) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--machine", ""), "--machine '' is invalid; give 1 to 100 printable characters"),
-        (("--select", "incremend"), "nearest: 'increment'"),
-        (("--budget", "soon"), "--budget 'soon' is not a time"),
-        (("--out", "/proc/no"), "choose a writable place with --out DIR"),
-    ],
-)
-def test_what_cannot_be_done_is_named(
-    arguments: tuple[str, ...], said: str, harness: Harness, tmp_path: Path, suite: Path
-) -> None:
-    ended = harness("self-test", "--suites", suite, *arguments)
+def test_a_machine_without_a_name_is_refused(harness: Harness, suite: Path) -> None:
+    ended = harness("self-test", "--suites", suite, "--machine", "")
 
     assert ended.returncode == 2
-    assert said in ended.stderr
+    assert "--machine '' is invalid; give 1 to 100 printable characters" in ended.stderr
 
 
 def test_a_suite_without_a_program_of_jaxs_has_nothing_to_test(harness: Harness, tmp_path: Path) -> None:

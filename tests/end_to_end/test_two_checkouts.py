@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -14,7 +12,8 @@ import pytest
 
 from jaxmeter.harness.record import RunFolder, read_run
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, Suspect, Suspects
-from tests.end_to_end.conftest import CHECKOUT
+from jaxmeter.reporting.compare.gate import UNDECIDED
+from tests.end_to_end.conftest import run_program
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -120,15 +119,7 @@ def write_checkout(folder: Path, wait_s: float, steps: int) -> Path:
 
 def call(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs jaxmeter in a checkout, whose package is found by a path of its own, as an editable installation has it."""
-    return subprocess.run(
-        [sys.executable, "-m", "jaxmeter", *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": f"{CHECKOUT}:{folder / 'src'}"},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    return run_program(folder, *words, path=(folder / "src",))
 
 
 def measure(folder: Path, run_id: str, *more: str, suite: str = "bench/step.py") -> subprocess.CompletedProcess[str]:
@@ -142,7 +133,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("two")
     base = write_checkout(folder / "base", wait_s=0.0, steps=1)
     write_checkout(folder / "new", wait_s=0.001, steps=400)
-    ended = measure(base, "before", "--processes", "3")
+    ended = measure(base, "before", "--processes", "3", "--probe", "compilation")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return folder
 
@@ -200,6 +191,25 @@ def test_a_gate_confirms_slower_eager_code_by_fresh_processes(checkouts: Path) -
     assert "in lock-step" in ended.stdout
 
 
+@pytest.mark.alone
+def test_without_the_earlier_checkout_longer_calls_outside_the_program_leave_no_answer(checkouts: Path) -> None:
+    new, both = checkouts / "new", ("../results/before", "../results/after")
+    outside = ("imported", "flattened", "called_back")
+    only = [word for name in (*outside, "unchanged") for word in ("--select", name)]
+    assert measure(new, "after", "--against", both[0], *only, "--probe", "compilation").returncode == 0
+    call(new, "compare", *both, "--suspects", "suspects.json")
+    looking = ("--against", both[0], "--suspects", "suspects.json", "--processes", "3")
+    assert measure(new, "again", *looking).returncode == 0
+
+    ended = call(new, "gate", *both, "--confirmed-by", "../results/again", "--verdict", "verdict.json")
+
+    unconfirmed = json.loads((new / "verdict.json").read_text())["unconfirmed"]
+    held = {one["case"]: one["effect"]["estimate"] for one in unconfirmed}
+    assert ended.returncode == UNDECIDED, ended.stdout
+    assert min(held[case] for case in outside) > 4
+    assert "unchanged" not in held
+
+
 @pytest.mark.parametrize(
     ("change", "suite", "words"),
     [
@@ -236,7 +246,6 @@ def test_a_checkout_with_other_code_than_the_earlier_run_is_refused_before_anyth
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("--baseline-checkout", "../base"), "name that run with --against RUN"),
         (("--against", "../results/before", "--baseline-checkout", "../gone"), "../gone: no such folder"),
         (("--against", "../results/before", "--baseline-checkout", "."), "this folder holds the current code"),
         ((*BESIDE, "--probe", "memory"), "times calls in two environments; add --probe timing"),
