@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from tests.scripts import DOCS, import_script
+
 CHECKOUT = Path(__file__).parents[1]
-DOCS = CHECKOUT / "docs"
 OF_DOCS = sorted(page for page in DOCS.rglob("*.md") if DOCS / "_build" not in page.parents)
 CHECKED = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *OF_DOCS]
 LINKING = [
@@ -33,16 +31,6 @@ INCLUDING = re.compile(r"\{(?:literalinclude|include)\} (\S+)")
 
 SHOWN = "text"
 """The language of blocks that show what a command printed."""
-
-
-def import_script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    sys.modules[name] = script  # dataclasses ask for it
-    spec.loader.exec_module(script)
-    return script
 
 
 outputs = import_script("outputs")

@@ -32,15 +32,6 @@ def test_unusable_arguments_are_named_before_anything_is_measured(
     assert not list((tmp_path / "results").glob("*/*"))
 
 
-def test_a_suite_that_fails_to_import_is_named_with_file_and_line(harness: Harness, tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("import jax\n\nvalue = 1 / 0\n")
-
-    ended = harness("run", "--suites", "broken.py")
-
-    assert ended.returncode == 2
-    assert "broken.py:3: ZeroDivisionError: division by zero" in ended.stderr
-
-
 @pytest.mark.slow
 def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
     harness: Harness, suite: Path, tmp_path: Path
@@ -112,38 +103,3 @@ def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_
     assert ended.stderr.count(f"warning: every process imports the suites itself: {why}") == 1
     (note,) = read_manifest(RunFolder(tmp_path / "results" / "it")).settings.notes
     assert note.startswith(f"every process imported the suites itself: {why}")
-
-
-WRONG = """'''Declares what cannot be.'''
-
-import jax.numpy as jnp
-
-from jaxmeter import Needs, workload
-
-
-@workload(inputs=lambda key: jnp.ones(2), reference=lambda x: x, OPTION)
-def same(x):
-    return x
-"""
-
-
-@pytest.mark.parametrize(
-    ("option", "told"),
-    [
-        ("needs=Needs(devices='two')", "Expected `int`, got `str` - at `$.devices`"),
-        ("cost=lambda: 5", "Expected `object | null`, got `int` - at `$.cost`"),
-        ("limit=lambda: 1 / 0", "ZeroDivisionError: division by zero"),
-    ],
-)
-def test_an_option_of_a_wrong_type_names_its_workload_and_measures_nothing(
-    harness: Harness, tmp_path: Path, option: str, told: str
-) -> None:
-    (tmp_path / "wrong.py").write_text(WRONG.replace("OPTION", option))
-
-    ended = harness("run", "--suites", "wrong.py", "--quick", "--run-id", "it")
-
-    assert ended.returncode == 2
-    assert "workload 'same'" in ended.stderr
-    assert told in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert not (tmp_path / "results" / "it").exists()

@@ -98,7 +98,7 @@ def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
     assert all(Path(path).read_bytes() == data for path, data in kept.items())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_run_killed_at_any_moment_leaves_nothing_running_and_is_finished_by_resume(
     seed: int, suite: Path, tmp_path: Path, environment: dict[str, str], harness: Harness
 ) -> None:
@@ -119,19 +119,3 @@ def test_a_run_killed_at_any_moment_leaves_nothing_running_and_is_finished_by_re
     assert resumed.returncode == 0, resumed.stderr
     assert_finished(folder)
     assert all(Path(path).read_bytes() == data for path, data in kept.items())
-
-
-def test_a_killed_fork_server_costs_no_case(suite: Path, tmp_path: Path, environment: dict[str, str]) -> None:
-    folder = tmp_path / "results" / "it"
-    running = start(suite, environment)
-    wait_until_it_measures(folder)
-    servers = [pid for pid, command in processes_in(tmp_path).items() if "jaxmeter.harness.child.server" in command]
-
-    os.kill(min(servers), signal.SIGKILL)
-    running.communicate(timeout=120)
-
-    run = read_json(folder / "run.json", RunRecord)
-    assert run.lost() == ()
-    broken = [case for case in run.cases if case.status.value != "ok"]
-    assert len(broken) <= 1  # the case at hand may have lost the variant that was at work
-    assert running.returncode == (3 if broken else 0)

@@ -1,4 +1,4 @@
-"""A folder that is removed, moved or made read-only while a run goes on, or was left empty: each has a way on."""
+"""A folder that is moved or made read-only while a run goes on: each has a way on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import RunFolder, RunRecord, read_json, read_manifest
+from jaxmeter.harness.record import RunRecord, read_json
 from tests.end_to_end.conftest import Harness
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -49,17 +49,6 @@ def start(suite: Path, tmp_path: Path, environment: dict[str, str]) -> Start:
     return until
 
 
-def test_a_run_that_loses_its_manifest_has_it_again_at_the_end(start: Start, tmp_path: Path) -> None:
-    running = start("manifest.json")
-    (tmp_path / "results" / "it" / "manifest.json").unlink()
-
-    said, _ = running.communicate(timeout=120)
-
-    folder = RunFolder(tmp_path / "results" / "it")
-    assert running.returncode == 0, said
-    assert read_manifest(folder) == read_json(folder.mark, RunRecord).manifest
-
-
 def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start: Start, tmp_path: Path) -> None:
     running = start("manifest.json")
     (tmp_path / "results" / "it").rename(tmp_path / "results" / "moved")
@@ -90,20 +79,3 @@ def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_
     resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr
     assert {case.status.value for case in read_json(cases.parent / "run.json", RunRecord).cases} == {"ok"}
-
-
-def test_a_run_that_was_killed_before_its_manifest_leaves_its_id_free(
-    start: Start, suite: Path, tmp_path: Path, harness: Harness
-) -> None:
-    running = start("../.jaxmeter-scratch-*/server0")
-    running.kill()
-    running.communicate(timeout=60)
-    assert not (tmp_path / "results" / "it" / "manifest.json").exists()
-
-    resumed = harness("run", "--resume", "it")
-    again = harness("run", "--suites", suite, *ARGUMENTS)
-
-    assert resumed.returncode == 2
-    assert "nothing was measured in results/it; start it again with --run-id it" in resumed.stderr
-    assert again.returncode == 0, again.stderr
-    assert read_json(tmp_path / "results" / "it" / "run.json", RunRecord).lost() == ()

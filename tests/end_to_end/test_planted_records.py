@@ -145,14 +145,6 @@ def test_what_measures_by_a_record_runs_none_of_it(folder, command):
     assert not list((folder / "results").glob("*/dump"))
 
 
-@pytest.mark.parametrize("command", ["run --against", "run --resume"])
-def test_suites_that_a_record_names_are_asked_for(folder, command):
-    ended = call(folder, *name_all(folder, HARNESS[command]))
-
-    assert ended.returncode == 2
-    assert "--suites PATH" in ended.stderr
-
-
 @pytest.mark.parametrize("words", [("--against", "RUN", *QUICK), ("--resume", "CUT", "--quiet")], ids=" ".join)
 def test_with_suites_of_the_persons_own_such_a_run_is_measured(folder, words):
     for name in ("planted", "cut"):

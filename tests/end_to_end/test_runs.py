@@ -16,7 +16,7 @@ from jaxmeter.harness.machine.environment import make_private
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.programs.capturing import FEWEST_CALLS, KEPT_CALLS
-from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json, read_manifest
+from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json
 from jaxmeter.harness.traces.captures import find_captures
 from jaxmeter.harness.traces.serve import copy_captures
 from tests.end_to_end.conftest import Harness, run_program, write_small_suite
@@ -36,20 +36,6 @@ def increment(x):
     return x + 1
 """
 
-
-LEARNER = """
-'''Reads MNIST where there is one.'''
-
-import jax.numpy as jnp
-
-from jaxmeter import workload
-from jaxmeter.suites import datasets
-
-
-@workload(inputs=lambda key: jnp.ones(2), reference=lambda x: x + 1, modes=("jit",), data=datasets.mnist_source)
-def learn(x):
-    return x + 1
-"""
 
 STREAMS = ("static_arguments[values=12]",)
 """Cases whose variants have no one program."""
@@ -139,26 +125,6 @@ def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_
     assert ended.returncode == 0, ended.stderr
     run = read_json(tmp_path / "results" / "it" / "run.json", RunRecord)
     assert run.manifest.settings.data == make_private(str(tmp_path / "sets"))
-
-
-@pytest.mark.slow
-def test_a_folder_without_the_data_set_of_a_selected_case_is_told_before_it_is_measured_and_recorded(
-    harness: Harness, tmp_path: Path
-) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "learner.py").write_text(LEARNER)
-    words, missing = "synthetic, seeded, of MNIST's shape", "MNIST's files (train-images-idx3-ubyte, "
-    chosen = ("--suites", "learner.py", "--quick", "--probe", "numerics", "--data", "empty")
-
-    planned = harness("run", *chosen, "--dry-run")
-    ended = harness("run", *chosen, "--run-id", "it")
-
-    for said in (planned.stderr, ended.stderr):
-        assert said.startswith(f"warning: --data '{make_private(str(tmp_path / 'empty'))}' has none of {missing}")
-        assert said.endswith(f"; the inputs of learn are {words}\n")
-    (case,) = read_manifest(RunFolder(tmp_path / "results" / "it")).cases
-    assert case.data == words
-    assert (case.data_missing or "").startswith(missing)
 
 
 @pytest.fixture(scope="module")
@@ -251,12 +217,3 @@ def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, measure
     assert ended.returncode == 0
     assert "3 cases: 3 ok" in ended.stdout
     assert (measured / "run.json").read_bytes() == before
-
-
-def test_an_own_suite_is_listed_with_its_params_and_variants(harness: Harness, suite: Path) -> None:
-    listed = harness("list", "--suites", suite).stdout
-
-    assert "increment: Adds one, (n,) -> (n,). (3 cases)" in listed
-    assert "n = 1, 2, 3" in listed
-    assert "increment:eager" in listed
-    assert "(baseline)" in listed

@@ -79,23 +79,6 @@ def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(
     assert (manifest.machine, manifest.self_test) == ("lab 3", None)
 
 
-@pytest.mark.slow
-@pytest.mark.alone
-def test_another_machines_self_test_is_not_told_and_a_machine_has_a_name_without_being_given_one(
-    harness: Harness, tmp_path: Path, suite: Path
-) -> None:
-    keep_self_test(tmp_path / "results", samples.self_test(machine="lab 3"))
-
-    ended = harness("run", "--suites", suite, *MEASURED, "--run-id", "it")
-
-    assert ended.returncode == 0
-    manifest = read_manifest(RunFolder(tmp_path / "results" / "it"))
-    here = manifest.environment
-    assert manifest.machine is not None
-    assert manifest.machine.endswith(f"{here.device_count} x {here.device_kind}")
-    assert manifest.self_test is None
-
-
 def test_a_budget_that_does_not_reach_ends_with_3_and_keeps_what_was_known(
     harness: Harness, tmp_path: Path, suite: Path
 ) -> None:
@@ -114,13 +97,3 @@ def test_a_machine_without_a_name_is_refused(harness: Harness, suite: Path) -> N
 
     assert ended.returncode == 2
     assert "--machine '' is invalid; give 1 to 100 printable characters" in ended.stderr
-
-
-def test_a_suite_without_a_program_of_jaxs_has_nothing_to_test(harness: Harness, tmp_path: Path) -> None:
-    only_peers = TWO_CASES.replace('modes=("eager", "jit")', 'limit=lambda n: Skip("no")')
-    (tmp_path / "peers.py").write_text(only_peers.replace("import workload", "import Skip, workload"))
-
-    ended = harness("self-test", "--suites", "peers.py")
-
-    assert ended.returncode == 2
-    assert "no selected case has a program of JAX's that can be timed; select others" in ended.stderr

@@ -104,7 +104,9 @@ def test_two_that_need_the_same_environment_make_it_once(tmp_path, commands, mon
     assert [command[-1] for command in commands if "install" in command] == ["jax==0.10.0", "rich"]
 
 
-def test_using_an_environment_again_is_noted_as_its_last_use(tmp_path, commands):
+def test_using_an_environment_again_is_noted_as_its_last_use_and_one_that_was_interrupted_is_made_anew(
+    tmp_path, commands
+):
     wanted = read_wanted("jax==0.10.0")
     assert not is_made(wanted, tmp_path, ())
     mark = make_environment(wanted, tmp_path, ()).parents[1] / MARK
@@ -114,22 +116,20 @@ def test_using_an_environment_again_is_noted_as_its_last_use(tmp_path, commands)
 
     assert is_made(wanted, tmp_path, ())
     assert mark.stat().st_mtime > 0
+    mark.unlink()
+    make_environment(wanted, tmp_path, ())
+    assert [command[-1] for command in commands].count("jax==0.10.0") == 2
 
 
-def test_the_disk_of_all_environments_is_the_sum_of_what_each_took_when_it_was_made(tmp_path):
-    for name, size in (("a", 1.5e9), ("b", 2.5e9)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / MARK).write_text(f"{size:.0f}")
+def test_the_disk_of_all_environments_is_the_sum_of_what_each_took_when_it_was_made(tmp_path, commands):
+    place = make_environment(read_wanted("jax==0.10.0"), tmp_path, ()).parents[1]
+    files = [path for path in place.rglob("*") if path.name != MARK]
+    assert int((place / MARK).read_text()) == sum(path.lstat().st_size for path in files)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / MARK).write_text("4000000000")
     (tmp_path / "unfinished").mkdir()
 
     assert describe_disk(tmp_path).startswith("2 environments take 4.0 GB")
-
-
-def test_the_disk_of_an_environment_is_noted_when_it_is_made(tmp_path, commands):
-    place = make_environment(read_wanted("jax==0.10.0"), tmp_path, ()).parents[1]
-
-    files = [path for path in place.rglob("*") if path.name != MARK]
-    assert int((place / MARK).read_text()) == sum(path.lstat().st_size for path in files)
 
 
 def test_what_measuring_needs_changes_nothing_that_the_user_named(tmp_path, commands):
@@ -218,33 +218,18 @@ def test_an_environment_that_cannot_be_made_is_said_and_not_kept(tmp_path, comma
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 
-def test_one_that_was_interrupted_is_made_anew(tmp_path, commands):
-    python = make_environment(read_wanted("jax==0.10.0"), tmp_path, ())
-    (python.parents[1] / environments.MARK).unlink()
-
-    make_environment(read_wanted("jax==0.10.0"), tmp_path, ())
-
-    assert len([command for command in commands if command[-1] == "jax==0.10.0"]) == 2
-
-
 @pytest.mark.slow
-def test_an_environment_of_a_lock_is_made_once(tmp_path):
-    lock = tmp_path / "stores.txt"
-    lock.touch()
+def test_an_environment_of_a_lock_is_made_once_and_one_that_cannot_be_installed_leaves_nothing_behind(tmp_path):
+    lock, folder = tmp_path / "stores.txt", tmp_path / "made"
+    lock.write_text("no-hash==1\n")
+    with pytest.raises(UsageError, match=r"stores\.txt: an environment cannot be made of it"):
+        make_locked_environment(lock, folder)
+    assert not [path for path in folder.iterdir() if path.is_dir()]
+    lock.write_text("")
 
-    python = make_locked_environment(lock, tmp_path / "made")
+    python = make_locked_environment(lock, folder)
     (python.parents[1] / "kept").touch()
 
     assert subprocess.run([python, "-c", ""], check=False).returncode == 0
-    assert make_locked_environment(lock, tmp_path / "made") == python
+    assert make_locked_environment(lock, folder) == python
     assert (python.parents[1] / "kept").exists()
-
-
-@pytest.mark.slow
-def test_a_lock_that_cannot_be_installed_leaves_nothing_behind(tmp_path):
-    lock = tmp_path / "stores.txt"
-    lock.write_text("no-hash==1\n")
-
-    with pytest.raises(UsageError, match=r"stores\.txt: an environment cannot be made of it"):
-        make_locked_environment(lock, tmp_path / "made")
-    assert not [path for path in (tmp_path / "made").iterdir() if path.is_dir()]

@@ -31,11 +31,7 @@ class Machine:
     def run(self, python, words, variables):
         self.ran.append((str(python), tuple(words), dict(variables)))
         out = Path(words[words.index("--out") + 1]) if "--out" in words else Path()
-        run = (
-            Path(words[words.index("--resume") + 1])
-            if "--resume" in words
-            else out / words[words.index("--run-id") + 1]
-        )
+        run = out / words[words.index("--resume" if "--resume" in words else "--run-id") + 1]
         code = next((code for name, code in self.codes.items() if run.name.endswith(name)), 0)
         if code in (0, 3, 130):
             run.mkdir(exist_ok=True)
@@ -105,13 +101,8 @@ def test_later_releases_are_compared_with_the_first_run_of_a_release(begin, tmp_
         ("it-0.9.0", "it-0.9.2-against-0.9.0"),
     ]
     assert machine.made == ["jax==0.9.0", "jax==0.9.1", "jax==0.9.2"]
-    assert [run.name for run in neighbours.list_runs()] == [
-        "it-0.9.0",
-        "it-0.9.1-against-0.9.0",
-        "it-0.9.1-against-0.9.0-again",
-        "it-0.9.2-against-0.9.1",
-        "it-0.9.2-against-0.9.0",
-    ]
+    steps = ("0.9.1-against-0.9.0", "0.9.1-against-0.9.0-again", "0.9.2-against-0.9.1", "0.9.2-against-0.9.0")
+    assert [run.name for run in neighbours.list_runs()] == [f"it-{name}" for name in ("0.9.0", *steps)]
 
 
 @pytest.mark.parametrize(
@@ -206,10 +197,6 @@ def test_variables_are_set_for_the_later_release_in_a_run_of_their_own(begin):
     settings = ({}, {"XLA_FLAGS": "--xla_a=1"}, {"XLA_FLAGS": "--xla_a=2"})
     names = [neighbours("jax==0.9.0", "jax==0.9.1", 0, flags)[1].name for flags in settings]
 
-    assert [variables for _, _, variables in machine.ran[1:]] == [
-        {},
-        {"XLA_FLAGS": "--xla_a=1"},
-        {"XLA_FLAGS": "--xla_a=2"},
-    ]
+    assert [variables for _, _, variables in machine.ran[1:]] == list(settings)
     assert len(set(names)) == 3
     assert all(name.startswith("it-0.9.1-against-0.9.0-with-") for name in names[1:])

@@ -51,16 +51,6 @@ pathlib.Path("report-arguments").write_text(" ".join(sys.argv[1:]))
 sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
 """
 
-NEW_AND_OLD = """
-import warnings
-
-def test_new():
-    pass
-
-def test_old():
-    warnings.warn("gone soon", DeprecationWarning)
-"""
-
 STAND_IN = """
 import pathlib, runpy, sys
 folder, words = pathlib.Path(sys.argv[0]).parent, sys.argv[4:]  # after -P -m jaxmeter
@@ -169,20 +159,6 @@ def test_a_session_calls_the_verb_of_its_name_and_the_report_any_other(checkout,
 
     assert returned == 2, output
     assert [path.read_text() for path in checkout.glob("*-arguments")] == [called]
-
-
-@pytest.mark.end_to_end
-def test_tests_that_fail_with_the_newest_packages_are_named_with_their_versions(checkout):
-    for path in ("docker/locks/dev.txt", "jaxmeter/harness/machine/jax_internals.py"):
-        (checkout / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(CHECKOUT / path, checkout / path)
-    (checkout / "test_it.py").write_text(NEW_AND_OLD)
-
-    returned, output = run_nox(checkout, "newest", "--", "--pre", "test_it.py")
-
-    assert returned == 1, output
-    (at,) = (at for at, line in enumerate(output.splitlines()) if line.startswith("error: 1 of 2 tests failed"))
-    assert output.splitlines()[at + 1] == "  test_it.py::test_old"
 
 
 @pytest.mark.end_to_end
