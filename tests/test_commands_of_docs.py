@@ -164,7 +164,7 @@ def is_of_two_runs(words: Sequence[str]) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
-def test_every_command_of_a_page_is_accepted(page: Path) -> None:
+def test_every_command_of_a_page_is_accepted(page):
     for command in list_commands(page):
         program, *words = command.words
         try:
@@ -179,7 +179,7 @@ def test_every_command_of_a_page_is_accepted(page: Path) -> None:
                 raise AssertionError(f"{' '.join(command.words)}: {error}") from error
 
 
-def test_every_command_of_readme_and_tutorials_is_run_by_a_test_or_said_to_be_untested() -> None:
+def test_every_command_of_readme_and_tutorials_is_run_by_a_test_or_said_to_be_untested():
     pages = [CHECKOUT / "README.md", *(CHECKOUT / "docs" / "tutorial").glob("*.md")]
     commands = [list(command.words) for page in pages for command in list_commands(page)]
     names = {" ".join(words[: 3 if words[0] == "nox" else 2]) for words in commands if len(words) > 1}
@@ -190,7 +190,7 @@ def test_every_command_of_readme_and_tutorials_is_run_by_a_test_or_said_to_be_un
     assert all(re.search(rf"untested: [^|]*`{name}", readme) for name in NOT_RUN)
 
 
-def test_commands_are_found_in_blocks_and_in_running_text() -> None:
+def test_commands_are_found_in_blocks_and_in_running_text():
     commands = [command for page in PAGES for command in list_commands(page)]
 
     assert sum(command.is_whole for command in commands) > 50
@@ -206,7 +206,7 @@ def test_commands_are_found_in_blocks_and_in_running_text() -> None:
         ("nox -s self-test -- --godo x", "--godo"),
     ],
 )
-def test_a_command_with_an_unknown_word_is_refused(line: str, unknown: str) -> None:
+def test_a_command_with_an_unknown_word_is_refused(line, unknown):
     (command,) = split_line(line, is_whole=True)
     program, *words = command.words
 

@@ -23,13 +23,13 @@ def check(markdown: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("text", ["# A canary", "- A canary", "| a |\n|---|\n| a canary |", "> A canary", "A **canary**."])
-def test_a_word_to_avoid_is_found_with_its_replacement(text: str) -> None:
+def test_a_word_to_avoid_is_found_with_its_replacement(text):
     ((_, found),) = check(text)
 
     assert found == "'canary': use calibration loop"
 
 
-def test_a_problem_has_the_line_of_its_page_also_of_a_phrase_across_two() -> None:
+def test_a_problem_has_the_line_of_its_page_also_of_a_phrase_across_two():
     page = "# Title\n\nA line.\nA line with a canary.\n\n| a | b |\n|---|---|\n| c | d |\n| e | a canary |\n"
 
     assert [line for line, _ in check(page)] == [4, 9]
@@ -44,12 +44,12 @@ def test_a_problem_has_the_line_of_its_page_also_of_a_phrase_across_two() -> Non
         "A nightly run. A train step. A kernel launch. A parameter sweep. In place.",
     ],
 )
-def test_code_file_names_quotes_and_terms_of_the_field_are_allowed(text: str) -> None:
+def test_code_file_names_quotes_and_terms_of_the_field_are_allowed(text):
     assert check(text) == []
 
 
 @pytest.mark.parametrize("page", [LONG, f"- {LONG}", f"| a |\n|---|\n| {LONG} |", f"Short. {LONG} Short."])
-def test_a_long_sentence_is_found_in_paragraphs_items_and_cells(page: str) -> None:
+def test_a_long_sentence_is_found_in_paragraphs_items_and_cells(page):
     ((_, found),) = check(page)
 
     assert found == "31 words, 30 are allowed: word word word word word word …"
@@ -66,11 +66,11 @@ def test_a_long_sentence_is_found_in_paragraphs_items_and_cells(page: str) -> No
         f"| {' '.join(['word'] * 20)} | {' '.join(['word'] * 20)} |\n|---|---|\n",
     ],
 )
-def test_code_headings_and_two_sentences_are_not_one_long_sentence(page: str) -> None:
+def test_code_headings_and_two_sentences_are_not_one_long_sentence(page):
     assert check(page) == []
 
 
-def test_every_help_text_is_checked_and_found_in_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_help_text_is_checked_and_found_in_its_file(monkeypatch):
     helps = {"Print the version.", "Folder that holds the folder of each run.", "Id of a nightly run in the store."}
     path, line = checker.locate_help("Print the version.")
 
@@ -82,9 +82,7 @@ def test_every_help_text_is_checked_and_found_in_its_file(monkeypatch: pytest.Mo
     assert problem.endswith(": 'canaries': use calibration loop")
 
 
-def test_a_problem_is_printed_and_ends_with_1_else_it_ends_with_0(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_problem_is_printed_and_ends_with_1_else_it_ends_with_0(tmp_path, capsys):
     bad, good = tmp_path / "bad.md", tmp_path / "good.md"
     bad.write_text("A canary.\n", encoding="utf8")
     good.write_text("A calibration loop.\n", encoding="utf8")
@@ -93,7 +91,7 @@ def test_a_problem_is_printed_and_ends_with_1_else_it_ends_with_0(
     assert capsys.readouterr().out == f"{bad}:1: 'canary': use calibration loop\n"
 
 
-def test_every_page_to_check_is_there() -> None:
+def test_every_page_to_check_is_there():
     pages = checker.list_pages()
 
     assert {"README.md", "docs/method.md", "benchmarks/README.md", "docs/reference/metrics.md"} <= set(pages)
@@ -101,7 +99,7 @@ def test_every_page_to_check_is_there() -> None:
     assert [page for page in pages if not (CHECKOUT / page).is_file()] == []
 
 
-def test_messages_of_a_program_are_listed_and_docstrings_are_not() -> None:
+def test_messages_of_a_program_are_listed_and_docstrings_are_not():
     program = '"""A canary."""\nraise ValueError(f"the canary of {name}" " is old")\nx = "a canary"\ny = "canary"\n'
 
     assert [(block.text, block.line) for block in checker.list_messages(program)] == [
@@ -110,13 +108,13 @@ def test_messages_of_a_program_are_listed_and_docstrings_are_not() -> None:
     ]
 
 
-def test_docstrings_of_the_api_are_listed_with_those_of_methods() -> None:
+def test_docstrings_of_the_api_are_listed_with_those_of_methods():
     names = {name for name, text in checker.list_docstrings() if text}
 
     assert {"workload", "measure", "Workload.find_published"} <= names
 
 
-def test_a_report_is_checked_with_what_it_unpacks_but_for_names_of_implementations() -> None:
+def test_a_report_is_checked_with_what_it_unpacks_but_for_names_of_implementations():
     index = {"columns": {"variant": {"words": ["twin:jit", "a_door:jit"], "rows": [0, 1]}}}
     (pieces,) = make_chunks({"suite=f": [("speed", "<p>a night <code>a regime</code> of twin</p>")]})
     packed = "".join(
@@ -131,7 +129,7 @@ def test_a_report_is_checked_with_what_it_unpacks_but_for_names_of_implementatio
     assert problems == ["'canary'", "'at rest'", "'canary'", "'night'"]
 
 
-def test_sentences_of_a_report_have_a_longest_length_and_cells_are_checked_one_by_one() -> None:
+def test_sentences_of_a_report_have_a_longest_length_and_cells_are_checked_one_by_one():
     packed = f'<script type="text/plain" id="index">{pack({"columns": {"variant": {"words": ["f:jit"]}}})}</script>'
     cell = "word " * 16
     row = f"<table><tr><th>{cell}<td>{cell}<td>{cell}; {cell}</tr></table>"

@@ -141,19 +141,6 @@ def test_what_cannot_be_used_is_said(call, options, words):
     assert (missing.exit_code, "no such folder" in missing.stderr) == (2, True)
 
 
-def test_a_gate_fails_once_the_suspect_is_confirmed(tmp_path):
-    runs = (plain(BEFORE), replayed(1.05, scatter=8), replayed(1.05, processes=12))
-    before, after, again = (str(samples.write_run(tmp_path / str(index), one)) for index, one in enumerate(runs))
-    verdict = tmp_path / "v.json"
-
-    ended = CliRunner().invoke(app, ["gate", before, after, "--confirmed-by", again, "--verdict", str(verdict)])
-
-    assert ended.exit_code == 1
-    told = json.loads(verdict.read_text())
-    assert ended.stdout.startswith(told["heading"])
-    assert [one["variant"] for one in told["regressions"]] == ["selu:jit"]
-
-
 def test_the_markdown_of_many_changes_fits_into_a_comment(call, tmp_path):
     def run_of(name, factor):
         outcomes = {"numerics": changed.checked(name), "timing": changed.timed(1e-4 * factor)}

@@ -164,29 +164,6 @@ def test_a_night_whose_container_is_killed_is_gone_on_with(nox, bucket, tmp_path
     assert run == processes[0].parents[3].name
 
 
-def test_a_night_whose_server_is_down_at_its_first_step_loses_nothing(bucket, tmp_path, monkeypatch):
-    out, address = tmp_path / "results", os.environ["AWS_ENDPOINT_URL"]
-    begin = ("begin", bucket, "--machine", "a machine", "--out", out, "--", "--quick")
-
-    step = partial(run_program, tmp_path, "night")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{find_port()}")
-    begun = step(*begin)
-    run = read_state(out).run
-    samples.write_run(out / run, samples.run(run_id=run))
-    lost = step("suspects", "--out", out)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-    ended = [step(*words) for words in (begin, ("suspects", "--out", out), ("conclude", "--out", out))]
-
-    assert (begun.returncode, lost.returncode) == (0, 3), begun.stderr + lost.stderr
-    assert "it is compared once the store can be reached" in begun.stdout
-    assert "or the next nightly run, sends it" in lost.stderr
-    assert [one.returncode for one in ended] == [0, 0, 0], [one.stderr for one in ended]
-    assert f"the nightly run of {run} goes on" in ended[0].stdout
-    store = open_store(bucket)
-    assert store.list_files("verdicts").keys() == {f"{run}.json"}
-    assert store.list_files(run) == list_local(out / run)
-
-
 def find_containers(engine):
     """Names of those that measure."""
     command = [engine.client, "ps", "--filter", "name=jaxmeter-", "--format", "{{.Names}}"]

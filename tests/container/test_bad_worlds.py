@@ -51,14 +51,14 @@ def complaint(engine: Engine, image: Image, variables: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("base", ["localhost:1/nothing:none", "jaxmeter-test-nothing:none"])
-def test_a_base_image_out_of_reach(base: str, each_engine: Engine, checkout: Path) -> None:
+def test_a_base_image_out_of_reach(base, each_engine, checkout):
     words = complaint(each_engine, Image("cpu", base, checkout), pip_settings())
 
     assert f"the base image {base} is not here and cannot be pulled. Load it from a machine that has it" in words
     assert f"{each_engine.client} load" in words
 
 
-def test_a_base_image_without_venv(each_engine: Engine, checkout: Path, removed: Callable[[Engine, str], None]) -> None:
+def test_a_base_image_without_venv(each_engine, checkout, removed):
     base = f"jaxmeter-test-base:{secrets.token_hex(4)}"
     dockerfile = f"FROM {BASE}\nRUN rm -rf $(python3 -c 'import ensurepip; print(ensurepip.__path__[0])')\n"
     subprocess.run(
@@ -86,9 +86,7 @@ INDEXES = {
 
 
 @pytest.mark.parametrize(("wheel", "options", "version", "said"), INDEXES.values(), ids=INDEXES)
-def test_an_index_that_gives_no_locked_wheel(
-    each_engine: Engine, checkout: Path, wheel: bytes | None, options: dict[str, bool], version: str, said: str
-) -> None:
+def test_an_index_that_gives_no_locked_wheel(each_engine, checkout, wheel, options, version, said):
     write_lock(checkout, locked(WHEEL).replace("==1.0", f"=={version}"))
     image = Image("cpu", BASE, checkout)
 
@@ -100,9 +98,7 @@ def test_an_index_that_gives_no_locked_wheel(
     assert f"the package index {said}" in words
 
 
-def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(
-    each_engine: Engine, checkout: Path, tmp_path: Path, removed: Callable[[Engine, str], None]
-) -> None:
+def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(each_engine, checkout, tmp_path, removed):
     write_lock(checkout, locked(WHEEL))
     certificate = make_certificate(tmp_path)
     image = Image("cpu", BASE, checkout)
@@ -121,7 +117,7 @@ def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(
 
 
 @pytest.fixture
-def small_podman(podman: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def small_podman(podman, tmp_path, monkeypatch):
     """podman with a storage of its own, on a disk that the base image already fills to more than half."""
     if os.getuid() != 0:
         pytest.skip("only root may mount a small disk")
@@ -149,7 +145,7 @@ def small_podman(podman: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         disk.rmdir()
 
 
-def test_a_disk_with_too_little_room_is_refused_before_anything_is_built(small_podman: Engine, checkout: Path) -> None:
+def test_a_disk_with_too_little_room_is_refused_before_anything_is_built(small_podman, checkout):
     with pytest.raises(UsageError) as refused:
         build_images(small_podman, (Image("cpu", BASE, checkout),), pip_settings())
 
@@ -159,7 +155,7 @@ def test_a_disk_with_too_little_room_is_refused_before_anything_is_built(small_p
     assert "could not be built" not in words
 
 
-def test_a_disk_that_fills_up_during_a_build(small_podman: Engine, checkout: Path) -> None:
+def test_a_disk_that_fills_up_during_a_build(small_podman, checkout):
     large = make_wheel(bytes(600 * MB))  # zeros: small until they are unpacked
     write_lock(checkout, locked(large))
     # As with an engine in a virtual machine, the room cannot be seen beforehand.
@@ -171,7 +167,7 @@ def test_a_disk_that_fills_up_during_a_build(small_podman: Engine, checkout: Pat
     assert "the disk is full where the engine keeps its images. Free some room" in words
 
 
-def test_devices_that_the_engine_cannot_hand_over(engine: Engine, caller: Caller) -> None:
+def test_devices_that_the_engine_cannot_hand_over(engine, caller):
     done = run_inside(engine, caller, BASE, "-c", "", devices=("--device", "/dev/jaxmeter-test-nothing"))
 
     assert done.returncode in (125, 126, 127)

@@ -27,9 +27,7 @@ IMPORTS = "import jax, jaxmeter.cli.run, jaxmeter.cli.report; print(jax.__versio
 
 
 @pytest.mark.parametrize("lock", TESTED)
-def test_an_image_holds_the_locked_jax_and_both_programs_and_says_what_it_was_made_from(
-    lock: str, engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_an_image_holds_the_locked_jax_and_both_programs_and_says_what_it_was_made_from(lock, engine, image, caller):
     name = image(engine, lock)
 
     done, found = run_inside(engine, caller, name, "-c", IMPORTS), configuration(engine, name)
@@ -47,9 +45,7 @@ def test_an_image_holds_the_locked_jax_and_both_programs_and_says_what_it_was_ma
     assert image_size_bytes(engine, name) == pytest.approx(LOCKS[lock].image_bytes, rel=0.1)  # as its table says
 
 
-def test_an_image_names_the_revision_that_it_was_built_from(
-    each_engine: Engine, checkout: Path, removed: Callable[[Engine, str], None]
-) -> None:
+def test_an_image_names_the_revision_that_it_was_built_from(each_engine, checkout, removed):
     author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
     for words in (("init", "--quiet"), ("add", "."), (*author, "commit", "--quiet", "--message", "All of it")):
         subprocess.run(["git", "-C", str(checkout), *words], check=True)
@@ -62,9 +58,7 @@ def test_an_image_names_the_revision_that_it_was_built_from(
 
 
 @pytest.mark.parametrize("backend", ["gpu", "tpu"])
-def test_an_image_refuses_to_measure_on_a_device_that_is_not_there(
-    backend: str, engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_an_image_refuses_to_measure_on_a_device_that_is_not_there(backend, engine, image, caller):
     name = image(engine, backend)
 
     done = run_inside(

@@ -40,16 +40,14 @@ def wait_until(running: subprocess.Popen[bytes], folder: Path, pattern: str) -> 
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The working folder, which belongs to whoever runs the tests: a process cannot be somebody else."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(
-    number: signal.Signals, each_engine: Engine, image: BuiltImage, folder: Path, suite: Path
-) -> None:
+def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(number, each_engine, image, folder, suite):
     image(each_engine, "cpu")
     run_folder = folder / "results" / "stopped"
     running = start(each_engine, *ARGUMENTS, "--suites", suite.name, "--run-id", "stopped")
@@ -72,9 +70,7 @@ def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(
     assert (folder / "reports" / "report-stopped.html").is_file()
 
 
-def test_a_second_interrupt_ends_it_at_once_and_still_leaves_no_container(
-    engine: Engine, image: BuiltImage, folder: Path, suite: Path
-) -> None:
+def test_a_second_interrupt_ends_it_at_once_and_still_leaves_no_container(engine, image, folder, suite):
     image(engine, "cpu")
     # Deaf to the first interrupt, as a program inside a long call into a library is.
     deaf = suite.read_text(encoding="utf8") + "\nimport signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"

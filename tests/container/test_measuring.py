@@ -23,9 +23,7 @@ QUICK = ("--quick", "--processes", "3")
 SMALLEST = (*QUICK, "--select", "operations[n=10]")
 
 
-def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(
-    each_engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(each_engine, image, caller):
     name = image(each_engine, "cpu")
 
     code = measure_in_container(cpu_job(each_engine, caller, *SMALLEST, "--run-id", "it"))
@@ -47,9 +45,7 @@ def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(
     assert not [found for found in containers(each_engine) if found.startswith("jaxmeter-")]
 
 
-def test_what_the_container_s_root_has_written_is_given_back_to_the_caller(
-    each_engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_what_the_container_s_root_has_written_is_given_back_to_the_caller(each_engine, image, caller):
     image(each_engine, "cpu")
     job = cpu_job(each_engine, caller, *SMALLEST, "--run-id", "it")
     as_root = replace(job, request=replace(job.request, profile_privileged=True))
@@ -60,9 +56,7 @@ def test_what_the_container_s_root_has_written_is_given_back_to_the_caller(
     assert owners(Path("results"), Path("reports")) == {(caller.uid, caller.gid)}
 
 
-def test_a_run_in_a_container_is_set_beside_the_programs_of_an_earlier_one_wherever_that_is_kept(
-    engine: Engine, image: BuiltImage, caller: Caller, suite: Path
-) -> None:
+def test_a_run_in_a_container_is_set_beside_the_programs_of_an_earlier_one_wherever_that_is_kept(engine, image, caller, suite):
     image(engine, "cpu")
     assert measure_in_container(cpu_job(engine, caller, *QUICK, "--suites", str(suite), "--run-id", "before")) == 0
     Path("kept").mkdir()

@@ -28,7 +28,7 @@ DOCKERFILE = "FROM {base}\nENV JAX_ENABLE_X64=0 OF_ITS_OWN=1\nLABEL number={numb
 
 
 @pytest.fixture
-def images(engine: Engine, image: BuiltImage, removed: Callable[[Engine, str], None]) -> tuple[str, str]:
+def images(engine, image, removed):
     """Ids of an image, and of one that adds a variable."""
     base = image(engine, "cpu")
     name = f"jaxmeter-test:{secrets.token_hex(4)}"
@@ -41,9 +41,7 @@ def images(engine: Engine, image: BuiltImage, removed: Callable[[Engine, str], N
     return found[0], found[1]
 
 
-def test_two_images_take_turns(
-    engine: Engine, images: tuple[str, str], suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_images_take_turns(engine, images, suite, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     caller, before = caller_here(os.environ), containers(engine)
     measured = ("--quick", "--processes", "3", "--suites", str(suite))
@@ -77,14 +75,7 @@ class Noted:
     variables = os.environ
 
 
-def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(
-    engine: Engine,
-    images: tuple[str, str],
-    suite: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(engine, images, suite, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     caller, before = caller_here(os.environ), containers(engine)
     words = ("--quick", "--processes", "3", "--suites", str(suite))

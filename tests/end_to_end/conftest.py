@@ -74,16 +74,16 @@ def build_wheel(folder: Path) -> Path:
 
 
 @pytest.fixture
-def environment() -> dict[str, str]:
+def environment():
     return {**os.environ, "PYTHONPATH": str(CHECKOUT)}
 
 
 @pytest.fixture
-def harness(tmp_path: Path) -> Harness:
+def harness(tmp_path):
     """Runs `jaxmeter ARGUMENTS` to its end, in an empty folder."""
     return partial(run_program, tmp_path)
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def suite(tmp_path):
     return write_small_suite(tmp_path)

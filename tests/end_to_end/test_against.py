@@ -48,14 +48,14 @@ SLOWER = "jax.lax.fori_loop(0, 30, lambda _, y: jnp.sin(y) * 0.0 + x * 2.0, x)"
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def suite(tmp_path):
     path = tmp_path / "two.py"
     path.write_text(SUITE.format(body=PLAIN))
     return path
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """A run of the plain suite, of which every test has a copy."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "two.py").write_text(SUITE.format(body=PLAIN))
@@ -64,7 +64,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def before(measured: Path, suite: Path, tmp_path: Path) -> Path:
+def before(measured, suite, tmp_path):
     """The run of the plain suite, beside the suite."""
     return shutil.copytree(measured, tmp_path / "results" / "before")
 
@@ -87,7 +87,7 @@ def statuses(run: Path) -> dict[str, Status]:
 
 
 @pytest.mark.alone
-def test_programs_that_are_still_the_same_are_not_timed_twice(harness: Harness, before: Path, tmp_path: Path) -> None:
+def test_programs_that_are_still_the_same_are_not_timed_twice(harness, before, tmp_path):
     kept = sorted(path.parent.name for path in before.glob("cases/*/programs/*/program.jaxexport"))
     assert kept == ["donated-jit", "double-jit", "step-jit"]
 
@@ -115,9 +115,7 @@ def test_programs_that_are_still_the_same_are_not_timed_twice(harness: Harness, 
 
 
 @pytest.mark.alone
-def test_a_slower_program_is_confirmed_by_one_that_was_kept(
-    harness: Harness, before: Path, suite: Path, tmp_path: Path
-) -> None:
+def test_a_slower_program_is_confirmed_by_one_that_was_kept(harness, before, suite, tmp_path):
     run_slower(harness, before, suite, "slow")
     suspects = tmp_path / "suspects.json"
 
@@ -152,9 +150,7 @@ def test_a_slower_program_is_confirmed_by_one_that_was_kept(
 
 
 @pytest.mark.alone
-def test_a_program_that_was_damaged_is_told_and_nothing_else_suffers(
-    harness: Harness, before: Path, suite: Path, tmp_path: Path
-) -> None:
+def test_a_program_that_was_damaged_is_told_and_nothing_else_suffers(harness, before, suite, tmp_path):
     (one,) = before.glob("cases/double*/programs/double-jit/program.jaxexport")
     one.write_bytes(b"\0" * 100)
     (gone,) = before.glob("cases/step*/programs/step-jit/program.jaxexport")
@@ -184,16 +180,14 @@ def test_a_program_that_was_damaged_is_told_and_nothing_else_suffers(
         (("--against", "before"), "--suites PATH"),
     ],
 )
-def test_what_cannot_be_run_beside_another_is_said(
-    harness: Harness, before: Path, arguments: tuple[str, ...], words: str
-) -> None:
+def test_what_cannot_be_run_beside_another_is_said(harness, before, arguments, words):
     ended = harness("run", *arguments)
 
     assert ended.returncode == 2
     assert words in " ".join(ended.stderr.replace("│", " ").split())
 
 
-def test_a_baseline_of_other_inputs_has_nothing_to_replay(harness: Harness, before: Path, suite: Path) -> None:
+def test_a_baseline_of_other_inputs_has_nothing_to_replay(harness, before, suite):
     other = SUITE.format(body=PLAIN).replace("jnp.linspace(0.0, 1.0, n)", "jnp.ones(n)")
     suite.write_text(other.replace("jnp.ones(100)}, jnp.ones(100)", "jnp.ones(90)}, jnp.ones(90)"))
 
@@ -203,9 +197,7 @@ def test_a_baseline_of_other_inputs_has_nothing_to_replay(harness: Harness, befo
     assert "it keeps no program of these cases" in ended.stderr
 
 
-def test_a_run_beside_another_is_resumed_without_it(
-    harness: Harness, before: Path, suite: Path, tmp_path: Path
-) -> None:
+def test_a_run_beside_another_is_resumed_without_it(harness, before, suite, tmp_path):
     run_slower(harness, before, suite, "cut")
     cut = tmp_path / "results" / "cut"
     (cut / "run.json").unlink()

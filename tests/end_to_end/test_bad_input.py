@@ -21,9 +21,7 @@ pytestmark = pytest.mark.end_to_end
         (("--backend", "gpu"), "looked for an NVIDIA GPU"),
     ],
 )
-def test_unusable_arguments_are_named_before_anything_is_measured(
-    arguments: tuple[str, ...], said: str, harness: Harness, tmp_path: Path
-) -> None:
+def test_unusable_arguments_are_named_before_anything_is_measured(arguments, said, harness, tmp_path):
     ended = harness("run", *arguments)
 
     assert ended.returncode == 2
@@ -33,9 +31,7 @@ def test_unusable_arguments_are_named_before_anything_is_measured(
 
 
 @pytest.mark.slow
-def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(
-    harness: Harness, suite: Path, tmp_path: Path
-) -> None:
+def test_a_budget_that_is_used_up_loses_the_rest_and_says_how_to_go_on(harness, suite, tmp_path):
     waits = "import time\n    time.sleep(0.5)  # which no trace tells\n    return x + 1\n"
     suite.write_text(suite.read_text().replace("return x + 1\n", waits))
     options = ("--suites", suite, "--quick", "--probe", "timing", "--processes", "1")
@@ -80,7 +76,7 @@ def increment(x):
 
 
 @pytest.mark.slow
-def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, tmp_path: Path) -> None:
+def test_a_run_measures_the_suites_as_they_were_when_it_began(harness, tmp_path):
     (tmp_path / "editing.py").write_text(EDITING)
 
     ended = harness("run", "--suites", "editing.py", "--quick", "--probe", "timing", "--processes", "3", "--run-id", "it")
@@ -89,9 +85,7 @@ def test_a_run_measures_the_suites_as_they_were_when_it_began(harness: Harness, 
     assert "x + 1 + 0  #" in (tmp_path / "editing.py").read_text()
 
 
-def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_same(
-    harness: Harness, tmp_path: Path
-) -> None:
+def test_a_suite_edited_while_the_run_goes_on_is_not_measured_as_if_it_were_the_same(harness, tmp_path):
     begins_threads = "ONE = jnp.float32(1) + 0  # so that every process imports it again"
     (tmp_path / "editing.py").write_text(EDITING.replace("def edit", begins_threads + "\n\n\ndef edit"))
 

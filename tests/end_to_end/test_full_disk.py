@@ -49,7 +49,7 @@ def mount(*arguments: str | Path) -> bool:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path):
     """A small file system."""
     place = tmp_path / "disk"
     place.mkdir()
@@ -60,9 +60,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("left_kib", [0, 8, 32], ids=lambda left: f"{left} KiB left")
-def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_room(
-    left_kib: int, disk: Path, tmp_path: Path, harness: Harness, environment: dict[str, str]
-) -> None:
+def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_room(left_kib, disk, tmp_path, harness, environment):
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "wait").touch()
     options = ["--suites", "slow.py", "--quick", "--probe", "timing", "--probe", "compilation", "--run-id", "it"]

@@ -76,9 +76,7 @@ def assert_finished(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
-    number: signal.Signals, suite: Path, tmp_path: Path, environment: dict[str, str], harness: Harness
-) -> None:
+def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(number, suite, tmp_path, environment, harness):
     folder = tmp_path / "results" / "it"
     running = start(suite, environment)
     wait_until_it_measures(folder)
@@ -99,9 +97,7 @@ def test_an_interrupted_run_says_what_it_kept_and_is_finished_by_resume(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_run_killed_at_any_moment_leaves_nothing_running_and_is_finished_by_resume(
-    seed: int, suite: Path, tmp_path: Path, environment: dict[str, str], harness: Harness
-) -> None:
+def test_a_run_killed_at_any_moment_leaves_nothing_running_and_is_finished_by_resume(seed, suite, tmp_path, environment, harness):
     folder = tmp_path / "results" / "it"
     running = start(suite, environment)
     while not (folder / "manifest.json").exists():

@@ -24,7 +24,7 @@ print(jaxmeter.measure(lambda x: x * 2, jnp.ones(1000)))
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(tmp_path_factory):
     """The folder of programs of an environment with the wheel of this checkout and the oldest jax, made by pip."""
     folder = tmp_path_factory.mktemp("light")
     wheel = build_wheel(folder)
@@ -35,7 +35,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory):
     """A user's repository with a suite."""
     folder = tmp_path_factory.mktemp("project")
     write_small_suite(folder)
@@ -46,7 +46,7 @@ MEASURING = ("--suites", "small.py", "--quick", "--processes", "3")
 
 
 @pytest.fixture(scope="module")
-def measured(programs: Path, project: Path) -> Path:
+def measured(programs, project):
     """A run of the suite."""
     ended = run_outside(project, programs / "jaxmeter", "run", *MEASURING, "--run-id", "base")
     assert ended.returncode == 0, ended.stdout + ended.stderr

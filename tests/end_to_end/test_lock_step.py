@@ -49,14 +49,14 @@ SLOWER = "jax.lax.fori_loop(0, 30, lambda _, y: jnp.sin(y) * 0.0 + x * 2.0, x)"
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def suite(tmp_path):
     path = tmp_path / "one.py"
     path.write_text(SUITE.format(body=PLAIN))
     return path
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """A run of the plain suite, of which every test has a copy."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "one.py").write_text(SUITE.format(body=PLAIN))
@@ -67,7 +67,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def before(measured: Path, suite: Path, tmp_path: Path) -> Path:
+def before(measured, suite, tmp_path):
     """The run of the plain suite, beside the suite."""
     return shutil.copytree(measured, tmp_path / "results" / "before")
 
@@ -79,9 +79,7 @@ def compare(folder: Path) -> tuple[int, dict]:
 
 @pytest.mark.alone
 @pytest.mark.usefixtures("before")
-def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(
-    harness: Harness, tmp_path: Path, suite: Path
-) -> None:
+def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(harness, tmp_path, suite):
     ended = harness(
         *("run", "--suites", suite, "--quick", "--run-id", "after", "--probe", "timing"),
         *("--against", "before", "--lock-step", sys.executable),
@@ -107,9 +105,7 @@ def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(
 
 @pytest.mark.alone
 @pytest.mark.usefixtures("before")
-def test_what_is_slower_under_the_same_versions_is_confirmed_of_eager_code_too(
-    harness: Harness, tmp_path: Path, suite: Path
-) -> None:
+def test_what_is_slower_under_the_same_versions_is_confirmed_of_eager_code_too(harness, tmp_path, suite):
     """Two checkouts of a user's code: the earlier environment runs its own."""
     packages = tmp_path / "old"
     packages.mkdir()
@@ -132,9 +128,7 @@ def test_what_is_slower_under_the_same_versions_is_confirmed_of_eager_code_too(
     assert {"double:eager", "double:jit"} <= slower
 
 
-def test_an_environment_of_other_versions_is_refused_before_anything_is_measured(
-    harness: Harness, before: Path, tmp_path: Path, suite: Path
-) -> None:
+def test_an_environment_of_other_versions_is_refused_before_anything_is_measured(harness, before, tmp_path, suite):
     for name in ("manifest.json", "run.json"):
         path = before / name
         record = json.loads(path.read_text())
@@ -152,7 +146,7 @@ def test_an_environment_of_other_versions_is_refused_before_anything_is_measured
 
 
 @pytest.mark.usefixtures("before")
-def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness: Harness, suite: Path) -> None:
+def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness, suite):
     ended = harness("run", "--against", "before", "--suites", suite, "--lock-step", sys.executable)
 
     assert ended.returncode == 2
@@ -172,9 +166,7 @@ class HereShell(NotedShell):
 
 
 @pytest.mark.alone
-def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
-    tmp_path: Path, suite: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(tmp_path, suite, monkeypatch, capfd):
     suite.write_text(SUITE.format(body="jnp.tanh(x) * 0.0 + x * 2.0"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(upgrade, "prepare_environment", lambda shell, wanted: Path(sys.executable))
@@ -205,7 +197,7 @@ def call_nox(session: str, *words: str | Path) -> subprocess.CompletedProcess[st
     return subprocess.run(command, env=BESIDE_TESTS, capture_output=True, text=True, check=False, timeout=600)
 
 
-def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path: Path, suite: Path) -> None:
+def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path, suite):
     arms = ("--old", "jax==0.10.0", "--new", f"jax=={version('jax')}")
 
     ended = call_nox("upgrade", *arms, "--suites", suite, "--out", tmp_path, "--verdict", tmp_path / "verdict.json")
@@ -220,7 +212,7 @@ def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path:
     assert packages == ["0.10.0", version("jax")]
 
 
-def test_nox_walks_from_one_release_to_the_next(tmp_path: Path, suite: Path) -> None:
+def test_nox_walks_from_one_release_to_the_next(tmp_path, suite):
     arms = ("--good", "jax==0.10.0", "--bad", "jax==0.10.1", "--case", "double")
 
     ended = call_nox("bisect", *arms, "--suites", suite, "--runtime", "local", "--out", tmp_path)

@@ -29,7 +29,7 @@ Start = Callable[[str], "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def start(suite: Path, tmp_path: Path, environment: dict[str, str]) -> Start:
+def start(suite, tmp_path, environment):
     """Begins a run and returns once there is a file of this name in its folder."""
 
     def until(name: str) -> subprocess.Popen[str]:
@@ -49,7 +49,7 @@ def start(suite: Path, tmp_path: Path, environment: dict[str, str]) -> Start:
     return until
 
 
-def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start: Start, tmp_path: Path) -> None:
+def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start, tmp_path):
     running = start("manifest.json")
     (tmp_path / "results" / "it").rename(tmp_path / "results" / "moved")
 
@@ -59,9 +59,7 @@ def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start: Start, 
     assert "error: results/it was moved or removed while the run went on" in said
 
 
-def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_by_resume(
-    start: Start, suite: Path, tmp_path: Path, harness: Harness
-) -> None:
+def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_by_resume(start, suite, tmp_path, harness):
     running = start("cases/*/case.json")
     cases = tmp_path / "results" / "it" / "cases"
     folders = [cases, *(path for path in cases.rglob("*") if path.is_dir())]

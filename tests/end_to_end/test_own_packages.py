@@ -47,7 +47,7 @@ def jaxmeter(folder: Path, version: str, *arguments: str) -> subprocess.Complete
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The suite, two versions of the package that it imports, and a run with each."""
     folder = tmp_path_factory.mktemp("graph")
     (folder / "step.py").write_text(SUITE)
@@ -61,14 +61,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_records_the_package_and_no_path_of_the_machine(folder: Path) -> None:
+def test_a_run_records_the_package_and_no_path_of_the_machine(folder):
     (found,) = read_run(RunFolder(folder / "results" / "old")).manifest.own_packages or ()
 
     assert (found.name, found.suites, list(found.files)) == ("wmg", ("step",), ["__init__.py"])
     assert str(folder) not in (folder / "results" / "old" / "manifest.json").read_text()
 
 
-def test_compare_and_gate_name_the_changed_file_as_one_cause(folder: Path) -> None:
+def test_compare_and_gate_name_the_changed_file_as_one_cause(folder):
     causes = {}
     for verb, *options in (("compare",), ("gate", "--exact")):
         jaxmeter(folder, "old", verb, "results/old", "results/slow", *options, "--verdict", "verdict.json")

@@ -71,7 +71,7 @@ HARNESS = {
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """A folder with a suite and `results/own`, a run of it."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "small.py").write_text(SUITE)
@@ -81,7 +81,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(measured: Path, tmp_path: Path) -> Path:
+def folder(measured, tmp_path):
     """The same, with planted runs: whole, cut short, and cut short in lock-step."""
     here = shutil.copytree(measured, tmp_path / "here")
     results = here / "results"
@@ -186,7 +186,7 @@ class NightShell(NotedShell):
 
 
 @pytest.fixture
-def shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> NightShell:
+def shell(folder, monkeypatch):
     """A session's shell in the folder, without a container engine; nothing is made of what is asked to be installed."""
     monkeypatch.chdir(folder)
     noted = NightShell(CHECKOUT)

@@ -52,7 +52,7 @@ def wide(x):
 
 
 @pytest.fixture(scope="module")
-def jax_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def jax_alone(tmp_path_factory):
     """An interpreter that has what the README of a zip names."""
     folder = tmp_path_factory.mktemp("alone")
     venv.create(folder, with_pip=True)
@@ -63,9 +63,7 @@ def jax_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("case", ["kinds", "over_two", "wide"])
-def test_a_script_runs_its_program_where_there_is_jax_alone(
-    harness: Harness, tmp_path: Path, environment: dict[str, str], jax_alone: Path, case: str
-) -> None:
+def test_a_script_runs_its_program_where_there_is_jax_alone(harness, tmp_path, environment, jax_alone, case):
     (tmp_path / "three.py").write_text(SUITE)
     measured = harness(
         *("run", "--suites", "three.py", "--select", case, "--probe", "memory", "--probe", "compilation"),

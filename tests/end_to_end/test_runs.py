@@ -55,9 +55,7 @@ def first_case(suite: Suite) -> str:
 
 @pytest.mark.suites
 @pytest.mark.parametrize("half", [0, 1])
-def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(
-    harness: Harness, tmp_path: Path, half: int
-) -> None:
+def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness, tmp_path, half):
     smallest = [first_case(suite) for suite in find_suites((DEFAULT_SUITES,))][half::2]
     selection = [word for name in smallest for word in ("--select", name)]
     probes = [word for name in ("memory", "compilation", "timing", "trace") for word in ("--probe", name)]
@@ -82,7 +80,7 @@ def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(
                     assert record.outcomes["memory"].values["argument_bytes"][0]
 
 
-def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, tmp_path: Path, suite: Path) -> None:
+def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness, tmp_path, suite):
     one_case = ("--suites", suite, "--select", "increment[n=1]")
     ended = harness("run", "--quick", *one_case, "--probe", "trace", "--run-id", "it")
 
@@ -112,9 +110,7 @@ def ask_xprof(folder: Path) -> set[str]:
         return set(json.loads(fetch(port, RUNS)))
 
 
-def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_names_it(
-    harness: Harness, tmp_path: Path
-) -> None:
+def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_names_it(harness, tmp_path):
     (tmp_path / "sets").mkdir()
     (tmp_path / "sets" / "numbers.txt").write_text("1 2 3")
     (tmp_path / "reader.py").write_text(READER)
@@ -128,7 +124,7 @@ def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """A run of the small suite; its folder."""
     folder = tmp_path_factory.mktemp("measured")
     options = ("--quick", "--processes", "3", "--probe", "timing", "--run-id", "it")
@@ -137,7 +133,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results" / "it"
 
 
-def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(measured: Path) -> None:
+def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(measured):
     run = read_json(measured / "run.json", RunRecord)
     processes = RunFolder(measured).case(run.cases[0].id).processes()
     kinds = [path.name.removesuffix(".json.gz").partition("-")[2] for path in processes]
@@ -175,9 +171,7 @@ def increment(x):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux lets a process choose its cores")
-def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_each_round(
-    harness: Harness, tmp_path: Path
-) -> None:
+def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_each_round(harness, tmp_path):
     (tmp_path / "small.py").write_text(WHERE_IT_RAN)
 
     options = ("--quick", "--processes", "3", "--probe", "timing", "--cores", "1", "--run-id", "it")
@@ -193,7 +187,7 @@ def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_
     assert set((tmp_path / "seen").read_text().splitlines()) == {str([core]) for core in allowed[:3]}
 
 
-def test_what_a_machine_is_called_is_told_without_a_run(harness: Harness) -> None:
+def test_what_a_machine_is_called_is_told_without_a_run(harness):
     ended = harness("machine", "--cores", "1")
 
     assert ended.returncode == 0, ended.stderr
@@ -202,14 +196,14 @@ def test_what_a_machine_is_called_is_told_without_a_run(harness: Harness) -> Non
     assert harness("machine", "--backend", "cuda").returncode == 2
 
 
-def test_nothing_in_a_run_names_the_user_or_the_checkout(measured: Path) -> None:
+def test_nothing_in_a_run_names_the_user_or_the_checkout(measured):
     for path in measured.rglob("*.json*"):
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
         assert str(Path.home()) not in json.dumps(json.loads(text)) or str(Path.home()) == "/"
 
 
-def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, measured: Path) -> None:
+def test_a_finished_run_is_not_written_again_by_resume(harness, measured):
     before = (measured / "run.json").read_bytes()
 
     ended = harness("run", "--resume", measured)

@@ -35,9 +35,7 @@ MEASURED = ("--quick", "--probe", "numerics")
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_equal_programs_are_timed_in_several_runs_and_later_runs_tell_what_was_found(
-    harness: Harness, tmp_path: Path
-) -> None:
+def test_equal_programs_are_timed_in_several_runs_and_later_runs_tell_what_was_found(harness, tmp_path):
     (tmp_path / "two.py").write_text(TWO_CASES)
     there = ("--suites", "two.py", "--machine", "lab 3")
 
@@ -65,9 +63,7 @@ def test_equal_programs_are_timed_in_several_runs_and_later_runs_tell_what_was_f
     assert page.summary[-1].startswith("On this machine (lab 3) the self-test of ")
 
 
-def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(
-    harness: Harness, tmp_path: Path, suite: Path
-) -> None:
+def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(harness, tmp_path, suite):
     keep_self_test(tmp_path / "results", samples.self_test(machine="lab 3")).write_text("{")
 
     ended = harness("run", "--suites", suite, *MEASURED, "--run-id", "it", "--machine", "lab 3")
@@ -79,9 +75,7 @@ def test_a_damaged_self_test_is_a_warning_and_the_run_goes_on_without(
     assert (manifest.machine, manifest.self_test) == ("lab 3", None)
 
 
-def test_a_budget_that_does_not_reach_ends_with_3_and_keeps_what_was_known(
-    harness: Harness, tmp_path: Path, suite: Path
-) -> None:
+def test_a_budget_that_does_not_reach_ends_with_3_and_keeps_what_was_known(harness, tmp_path, suite):
     keep_self_test(tmp_path / "results", samples.self_test(machine="lab 3"))
 
     ended = harness("self-test", "--suites", suite, "--budget", "1s", "--machine", "lab 3")
@@ -92,7 +86,7 @@ def test_a_budget_that_does_not_reach_ends_with_3_and_keeps_what_was_known(
     assert len(list((tmp_path / "results").rglob("*"))) == 2
 
 
-def test_a_machine_without_a_name_is_refused(harness: Harness, suite: Path) -> None:
+def test_a_machine_without_a_name_is_refused(harness, suite):
     ended = harness("self-test", "--suites", suite, "--machine", "")
 
     assert ended.returncode == 2

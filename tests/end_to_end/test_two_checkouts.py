@@ -128,7 +128,7 @@ def measure(folder: Path, run_id: str, *more: str) -> subprocess.CompletedProces
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """The earlier checkout and its run, and a later checkout, which is slower in all but the unchanged workload."""
     folder = tmp_path_factory.mktemp("two")
     base = write_checkout(folder / "base", wait_s=0.0, steps=1)
@@ -139,13 +139,13 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def checkouts(measured: Path, tmp_path: Path) -> Path:
+def checkouts(measured, tmp_path):
     """Copies, which a test may change."""
     return shutil.copytree(measured, tmp_path / "two")
 
 
 @pytest.mark.alone
-def test_each_slowdown_outside_the_program_is_confirmed_and_unchanged_code_is_not_slower(checkouts: Path) -> None:
+def test_each_slowdown_outside_the_program_is_confirmed_and_unchanged_code_is_not_slower(checkouts):
     new = checkouts / "new"
 
     ended = measure(new, "after", "--processes", "3", *BESIDE)
@@ -169,7 +169,7 @@ def test_each_slowdown_outside_the_program_is_confirmed_and_unchanged_code_is_no
 
 
 @pytest.mark.alone
-def test_a_gate_confirms_slower_eager_code_by_fresh_processes(checkouts: Path) -> None:
+def test_a_gate_confirms_slower_eager_code_by_fresh_processes(checkouts):
     new = checkouts / "new"
     only = ("--select", "imported")
     suspects = Suspects(
@@ -192,7 +192,7 @@ def test_a_gate_confirms_slower_eager_code_by_fresh_processes(checkouts: Path) -
 
 
 @pytest.mark.alone
-def test_without_the_earlier_checkout_longer_calls_outside_the_program_leave_no_answer(checkouts: Path) -> None:
+def test_without_the_earlier_checkout_longer_calls_outside_the_program_leave_no_answer(checkouts):
     new, both = checkouts / "new", ("../results/before", "../results/after")
     outside = ("imported", "flattened", "called_back")
     only = [word for name in (*outside, "unchanged") for word in ("--select", name)]
@@ -217,9 +217,7 @@ def test_without_the_earlier_checkout_longer_calls_outside_the_program_leave_no_
         ("loaded", "team is loaded from"),
     ],
 )
-def test_a_checkout_with_other_code_than_the_earlier_run_is_refused_before_anything_is_measured(
-    checkouts: Path, change: str, words: str
-) -> None:
+def test_a_checkout_with_other_code_than_the_earlier_run_is_refused_before_anything_is_measured(checkouts, change, words):
     base, new = checkouts / "base", checkouts / "new"
     earlier = base / "bench" / "step.py"
     if change == "edit":

@@ -191,14 +191,10 @@ def test_without_a_checkout_only_the_environment_of_the_command_measures(place, 
     assert faults == [f"--runtime {runtime} needs"] * (not can)
 
 
-def test_the_cpu_is_asked_about_where_nothing_is_named_and_each_backend_once():
+def test_each_backend_is_asked_about_once_with_options_of_the_measurement_and_the_cpu_where_none_is_named():
     assert [asked.backend for asked in read_asked([], {})] == ["cpu"]
     assert [asked.backend for asked in read_asked(["tpu", "cpu", "tpu"], {})] == ["tpu", "cpu"]
-
-
-def test_options_of_the_measurement_are_part_of_the_command_that_is_judged():
     cpu, gpu = read_asked(["cpu", "gpu", "--cuda=12", "--base-image", "mine:1"], {"JAXMETER_RUNTIME": "auto"})
-
     assert cpu.command == "nox -s cpu -- --base-image mine:1"
     assert gpu.command == "nox -s gpu -- --base-image mine:1 --cuda 12"
     assert (gpu.request.lock, cpu.request.base_image) == ("gpu-cuda12", "mine:1")
@@ -217,22 +213,16 @@ def test_what_there_is_not_is_a_usage_error_that_tells_what_there_is(arguments, 
         read_asked(arguments, {})
 
 
-def test_an_engine_is_asked_each_question_once(place):
-    asked = []
-    place.change(ask=lambda command: asked.append(command) or docker(command))
+def test_an_engine_is_asked_each_question_once_while_the_network_is_asked(place):
+    begun, asked = threading.Event(), []
 
-    place.look()
+    def ask(command):
+        asked.append(tuple(command))
+        return docker(command) if begun.wait(10) else broken()
 
-    assert len(asked) == len(set(map(tuple, asked)))
+    rows, _, _ = place.change(fetch=lambda url, index, proxy: begun.set() or 200, ask=ask).look()
 
-
-def test_the_network_is_asked_while_the_engine_is(place):
-    begun = threading.Event()
-    place.change(fetch=lambda url, index, proxy: begun.set() or 200)
-    place.change(ask=lambda command: docker(command) if begun.wait(10) else broken())
-
-    rows, _, _ = place.look()
-
+    assert len(asked) == len(set(asked))
     assert rows["container engine"].state is State.OK
 
 
@@ -300,13 +290,6 @@ def test_root_may_read_the_counters_itself_but_its_container_may_not(place, is_r
     rows, _, _ = place.with_gpu(**RESTRICTED).change(is_root=is_root).look("gpu", "--runtime", runtime)
 
     assert ("GPU traces" in rows) == is_told
-
-
-def test_whether_gpus_rest_is_asked_only_where_they_can_be_used(place):
-    place.with_gpu()
-
-    assert place.look("gpu")[0]["GPUs idle"].state is State.OK
-    assert "GPUs idle" not in place.look("cpu")[0]
 
 
 @pytest.mark.parametrize(

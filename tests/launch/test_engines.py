@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -121,10 +121,9 @@ def machine(tmp_path):
 @pytest.fixture
 def install(machine, tmp_path):
     def put(name, answers, folder="first"):
+        (tmp_path / folder).mkdir(exist_ok=True)
         client = tmp_path / folder / name
-        client.parent.mkdir(exist_ok=True)
-        client.write_text("")
-        client.chmod(0o755)
+        client.touch(0o755)
         machine.clients[str(client)] = answers
         return str(client)
 
@@ -146,12 +145,24 @@ def test_clients_that_cannot_be_used_are_rejected_with_reason_and_remedy_by_thei
     check_golden_scenes("engines", said)
 
 
-def test_a_docker_that_answers_and_builds_is_described_by_its_own_words(machine, install):
-    client = install("docker", docker(docker_info(CDISpecDirs=["/etc/cdi", "/var/run/cdi"])))
+NERDCTL = nerdctl(SecurityOptions=["name=rootless"], CDISpecDirs=["/etc/cdi"])
 
-    assert machine.find() == Search(
-        Engine(client=client, kind="docker", version="28.2.2", cdi=True, storage="/var/lib/docker"), ()
-    )
+
+@pytest.mark.parametrize(
+    ("name", "answers", "engine"),
+    [
+        ("docker", docker(docker_info(CDISpecDirs=["/etc/cdi"])), Engine("", "docker", "28.2.2", storage="/var/lib/docker")),
+        ("podman", podman(), Engine("", "podman", "4.3.1", storage="/var/lib/containers/storage")),
+        ("docker", podman(), Engine("", "podman", "4.3.1", storage="/var/lib/containers/storage")),
+        ("nerdctl", NERDCTL, Engine("", "nerdctl", "2.1.2", rootless=True)),
+    ],
+    ids=["docker", "podman", "podman under the name of docker", "nerdctl"],
+)
+def test_a_client_that_answers_and_builds_is_described_by_its_own_words(machine, install, name, answers, engine):
+    client = install(name, answers)
+    machine.clients["buildctl"] = {"debug": Answer(0)}
+
+    assert machine.find() == Search(replace(engine, client=client, cdi=True), ())
 
 
 @pytest.mark.parametrize(
@@ -188,12 +199,7 @@ def test_a_client_that_does_not_answer_is_rejected_and_the_next_one_is_used(mach
 
 @pytest.mark.parametrize(
     ("version", "has_buildx", "can_build"),
-    [
-        ("22.0.0+dfsg1", False, True),
-        ("23.0.0", False, False),
-        ("23.0.0", True, True),
-        ("", False, False),
-    ],
+    [("22.0.0+dfsg1", False, True), ("23.0.0", False, False), ("23.0.0", True, True), ("", False, False)],
 )
 def test_docker_builds_by_itself_before_version_23_and_with_buildx_since(
     machine, install, version, has_buildx, can_build
@@ -203,9 +209,13 @@ def test_docker_builds_by_itself_before_version_23_and_with_buildx_since(
     assert (machine.find().engine is not None) == can_build
 
 
-def test_a_second_docker_on_path_is_used_where_the_first_cannot_build(machine, install):
+def test_a_second_docker_on_path_is_used_where_the_first_cannot_build_and_one_that_is_there_twice_is_asked_once(
+    machine, install, tmp_path
+):
     first = install("docker", docker(buildx=UNKNOWN_COMMAND), folder="first")
-    second = install("docker", docker(version="20.10.24", buildx=UNKNOWN_COMMAND), folder="second")
+    second = install("docker", docker(version="20.10.24", buildx=UNKNOWN_COMMAND), folder="third")
+    (tmp_path / "second").symlink_to(tmp_path / "first")
+    machine.path.append(str(tmp_path / "third"))
 
     search = machine.find()
 
@@ -213,51 +223,15 @@ def test_a_second_docker_on_path_is_used_where_the_first_cannot_build(machine, i
     assert [rejected.client for rejected in search.rejected] == [first]
 
 
-def test_one_docker_on_path_twice_is_asked_once(machine, install, tmp_path):
-    install("docker", docker(buildx=UNKNOWN_COMMAND))
-    (tmp_path / "second").symlink_to(tmp_path / "first")
-
-    assert len(machine.find().rejected) == 1
-
-
-def test_podman_is_described_by_its_own_words(machine, install):
-    client = install("podman", podman())
-
-    assert machine.find().engine == Engine(
-        client=client, kind="podman", version="4.3.1", cdi=True, storage="/var/lib/containers/storage"
-    )
-
-
-def test_podman_under_the_name_of_docker_is_a_podman(machine, install):
-    client = install("docker", podman())
-
-    engine = machine.find().engine
-
-    assert (engine.kind, engine.client) == ("podman", client)
-
-
-def test_a_nerdctl_with_buildkit_is_described_by_its_own_words(machine, install):
-    client = install("nerdctl", nerdctl(SecurityOptions=["name=rootless"], CDISpecDirs=["/etc/cdi"]))
-    machine.clients["buildctl"] = {"debug": Answer(0)}
-
-    assert machine.find().engine == Engine(client=client, kind="nerdctl", version="2.1.2", rootless=True, cdi=True)
-
-
-def test_docker_is_tried_before_podman_and_podman_before_nerdctl(machine, install):
+def test_docker_is_tried_before_podman_before_nerdctl_and_one_that_can_be_used_ends_the_search(machine, install):
     for name in ("nerdctl", "podman", "docker"):
         install(name, {})
+    assert [Path(rejected.client).name for rejected in machine.find().rejected] == ["docker", "podman", "nerdctl"]
+    machine.asked.clear()
 
-    search = machine.find()
-
-    assert [Path(rejected.client).name for rejected in search.rejected] == ["docker", "podman", "nerdctl"]
-
-
-def test_an_engine_that_can_be_used_ends_the_search(machine, install):
     docker_client = install("docker", docker())
-    install("podman", podman())
 
-    machine.find()
-
+    assert machine.find().engine.client == docker_client
     assert {command[0] for command in machine.asked} == {docker_client}
 
 
@@ -303,18 +277,13 @@ def test_without_an_engine_the_search_says_what_it_looked_for_and_why_each_clien
     )
 
 
-def test_a_clients_answer_has_its_exit_code_and_both_of_its_streams_or_says_why_it_did_not_start(tmp_path):
-    code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
+def test_a_clients_answer_has_its_exit_code_and_both_of_its_streams_or_says_why_there_is_none(tmp_path):
+    code, waits = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)", "import time; time.sleep(30)"
     not_started = Answer(None, stderr="it cannot be started: No such file or directory")
 
     assert ask_client([sys.executable, "-c", code]) == Answer(3, "out\n", "err\n")
     assert ask_client([str(tmp_path / "docker")]) == not_started
-
-
-def test_a_client_that_never_answers_is_given_up():
-    answer = ask_client([sys.executable, "-c", "import time; time.sleep(30)"], timeout_s=0.05)
-
-    assert answer == Answer(None, stderr="no answer within 0.05 s")
+    assert ask_client([sys.executable, "-c", waits], timeout_s=0.05) == Answer(None, stderr="no answer within 0.05 s")
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ def test_no_container_is_left_behind_and_a_second_start_of_the_run_never_touches
         assert started == set().union(*removed)
 
     assert [len(names) for names in removed] == [2, 2]
+    assert len(docker.calls("build")) == 1
 
 
 @pytest.mark.parametrize(("backend", "devices"), [("cpu", None), ("gpu", "all")])
