@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import RunRecord, Status, VariantRecord, read_json, write_json
-from jaxmeter.harness.record.suspects import Suspect, Suspects
+from jaxmeter.harness.record import RunRecord, Status, read_json
 from jaxmeter.launch.containers import Caller
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import image_id, lock_sha256
 from jaxmeter.launch.jobs import measure_in_container
-from jaxmeter.launch.runs import plan_beside
 from tests.container.conftest import BuiltImage, containers, owners
 from tests.container.launch import CHECKOUT, cpu_job
 
@@ -54,40 +52,3 @@ def test_what_the_container_s_root_has_written_is_given_back_to_the_caller(each_
 
     assert code == 0
     assert owners(Path("results"), Path("reports")) == {(caller.uid, caller.gid)}
-
-
-def test_a_run_in_a_container_is_set_beside_the_programs_of_an_earlier_one_wherever_that_is_kept(engine, image, caller, suite):
-    image(engine, "cpu")
-    assert measure_in_container(cpu_job(engine, caller, *QUICK, "--suites", str(suite), "--run-id", "before")) == 0
-    Path("kept").mkdir()
-    before = Path("results/before").rename("kept/before")
-    code = suite.read_text(encoding="utf8")
-    assert "return x + 1" in code
-    suite.write_text(code.replace("return x + 1", "return (x + 3) - 2"), encoding="utf8")
-
-    found = {}
-    for name, suspects in (("after", None), ("again", Path("kept/suspects.json"))):
-        if suspects is not None:
-            case = read_json(Path("results/after/run.json"), RunRecord).cases[0].name
-            one = Suspect(case=case, variant=jitted(found["after"])[0])
-            write_json(suspects, Suspects(baseline="before", suspects=(one,)))
-        job = cpu_job(engine, caller, "--suites", str(suite))
-        run = plan_beside(before, job.request.arguments, name, suspects)
-        assert measure_in_container(replace(job, run=run)) == 0
-        found[name] = read_json(Path("results", name, "run.json"), RunRecord)
-
-    for run in found.values():
-        timed = {one.name for case in run.cases for one in case.variants if "execution_s" in values_of(one, "timing")}
-        assert f"{jitted(run)[0]} before" in timed
-    assert found["again"].manifest.confirms
-    assert not Path("reports/report-after.html").exists()
-
-
-def jitted(run: RunRecord) -> list[str]:
-    """Names of the variants that jit compiles."""
-    return [one.name for case in run.manifest.cases for one in case.variants if one.mode == "jit"]
-
-
-def values_of(variant: VariantRecord, probe: str) -> dict[str, object]:
-    """What a probe measured of a variant."""
-    return dict(variant.outcomes[probe].values) if probe in variant.outcomes else {}

@@ -45,7 +45,6 @@ def double(x):
     return {body}
 """
 PLAIN = "x * 2.0"
-SLOWER = "jax.lax.fori_loop(0, 30, lambda _, y: jnp.sin(y) * 0.0 + x * 2.0, x)"
 
 
 @pytest.fixture
@@ -101,31 +100,6 @@ def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(harness, tmp
     assert verdict["regressions"] == []
     times = {one["variant"]: one for one in verdict["changes"] if one["metric"] == "execution_s"}
     assert all(times[name]["replayed"] for name in ("double:eager", "double:jit"))
-
-
-@pytest.mark.alone
-@pytest.mark.usefixtures("before")
-def test_what_is_slower_under_the_same_versions_is_confirmed_of_eager_code_too(harness, tmp_path, suite):
-    """Two checkouts of a user's code: the earlier environment runs its own."""
-    packages = tmp_path / "old"
-    packages.mkdir()
-    shim = packages / "python"
-    # The suite of the earlier checkout, for its environment alone.
-    shim.write_text(f'#!/bin/sh\ncd "{packages}" && exec "{sys.executable}" "$@"\n')
-    shim.chmod(0o755)
-    (packages / "one.py").write_text(SUITE.format(body=PLAIN))
-    suite.write_text(SUITE.format(body=SLOWER))
-
-    ended = harness(
-        *("run", "--suites", "one.py", "--quick", "--run-id", "after", "--probe", "timing"),
-        *("--against", "before", "--lock-step", shim),
-    )
-
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    code, verdict = compare(tmp_path)
-    assert code == 1
-    slower = {one["variant"] for one in verdict["changes"] if one["finding"] == "slower"}
-    assert {"double:eager", "double:jit"} <= slower
 
 
 def test_an_environment_of_other_versions_is_refused_before_anything_is_measured(harness, before, tmp_path, suite):

@@ -1,4 +1,5 @@
 import re
+import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -114,25 +115,18 @@ def test_another_lock_is_another_name_even_with_the_same_packages(checkout):
     assert name_of(checkout, "tpu").partition("-")[2] != name_of(checkout).partition("-")[2]
 
 
-def test_two_checkouts_of_the_same_code_have_the_same_image(checkout, tmp_path):
-    subprocess.run(["cp", "-r", checkout, tmp_path / "another"], check=True)
-
-    assert name_of(tmp_path / "another") == name_of(checkout)
-
-
-def test_equal_locks_have_equal_hashes_whatever_the_code(checkout):
+def test_two_checkouts_of_the_same_code_have_the_same_image_and_equal_locks_equal_hashes(checkout, tmp_path):
+    another = shutil.copytree(checkout, tmp_path / "another")
     before = Image("cpu", BASE, checkout).lock_sha256
 
-    (checkout / "jaxmeter/suites/matmul.py").write_text("changed")
-
-    assert Image("cpu", "another", checkout).lock_sha256 == before
-    assert Image("gpu", BASE, checkout).lock_sha256 != before
+    assert name_of(another) == name_of(checkout)
+    (another / "jaxmeter/suites/matmul.py").write_text("changed")
+    assert Image("cpu", "another", another).lock_sha256 == before != Image("gpu", BASE, checkout).lock_sha256
     assert len(before) == 64
 
 
 def test_images_are_built_from_a_checkout_and_from_nothing_else(checkout, tmp_path):
     check_buildable(checkout)
-
     with pytest.raises(UsageError, match=f"built from a checkout of jaxmeter, and {tmp_path} has no docker/Dockerfile"):
         check_buildable(tmp_path)
 
@@ -254,22 +248,15 @@ def git(folder, *words):
 
 
 def test_a_revision_is_gits_and_says_whether_tracked_files_differ_from_it(checkout):
+    outside = revision_of(checkout)
     git(checkout, "init", "--quiet")
+    assert (outside, revision_of(checkout)) == ("unknown", "unknown")
     git(checkout, "add", "README.md")
     git(checkout, "commit", "--quiet", "--message", "first")
     head = git(checkout, "rev-parse", "HEAD")
-
-    clean = revision_of(checkout)
+    assert revision_of(checkout) == head
     (checkout / "README.md").write_text("changed")
-
-    assert (clean, revision_of(checkout)) == (head, f"{head}-dirty")
-
-
-def test_outside_a_repository_and_before_its_first_commit_the_revision_is_unknown(tmp_path):
-    outside = revision_of(tmp_path)
-    git(tmp_path, "init", "--quiet")
-
-    assert (outside, revision_of(tmp_path)) == ("unknown", "unknown")
+    assert revision_of(checkout) == f"{head}-dirty"
 
 
 def test_the_version_is_the_harness_own_and_unknown_where_it_is_written_otherwise(checkout):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from jaxmeter.launch.index import Index, read_index, write_secrets
+from jaxmeter.launch.index import read_index, write_secrets
 
 SECRET = "https://me:hunter2@pypi.example.com/simple"
 
@@ -37,16 +37,10 @@ def conf(value, section="global", name="index-url"):
     return f"[{section}]\n{name} = {value}\n"
 
 
-def test_without_any_setting_it_is_pypi(machine):
-    index = machine()
-
-    assert index == Index({}, None)
-    assert index.url == "https://pypi.org/simple"
-
-
 @pytest.mark.parametrize(
     ("variables", "files", "expected"),
     [
+        ({}, {}, "https://pypi.org/simple"),
         ({}, {"system": "system", "legacy": "legacy"}, "legacy"),
         ({}, {"legacy": "legacy", "user": "user"}, "user"),
         ({"XDG_CONFIG_HOME": "{tmp}/xdg"}, {"user": "user", "xdg": "xdg"}, "xdg"),
@@ -177,20 +171,16 @@ def test_certificates_are_those_that_pip_would_take_first(machine, tmp_path, fir
         conf(bundles[section], section, "cert") for section in ("global", "install") if section in bundles
     )
 
-    index = machine({name: str(path) for name, path in bundles.items() if name.isupper()}, user=in_files)
+    given = {name: str(path) for name, path in bundles.items() if name.isupper()}
+    absent = {name: str(tmp_path / "gone.pem") for name in CA_ORDER if name.isupper()}  # passed over
+    index = machine({**absent, **given} if first > 2 else given, user=in_files)
 
     assert index.ca_bundle == bundles[CA_ORDER[first]]
 
 
-def test_certificates_that_are_not_there_are_passed_over(machine, tmp_path):
-    (tmp_path / "ca.pem").touch()
-
-    index = machine({"PIP_CERT": "{tmp}/missing.pem", "REQUESTS_CA_BUNDLE": "{tmp}", "SSL_CERT_FILE": "{tmp}/ca.pem"})
-
-    assert index.ca_bundle == tmp_path / "ca.pem"
-
-
 def test_a_pip_conf_of_a_build_says_what_pip_says_here(machine):
+    with write_secrets(machine()) as secrets:
+        assert secrets.files == {}
     index = machine(user=conf(SECRET) + "trusted-host = a.example\n  b.example\n" + "timeout = 90\n")
 
     with write_secrets(index) as secrets:
@@ -213,11 +203,6 @@ def test_credentials_are_in_a_file_of_this_user_alone_and_gone_even_after_a_buil
     assert "hunter2" not in str(secrets)
     assert modes == [0o600, 0o700]
     assert not path.parent.exists()
-
-
-def test_without_settings_a_build_gets_no_secrets(machine):
-    with write_secrets(machine()) as secrets:
-        assert secrets.files == {}
 
 
 def test_certificates_are_handed_on_as_a_copy_whose_path_holds_no_comma(machine, tmp_path):

@@ -138,25 +138,14 @@ def test_folders_that_a_record_names_are_not_seen(here, option):
     assert {here / "mine", here / "numbers"}.isdisjoint(readable(here, option, ID))
 
 
-def test_a_run_that_goes_on_sees_the_suites_and_data_of_the_command_line(here):
+def test_a_run_that_goes_on_sees_the_suites_and_data_of_the_command_line_and_writes_beside_itself(here, tmp_path):
     touch(here / "mine/suite.py")
     touch(here / "numbers/x.npy")
-    resumed(here, {})
+    folder = resumed(tmp_path / "elsewhere", {})
+    words = ("--resume", str(folder), "--suites", "mine/suite.py", "--data", "numbers")
 
-    mounts = mounts_of(here, "--resume", ID, "--suites", "mine/suite.py", "--data", "numbers")
-
-    assert mounts == (
-        Mount(here / "mine", here / "mine"),
-        Mount(here / "numbers", here / "numbers"),
-        Mount(here / "results", here / "results", writable=True),
-        Mount(here / "reports", here / "reports", writable=True),
-    )
-
-
-def test_a_run_that_goes_on_by_its_folder_writes_beside_itself(here, tmp_path):
-    folder = resumed(tmp_path / "elsewhere", {"settings": {"suites": []}})
-
-    assert writable(here, "--resume", str(folder)) == [folder.parent, here / "reports"]
+    assert readable(here, *words) == [here / "mine", here / "numbers"]
+    assert writable(here, *words) == [folder.parent, here / "reports"]
 
 
 def test_a_report_reads_its_runs_and_writes_to_reports(here, tmp_path):

@@ -1,4 +1,4 @@
-"""The nox sessions, run by nox itself with stand-ins for the harness and the report."""
+"""The nox sessions, run by nox itself with a stand-in for jaxmeter's command line."""
 
 import os
 import shutil
@@ -11,23 +11,18 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.launch.backends import BACKENDS
-from jaxmeter.launch.environments import MARK, locate_locked
+
+pytestmark = pytest.mark.end_to_end
 
 CHECKOUT = Path(__file__).parents[2]
 
-# Leaves a run where it is told to, and ends with the exit code that STAND_IN_CODE names.
-HARNESS = """
-import os, pathlib, sys
-arguments = sys.argv[1:]
-pathlib.Path("harness-arguments").write_text(" ".join(arguments))
-if "--run-id" in arguments:
-    run = pathlib.Path("results", arguments[arguments.index("--run-id") + 1])
-    run.mkdir(parents=True)
-    (run / "manifest.json").touch()
-sys.exit(int(os.environ.get("STAND_IN_CODE", "0")))
+PROGRAM = """
+import os, sys
+print(*sys.argv[1:], os.environ["JAXMETER_RUNTIME"], os.environ["JAXMETER_IN_NOX"] == sys.executable, sep="\\n")
+sys.exit(2)
 """
 
-INTERRUPTED_HARNESS = """
+INTERRUPTED = """
 import pathlib, signal, sys, time
 
 def interrupt(number, frame):  # as the harness does
@@ -45,154 +40,70 @@ except KeyboardInterrupt:
     sys.exit(130)
 """
 
-REPORTING = """
-import os, pathlib, sys
-pathlib.Path("report-arguments").write_text(" ".join(sys.argv[1:]))
-sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
-"""
-
-STAND_IN = """
-import pathlib, runpy, sys
-folder, words = pathlib.Path(sys.argv[0]).parent, sys.argv[4:]  # after -P -m jaxmeter
-part = "harness" if words[0] in ("run", "self-test") else "reporting"
-sys.argv = [part, *words]
-runpy.run_path(folder / f"{part}.py", run_name="__main__")
-"""
-
-COPIED = ("__init__.py", "__main__.py", "version.py", "cli", "launch", "harness/__init__.py", "harness/record")
-
-
-def make_environment(checkout, lock):
-    """An environment of a lock, whose python runs the stand-ins."""
-    place = locate_locked(checkout / "docker" / "locks" / f"{lock}.txt", checkout / ".nox" / "environments")
-    (place / "bin").mkdir(parents=True)
-    (place / MARK).write_text("0")
-    python = place / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} {checkout}/stand_in.py "$@"\n')
-    python.chmod(0o755)
-
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout of the command line, in which the environments of locks have stand-ins for all that they run."""
-    for name in COPIED:
-        source, target = CHECKOUT / "jaxmeter" / name, tmp_path / "jaxmeter" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-    shutil.copytree(CHECKOUT / "tests" / "tools", tmp_path / "tests" / "tools")
-    for name in ("noxfile.py", "pyproject.toml"):
-        shutil.copy(CHECKOUT / name, tmp_path)
+    """A checkout with what the noxfile imports, and a stand-in for the command line."""
+    for name in ("jaxmeter/launch", "jaxmeter/harness/record", "tests/tools"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name)
+    for name in ("noxfile.py", "pyproject.toml", "jaxmeter/version.py", "jaxmeter/harness/__init__.py"):
+        shutil.copy(CHECKOUT / name, tmp_path / name)
+    (tmp_path / "jaxmeter" / "__init__.py").touch()
+    (tmp_path / "jaxmeter" / "__main__.py").write_text(PROGRAM)
     (tmp_path / "docker" / "locks").mkdir(parents=True)
-    (tmp_path / "docker" / "Dockerfile").touch()
-    (tmp_path / "docker" / "locks" / "cpu.txt").touch()
-    make_environment(tmp_path, "cpu")
-    (tmp_path / "stand_in.py").write_text(STAND_IN)
-    (tmp_path / "harness.py").write_text(HARNESS)
-    (tmp_path / "reporting.py").write_text(REPORTING)
     return tmp_path
 
 
-def start_nox(checkout, *arguments, **environment):
-    # No environment of nox' own: the stand-ins need none, and python must be the one that runs this test.
-    # Nothing else is on the path: an engine of this machine would run the harness in a container.
-    path = str(Path(sys.executable).parent)
-    return subprocess.Popen(
-        [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", *arguments],
-        cwd=checkout,
-        env={**os.environ, "PATH": path, **environment},
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def start_nox(checkout, *arguments, **options):
+    # No environment of nox' own: the stand-in needs none, and python must be the one that runs this test.
+    nox = [sys.executable, "-m", "nox", "--no-venv", "--no-install", *arguments]
+    variables = {name: value for name, value in os.environ.items() if name != "JAXMETER_RUNTIME"}
+    variables["PATH"] = str(Path(sys.executable).parent)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(nox, cwd=checkout, env=variables, stdout=pipe, stderr=pipe, text=True, **options)
 
 
-def run_nox(checkout, *arguments, **environment):
-    nox = start_nox(checkout, *arguments, **environment)
-    output, _ = nox.communicate(timeout=60)
-    return nox.returncode, output
-
-
-def wait_for(path):
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path.name} never came"
-        time.sleep(0.05)
-
-
-@pytest.mark.end_to_end
-@pytest.mark.parametrize(("code", "report_code"), [(3, 0), (0, 2)])
-def test_the_run_that_the_harness_wrote_is_reported_and_nox_ends_with_the_code_of_the_harness_or_the_report(
-    checkout, code, report_code
-):
-    codes = {"STAND_IN_CODE": str(code), "STAND_IN_REPORT_CODE": str(report_code)}
-
-    returned, output = run_nox(checkout, "cpu", "--", "--runtime", "local", "--select", "selu*", **codes)
-
-    assert returned == (code or report_code), output
-    (run,) = (checkout / "results").iterdir()
-    assert (checkout / "harness-arguments").read_text() == f"run --backend cpu --select selu* --run-id {run.name}"
-    assert (checkout / "report-arguments").read_text() == f"report results/{run.name}"
-
-
-@pytest.mark.end_to_end
-def test_a_machine_that_lacks_something_says_so_before_anything_is_measured(checkout):
-    returned, output = run_nox(checkout, "cpu", "--", "--runtime", "container")
-
-    assert returned == 2
-    assert "error: no container engine is installed" in output
-    assert not (checkout / "harness-arguments").exists()
-
-
-@pytest.mark.end_to_end
 @pytest.mark.parametrize(
     ("session", "words", "called"),
     [
-        ("report", ("diff", "a", "b"), "diff a b"),
-        ("report", ("results/it",), "report results/it"),
-        ("traces", ("results/it",), "trace --open results/it"),
-        ("self-test", ("--runtime", "local", "--machine", "lab 3"), "self-test --backend cpu --machine lab 3"),
+        ("cpu", ["--select", "selu*"], ["run", "--backend", "cpu", "--select", "selu*"]),
+        ("report", ["diff", "a", "b"], ["diff", "a", "b"]),
+        ("report", ["results/it"], ["report", "results/it"]),
+        ("traces", ["results/it"], ["trace", "--open", "results/it"]),
+        ("self-test", ["--machine", "lab 3"], ["self-test", "--machine", "lab 3"]),
+        ("schedule", ["slurm"], ["schedule", "slurm"]),
     ],
 )
-def test_a_session_calls_the_verb_of_its_name_and_the_report_any_other(checkout, session, words, called):
-    returned, output = run_nox(checkout, session, "--", *words, STAND_IN_CODE="2", STAND_IN_REPORT_CODE="2")
+def test_a_session_calls_the_verb_of_its_name_and_the_report_any_other_and_ends_with_its_code(
+    checkout, session, words, called
+):
+    nox = start_nox(checkout, "--session", session, "--", *words)
 
-    assert returned == 2, output
-    assert [path.read_text() for path in checkout.glob("*-arguments")] == [called]
+    printed, said = nox.communicate(timeout=60)
 
-
-@pytest.mark.end_to_end
-def test_a_schedule_is_printed_alone_and_calls_the_nox_that_wrote_it(checkout):
-    words = ("slurm", "--store", "s3://team-bucket/nightly", "--machine", "lab")
-    nox = [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", "schedule", "--", *words]
-
-    printed = subprocess.run(nox, cwd=checkout, capture_output=True, text=True, timeout=60, check=False)
-
-    assert printed.returncode == 0, printed.stderr
-    assert printed.stdout.startswith("#!/usr/bin/env bash\n")
-    nox = f"{sys.executable} -m nox --noxfile {checkout}/noxfile.py --session nightly -- --store"
-    assert f"{nox} s3://team-bucket/nightly" in printed.stdout
+    assert nox.returncode == 2, said
+    assert printed.splitlines() == [*called, "auto", "True"]  # nothing else: a schedule is printed into a file
 
 
-@pytest.mark.end_to_end
 @pytest.mark.parametrize("is_alone", [False, True], ids=["a terminal", "systemd"])
-def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout, is_alone):
-    (checkout / "harness.py").write_text(INTERRUPTED_HARNESS)
+def test_an_interrupted_program_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout, is_alone):
+    (checkout / "jaxmeter" / "__main__.py").write_text(INTERRUPTED)
     if is_alone:
         noxfile = checkout / "noxfile.py"
         noxfile.write_text(noxfile.read_text("utf8").replace("INTERRUPT_TIMEOUT_S = 40", "INTERRUPT_TIMEOUT_S = 1", 1))
-    nox = start_nox(checkout, "cpu")
-    wait_for(checkout / "measuring")
+    nox = start_nox(checkout, "--session", "cpu", start_new_session=True)
+    until = time.monotonic() + 30
+    while not (checkout / "measuring").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
     (os.kill if is_alone else os.killpg)(nox.pid, signal.SIGINT)  # Ctrl-C reaches everyone in the group
-    output, _ = nox.communicate(timeout=60)
+    _, said = nox.communicate(timeout=60)
 
-    assert nox.returncode == 130, output
+    assert nox.returncode == 130, said
     assert (checkout / "kept").exists()
-    assert not (checkout / "report-arguments").exists()
 
 
-@pytest.mark.end_to_end
 def test_a_command_line_that_cannot_be_installed_is_no_regression(checkout):
     (checkout / "docker" / "locks" / "launch.txt").write_text("no-such-package==1.0 --hash=sha256:00\n")
     nox = [sys.executable, "-m", "nox", "--session", "doctor"]
@@ -203,12 +114,10 @@ def test_a_command_line_that_cannot_be_installed_is_no_regression(checkout):
     assert ended.returncode == 3, ended.stdout + ended.stderr
 
 
-@pytest.mark.end_to_end
 def test_every_backend_has_a_session_that_measures_on_it(checkout):
-    command = [sys.executable, "-m", "nox", "--list"]
-    listed = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
+    printed, _ = start_nox(checkout, "--list").communicate(timeout=60)
 
     assert {
         f"- {name} -> Measure on {needs.devices.name}, then report: nox -s {name} -- --quick."
         for name, needs in BACKENDS.items()
-    } <= set(listed.stdout.splitlines())
+    } <= set(printed.splitlines())
