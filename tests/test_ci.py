@@ -145,15 +145,7 @@ def test_where_a_clean_debian_can_be_had_the_line_runs_in_it_and_it_is_removed(r
     assert removed == f"rm --force {ran.split()[2]}"
 
 
-SKIPPING = {
-    "__init__.py": "",
-    "engines.py": """
-import pytest
-
-def find_engine():
-    pytest.skip("there is no engine")
-""",
-    "test_by_mark.py": """
+MARKED = """
 import pytest
 
 absent = pytest.mark.skipif(True, reason="there is none")
@@ -161,7 +153,11 @@ absent = pytest.mark.skipif(True, reason="there is none")
 @pytest.mark.parametrize("a", [pytest.param(1, marks=absent, id="x - y::z"), 2])
 def test_a(a):
     pass
-""",
+"""
+SKIPPING = {
+    "__init__.py": "",
+    "engines.py": "import pytest\n\ndef find_engine():\n    pytest.skip('there is no engine')\n",
+    "test_by_mark.py": MARKED,
     "test_by_helper.py": "from tests.engines import find_engine\n\ndef test_b():\n    find_engine()\n",
     "test_skips_nothing.py": "def test_c():\n    pass\n",
 }

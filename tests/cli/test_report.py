@@ -77,17 +77,12 @@ def test_figures_are_written_on_request_named_after_what_they_show(tmp_path, mon
     ended = invoke(folder, "--figures", "slides")
 
     assert ended.exit_code == 0
-    stems = {path.stem for path in (tmp_path / "slides").iterdir()}
+    names = {path.name for path in (tmp_path / "slides").iterdir()}
+    stems = {name.partition(".")[0] for name in names}
     assert f"{len(stems)} figures in slides" in ended.output
-    assert {path.name for path in (tmp_path / "slides").iterdir()} == {
-        f"{stem}.{form}" for stem in stems for form in ("png", "svg")
-    }
-    assert stems > {
-        "overview-cumulative_sum",
-        "suite-cumulative_sum-speed",
-        "suite-cumulative_sum-execution_s_cumulative_sum",
-        "case-cumulative_sum-cumulative_sum_n_16-growth_n",
-    }
+    assert names == {f"{stem}.{form}" for stem in stems for form in ("png", "svg")}
+    assert stems > {"overview-cumulative_sum", "suite-cumulative_sum-speed"}
+    assert stems > {"case-cumulative_sum-cumulative_sum_n_16-growth_n"}
     planned = samples.planned_case()
     untimed = samples.write_run(tmp_path / "b", samples.run((planned, samples.record(planned, {}))))
     assert "0 figures in none" in invoke(untimed, "--figures", "none").output

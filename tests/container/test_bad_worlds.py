@@ -7,7 +7,7 @@ import re
 import secrets
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -114,57 +114,6 @@ def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(each_engin
         removed(each_engine, image.name)
 
     assert any(path.endswith(".whl") for path in index.asked)
-
-
-@pytest.fixture
-def small_podman(podman, tmp_path, monkeypatch):
-    """podman with a storage of its own, on a disk that the base image already fills to more than half."""
-    if os.getuid() != 0:
-        pytest.skip("only root may mount a small disk")
-    disk = Path(tempfile.mkdtemp(prefix="jaxmeter-test-"))
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={400 * MB}", "tmpfs", str(disk)], check=True)
-    try:
-        wrapper = tmp_path / "podman-small"
-        wrapper.write_text(
-            f'#!/bin/sh\nTMPDIR={disk} exec {podman.client} --root {disk}/root --runroot {disk}/run "$@"\n',
-            encoding="utf8",
-        )
-        wrapper.chmod(0o755)
-        saved = subprocess.Popen([podman.client, "save", BASE], stdout=subprocess.PIPE)
-        subprocess.run([str(wrapper), "load"], stdin=saved.stdout, check=True, capture_output=True)
-        assert saved.stdout is not None
-        saved.stdout.close()
-        assert saved.wait() == 0
-        found = find_engine({**os.environ, ENGINE_VARIABLE: str(wrapper)}).engine
-        assert found is not None
-        assert found.kind == "podman"
-        yield found
-    finally:
-        # Layers that are still mounted would keep the disk.
-        subprocess.run(["umount", "--recursive", "--lazy", str(disk)], check=False)
-        disk.rmdir()
-
-
-def test_a_disk_with_too_little_room_is_refused_before_anything_is_built(small_podman, checkout):
-    with pytest.raises(UsageError) as refused:
-        build_images(small_podman, (Image("cpu", BASE, checkout),), pip_settings())
-
-    words = str(refused.value)
-    needed = LOCKS["cpu"].disk_bytes // 10**9
-    assert re.search(rf"has 0\.\d GB free, and building the cpu image takes up to {needed} GB: free some room", words)
-    assert "could not be built" not in words
-
-
-def test_a_disk_that_fills_up_during_a_build(small_podman, checkout):
-    large = make_wheel(bytes(600 * MB))  # zeros: small until they are unpacked
-    write_lock(checkout, locked(large))
-    # As with an engine in a virtual machine, the room cannot be seen beforehand.
-    blind = replace(small_podman, storage=None)
-
-    with serving(large) as index:
-        words = complaint(blind, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
-
-    assert "the disk is full where the engine keeps its images. Free some room" in words
 
 
 def test_devices_that_the_engine_cannot_hand_over(engine, caller):

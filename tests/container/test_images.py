@@ -45,18 +45,6 @@ def test_an_image_holds_the_locked_jax_and_both_programs_and_says_what_it_was_ma
     assert image_size_bytes(engine, name) == pytest.approx(LOCKS[lock].image_bytes, rel=0.1)  # as its table says
 
 
-def test_an_image_names_the_revision_that_it_was_built_from(each_engine, checkout, removed):
-    author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
-    for words in (("init", "--quiet"), ("add", "."), (*author, "commit", "--quiet", "--message", "All of it")):
-        subprocess.run(["git", "-C", str(checkout), *words], check=True)
-    clean = Image("cpu", BASE, checkout).name
-    build_images(each_engine, (Image("cpu", BASE, checkout),), {})
-    removed(each_engine, clean)
-
-    revision = configuration(each_engine, clean)["Labels"][REVISION]
-    assert re.fullmatch(r"[0-9a-f]{40}", revision)  # of changed files: tests/launch/test_images.py
-
-
 @pytest.mark.parametrize("backend", ["gpu", "tpu"])
 def test_an_image_refuses_to_measure_on_a_device_that_is_not_there(backend, engine, image, caller):
     name = image(engine, backend)

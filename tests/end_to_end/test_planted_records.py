@@ -1,4 +1,7 @@
-"""A record runs no code and installs nothing: each command that takes a run is given one full of planted code."""
+"""A record runs no code: each command that takes a run is given one full of planted code.
+
+That it installs nothing, tests/launch/test_baseline_environment.py checks.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.cli.bisect import bisect_releases
 from jaxmeter.harness.traces.captures import SUFFIX, find_captures
 from jaxmeter.harness.traces.serve import copy_captures
-from jaxmeter.launch import baseline, nightly
-from jaxmeter.launch.environments import Wanted
-from jaxmeter.launch.gate import pass_gate
-from jaxmeter.launch.nightly import run_nightly
-from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.shell import JAXMETER
-from jaxmeter.launch.upgrade import compare_environments
 from tests.end_to_end.conftest import CHECKOUT, run_program
-from tests.launch.shells import NotedShell
 from tests.planted import plant, plant_lock_step
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -40,7 +34,6 @@ def increment(x):
     return x + 1
 '''
 OWN = ("--suites", "small.py", "--data", ".")
-BEGIN = (*JAXMETER, "night", "begin")
 QUICK = ("--quick", "--processes", "1", "--probe", "timing", "--quiet")
 CASE = "increment*"
 
@@ -165,58 +158,6 @@ def heal_but_suites(run: Path) -> None:
         suites = manifest["settings"]["suites"]
         manifest |= {"environments": own["environments"], "settings": {**own["settings"], "suites": suites}}
         path.write_text(json.dumps(record))
-
-
-class NightShell(NotedShell):
-    """Begins a night that is compared with the planted run, as the reporter does."""
-
-    def install(self, *lock_names: str) -> None:
-        self.ran.append(("install", *lock_names))
-
-    def ask(self, *command: str) -> str:
-        return "jax==0.9.0\njaxlib==0.9.0\n"
-
-    def run(self, *command: str) -> int:
-        self.ran.append(command)
-        if command[1 : len(BEGIN) + 1] == BEGIN:
-            night = Path("results", ".night")
-            night.mkdir()
-            (night / "measure").write_text(f"--quick\n--against\n{Path('results', 'planted').absolute()}\n")
-        return 0
-
-
-@pytest.fixture
-def shell(folder, monkeypatch):
-    """A session's shell in the folder, without a container engine; nothing is made of what is asked to be installed."""
-    monkeypatch.chdir(folder)
-    noted = NightShell(CHECKOUT)
-
-    def prepare(shell: NightShell, wanted: Wanted) -> Path:
-        noted.ran.append(("pip", *wanted.arguments))
-        return Path(sys.executable)
-
-    monkeypatch.setattr(baseline, "prepare_environment", prepare)
-    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: "python")  # installs what our own lock names
-    return noted
-
-
-LAUNCHED = {
-    "gate": (pass_gate, ("RUN", "--runtime", "local")),
-    "nightly": (run_nightly, ("--store", "STORE", "--runtime", "local", "--baseline", "RUN", "--machine", "here")),
-    "upgrade": (compare_environments, ("--old", "RUN", "--new", "RUN")),
-    "bisect": (bisect_releases, ("--good", "RUN", "--bad", "RUN", "--case", CASE)),
-}
-
-
-@pytest.mark.parametrize("session", LAUNCHED)
-def test_a_session_installs_nothing_that_a_record_names(folder, shell, session):
-    run_session, arguments = LAUNCHED[session]
-
-    with pytest.raises(UsageError):
-        run_session(shell, name_all(folder, arguments))
-
-    assert [one for one in shell.ran if one[0] == "pip"] == []
-    assert list_markers(folder) == []
 
 
 def test_captures_of_such_a_run_are_copied_and_nothing_of_it_runs(folder, tmp_path):

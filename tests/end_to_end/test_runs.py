@@ -17,10 +17,7 @@ from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.programs.capturing import FEWEST_CALLS, KEPT_CALLS
 from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json
-from jaxmeter.harness.traces.captures import find_captures
-from jaxmeter.harness.traces.serve import copy_captures
 from tests.end_to_end.conftest import Harness, run_program, write_small_suite
-from tests.xprof_server import RUNS, fetch, serve
 
 READER = """
 '''Adds one to data.'''
@@ -95,19 +92,6 @@ def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness, tmp_path,
     profile = jax.profiler.ProfileData.from_file(str(capture))
     events = [event.name for plane in profile.planes for line in plane.lines for event in line.events]
     assert FEWEST_CALLS <= events.count("increment:jit") <= KEPT_CALLS
-
-    variants = {artifact.variant for artifact in case.artifacts}
-    found = find_captures(tmp_path / "results" / "it", case="increment")
-    copied = copy_captures(found.captures, tmp_path / "copies")
-    assert copied == len(variants) == 2
-    shown = {f"it/{case.name.replace('[', '-').rstrip(']')}/{name.replace(':', '-')}/capture" for name in variants}
-    assert ask_xprof(tmp_path / "copies") == shown
-
-
-def ask_xprof(folder: Path) -> set[str]:
-    """The captures that a real xprof lists below a folder."""
-    with serve(folder) as (_, port):
-        return set(json.loads(fetch(port, RUNS)))
 
 
 def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_names_it(harness, tmp_path):

@@ -40,6 +40,11 @@ def test_programs_run_in_the_environment_of_this_process_and_their_codes_are_tho
     assert here.run("python", "-c", f"import sys; sys.exit(sys.executable != {sys.executable!r})") == 0
     assert here.run("python", "-c", "import sys; sys.exit(7)") == 7
     assert here.run("python", "-c", "import os; os.kill(os.getpid(), 9)") == 137
+    with pytest.raises(KeyboardInterrupt):
+        here.run("python", "-c", "import sys; sys.exit(130)")
+    with pytest.raises(ProgramError) as raised:  # while its output is needed
+        here.ask("python", "-c", "import sys; sys.exit(2)")
+    assert raised.value.code == 2
 
 
 def test_a_program_has_the_variables_that_were_set_and_measures_where_it_is(here):
@@ -49,13 +54,6 @@ def test_a_program_has_the_variables_that_were_set_and_measures_where_it_is(here
     code = "import os; print(os.environ['JAXMETER_FINISH'], os.environ.get('JAXMETER_RUNTIME'))"
 
     assert shell.ask("python", "-c", code) == "again None\n"
-
-
-def test_a_program_that_fails_while_its_output_is_needed_ends_the_verb_with_its_code(here):
-    with pytest.raises(ProgramError) as raised:
-        here.ask("python", "-c", "import sys; sys.exit(2)")
-
-    assert raised.value.code == 2
 
 
 def test_nothing_is_installed_where_this_environment_measures(here):
@@ -149,11 +147,6 @@ def test_an_interrupted_program_keeps_what_it_has_and_no_next_step_begins(tmp_pa
     _, errors = caller.communicate(timeout=30)
     assert {path.name for path in tmp_path.iterdir()} == {"started", "kept"}, errors
     assert caller.returncode == 130
-
-
-def test_a_program_that_was_interrupted_alone_interrupts_its_caller(here):
-    with pytest.raises(KeyboardInterrupt):
-        here.run("python", "-c", "import sys; sys.exit(130)")
 
 
 def test_no_folder_where_the_user_works_takes_a_librarys_place(here, tmp_path, monkeypatch):

@@ -26,12 +26,8 @@ def test_columns_stand_below_each_other_and_a_remedy_below_what_was_found():
     assert lines[1] == "  ok         disk          40.0 GB free"
     assert lines[2].index("powersave") == column
     assert next(line for line in lines if "cpupower" in line) == " " * column + "-> sudo cpupower set it"
-
-
-def test_a_narrow_terminal_has_the_text_below_the_names():
-    lines = render({"Needs": ROWS}, [], 40).splitlines()
-
-    assert lines[1:3] == ["  ok         disk", "      40.0 GB free"]
+    narrow = render({"Needs": ROWS}, [], 40).splitlines()
+    assert narrow[1:3] == ["  ok         disk", "      40.0 GB free"]
 
 
 def test_a_command_is_never_broken_so_that_it_can_be_copied():

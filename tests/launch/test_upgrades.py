@@ -122,16 +122,12 @@ def test_the_same_release_is_measured_under_the_variables_of_each_side(same_rele
 def test_a_variable_that_a_side_cannot_have_ends_it_before_anything_is_measured_or_shown(same_release, capsys):
     code, shell = same_release("--old-env", "MY_TOKEN=secret", codes={"limits": 2})
 
-    assert code == 2
-    assert len(shell.ran) == 1
-    assert "secret" not in capsys.readouterr().err
+    assert (code, len(shell.ran), "secret" in capsys.readouterr().err) == (2, 1, False)
 
 
 def test_images_take_the_variables_of_their_side_beside_the_users(tmp_path, monkeypatch):
     given = []
-    monkeypatch.setattr(
-        upgrade, "run_harness", lambda shell, backend, request, run, variables: given.append(variables) or 0
-    )
+    monkeypatch.setattr(upgrade, "run_harness", lambda *words: given.append(words[-1]) or 0)
     monkeypatch.setattr(upgrade, "plan_job", lambda *_: None)
     monkeypatch.setattr(upgrade, "offer_environment", lambda job: nullcontext(tmp_path / "socket"))
 
