@@ -29,37 +29,15 @@ from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import Host
 
 AUTO = {"JAXMETER_RUNTIME": "auto"}
-CALLER = Caller(
-    uid=1000,
-    gid=100,
-    name="ana",
-    home=Path("/home/ana"),
-    folder=Path("/home/ana/work"),
-    host="0a1b2c3d",
-    limits={"nofile": 20000, "nproc": 30000},
-)
-HOST = Host(
-    driver="580.65.06",
-    gpus=2,
-    cdi_gpu=True,
-    tpu_chips=2,
-    tpu_nodes=("/dev/vfio/0", "/dev/vfio/1", "/dev/vfio/vfio"),
-    tpu_groups=(27, 101),
-)
+HOME = Path("/home/ana")
+CALLER = Caller(1000, 100, "ana", HOME, HOME / "work", "0a1b2c3d", limits={"nofile": 20000, "nproc": 30000})
+HOST = Host(driver="580.65.06", gpus=2, cdi_gpu=True, tpu_nodes=("/dev/vfio/0", "/dev/vfio/1"), tpu_groups=(27, 101))
 ENGINES = [
     Engine(f"/usr/bin/{kind}", kind, "1", rootless=rootless, nvidia_runtime=kind == "docker")
     for kind in ("docker", "podman", "nerdctl")
     for rootless in (False, True)
 ]
-OPTIONS = [
-    ("cpu", []),
-    ("cpu", ["--image", "mine:1"]),
-    ("gpu", []),
-
-    ("gpu", ["--profile-privileged"]),
-    ("tpu", []),
-    ("tpu", ["--privileged"]),
-]
+OPTIONS = [("cpu", []), ("gpu", []), ("gpu", ["--profile-privileged"]), ("tpu", []), ("tpu", ["--privileged"])]
 MOUNTS = (
     Mount(Path("/home/ana/suites"), Path("/home/ana/suites")),
     Mount(Path("/home/ana/work/results"), Path("/home/ana/work/results"), writable=True),
@@ -154,15 +132,10 @@ def test_results_belong_to_the_caller_in_each_engines_own_way(engine, as_caller,
     assert list(user_arguments(engine, CALLER, as_root=True)) == [*as_root, "--user", "0:0", *rights]
 
 
-@pytest.mark.parametrize(
-    ("kind", "rootless", "limits"),
-    [
-        ("podman", False, ["nofile=20000:20000", "nproc=30000:30000"]),
-        ("podman", True, []),
-        ("docker", False, []),
-    ],
-)
-def test_podman_as_root_keeps_to_the_callers_limits(kind, rootless, limits):
+@pytest.mark.parametrize(("kind", "rootless"), [("podman", False), ("podman", True), ("docker", False)])
+def test_podman_as_root_keeps_to_the_callers_limits(kind, rootless):
+    limits = ["nofile=20000:20000", "nproc=30000:30000"] if kind == "podman" and not rootless else []
+
     assert values(arguments_of(Engine(kind, kind, "1", rootless=rootless)), "--ulimit") == limits
 
 
@@ -212,26 +185,13 @@ def test_what_steers_jax_is_handed_on_in_one_order_and_nothing_else():
     assert list(forwarded_variables(given).items()) == [(name, "x") for name in STEERING]
 
 
-NOT_IN_A_CONTAINER = {"LD_PRELOAD"}
-"""Recorded, and not forwarded: it names a file of this machine."""
-
-TOLD_BY_THE_LAUNCHER = "JAXMETER_"
-"""One of them is recorded, and is made of `--data` inside."""
-
-NOT_RECORDED = {"NO_COLOR"}
-"""Forwarded, and not recorded: it steers what is shown."""
-
-MORE_OF_TPUS = "TPU_"
-"""Forwarded all, and recorded by name: some hold the names of machines."""
-
-
 def test_what_a_container_is_given_is_what_the_harness_records():
-    given = environment._VARIABLES - NOT_IN_A_CONTAINER
-    recorded = {name for name in given if not name.startswith(TOLD_BY_THE_LAUNCHER)}
-    recorded_prefixes = set(environment._VARIABLE_PREFIXES)
+    # LD_PRELOAD names a file of this machine; JAXMETER_… the launcher makes inside.
+    recorded = {name for name in environment._VARIABLES - {"LD_PRELOAD"} if not name.startswith("JAXMETER_")}
+    of_tpus = {name for name in recorded if name.startswith("TPU_")}  # recorded by name: some hold names of machines
 
-    assert {name for name in recorded if not name.startswith(MORE_OF_TPUS)} == containers.FORWARDED - NOT_RECORDED
-    assert recorded_prefixes == set(containers.FORWARDED_PREFIXES) - {MORE_OF_TPUS}
+    assert recorded - of_tpus == containers.FORWARDED - {"NO_COLOR"}  # which steers what is shown
+    assert set(environment._VARIABLE_PREFIXES) == set(containers.FORWARDED_PREFIXES) - {"TPU_"}
     assert forwarded_variables(dict.fromkeys(recorded, "x")).keys() == recorded
 
 
@@ -255,6 +215,10 @@ def test_the_caller_is_the_user_of_this_process(tmp_path, monkeypatch):
     assert (caller.uid, caller.gid, caller.name) == (os.getuid(), os.getgid(), "ana")
     assert (caller.home, caller.folder) == (Path("/home/ana"), tmp_path)
     assert set(caller.limits) == {"nofile", "nproc"}
+    assert caller_here({"LOGNAME": "ana"}).name == "ana"
+    assert caller_here({"USER": "", "LOGNAME": ""}).name == "jaxmeter"  # one without a name is given one
+    monkeypatch.setattr("platform.node", lambda: "host.example.com")
+    assert caller_here({}).host == "b0732f01"  # a hash, the same in a container and outside
 
 
 @pytest.mark.parametrize(
@@ -267,14 +231,3 @@ def test_a_containers_processes_are_never_more_than_there_are_process_ids(monkey
     monkeypatch.setattr("jaxmeter.launch.containers.read_text", lambda path: ids)
 
     assert caller_here({}).limits == {"nofile": 700, "nproc": expected}
-
-
-@pytest.mark.parametrize(("variables", "name"), [({"LOGNAME": "ana"}, "ana"), ({"USER": "", "LOGNAME": ""}, "jaxmeter")])
-def test_a_caller_without_a_name_is_given_one(variables, name):
-    assert caller_here(variables).name == name
-
-
-def test_a_machine_is_known_by_a_hash_and_the_same_one_in_a_container_and_outside(monkeypatch):
-    monkeypatch.setattr("platform.node", lambda: "host.example.com")
-
-    assert caller_here({}).host == "b0732f01"

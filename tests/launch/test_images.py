@@ -35,16 +35,11 @@ def checkout(tmp_path):
         "docker/Dockerfile": "FROM scratch\n",
         "docker/locks/cpu.txt": "jax==0.10.2\n",
         "docker/locks/gpu.txt": "jax==0.10.2\njax-cuda13-plugin==0.10.2\n",
-        "docker/wheels/.gitkeep": "",
-        ".dockerignore": "*\n",
         "jaxmeter/version.py": '"""The version."""\n\n__version__ = "0.3.0"\n',
-        "jaxmeter/harness/deep/probe.py": "",
-        "jaxmeter/suites/matmul.py": "",
-        "jaxmeter/reporting/page.html": "",
-        "docs/containers.md": "",
-        "README.md": "",
-        "tests/test_it.py": "",
+        ".dockerignore": "*\n",
     }
+    others = ("harness/deep/probe.py", "suites/matmul.py", "reporting/page.html")
+    files |= dict.fromkeys(("docs/containers.md", "README.md", *(f"jaxmeter/{name}" for name in others)), "")
     for name, text in files.items():
         path = tmp_path / "checkout" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,51 +56,38 @@ def test_a_name_has_the_lock_and_a_short_hash_which_changes_with_the_base(checko
     assert name_of(checkout, base="ubuntu:26.04") != name_of(checkout)
 
 
-def append(file, text="# changed\n"):
-    """Adds to a file, or makes it."""
-
-    def change(checkout):
-        (checkout / file).parent.mkdir(parents=True, exist_ok=True)
-        with (checkout / file).open("a") as opened:
-            opened.write(text)
-
-    return change
-
-
-def rename(*moves):
-    """Gives files other names, one after the other."""
-
-    def change(checkout):
-        for before, after in moves:
-            (checkout / "jaxmeter/suites" / before).rename(checkout / "jaxmeter/suites" / after)
-
-    return change
-
-
-CODE = ("jaxmeter/harness/deep/probe.py", "jaxmeter/reporting/page.html")
+GO_IN = (
+    *("docker/Dockerfile", "docker/locks/cpu.txt", ".dockerignore", "jaxmeter/harness/deep/probe.py"),
+    *("jaxmeter/reporting/page.html", "jaxmeter/reporting/templates/new.html"),
+)
 LEFT_OUT = (
     *("docs/containers.md", "README.md", "tests/test_it.py", "docker/locks/gpu.txt"),
     *("docker/wheels/jax-0.10.2-py3-none-any.whl", "jaxmeter/__pycache__/version.cpython-313.pyc"),
     "suites/__pycache__/deep/matmul.cpython-313.pyc",
 )
-CHANGES = {
-    **{file: (append(file), True) for file in ("docker/Dockerfile", "docker/locks/cpu.txt", ".dockerignore", *CODE)},
-    "a new and empty file": (append("jaxmeter/reporting/templates/new.html", ""), True),
-    "another name of a file": (rename(("matmul.py", "product.py")), True),
-    "code that moves from one file to another": (rename(("a.py", "c.py"), ("b.py", "a.py"), ("c.py", "b.py")), True),
-    **{file: (append(file), False) for file in LEFT_OUT},
-}
 
 
-@pytest.mark.parametrize(("change", "is_another"), CHANGES.values(), ids=CHANGES)
-def test_what_goes_into_an_image_decides_its_name_and_nothing_else(checkout, change, is_another):
-    (checkout / "jaxmeter/suites/a.py").write_text("one\n")
-    (checkout / "jaxmeter/suites/b.py").write_text("two\n")
-    before = name_of(checkout)
+@pytest.mark.parametrize("file", [*GO_IN, *LEFT_OUT])
+def test_what_goes_into_an_image_decides_its_name_and_nothing_else(checkout, file):
+    before, path = name_of(checkout), checkout / file
+    path.parent.mkdir(parents=True, exist_ok=True)
 
-    change(checkout)
+    path.write_text(f"{path.read_text()}# changed\n" if path.exists() else "")
 
-    assert (name_of(checkout) != before) is is_another
+    assert (name_of(checkout) != before) is (file in GO_IN)
+
+
+def test_another_name_of_a_file_and_code_that_moves_to_another_file_make_another_name(checkout):
+    suites, names = checkout / "jaxmeter/suites", [name_of(checkout)]
+    for one, other in (("matmul.py", "a.py"), ("a.py", "product.py")):
+        (suites / one).rename(suites / other)
+        names.append(name_of(checkout))
+    for first, second in (("one", "two"), ("two", "one")):
+        (suites / "a.py").write_text(first)
+        (suites / "b.py").write_text(second)
+        names.append(name_of(checkout))
+
+    assert len(set(names)) == 5
 
 
 def test_another_lock_is_another_name_even_with_the_same_packages(checkout):

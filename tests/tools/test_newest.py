@@ -124,9 +124,7 @@ def test_whatever_pytest_ends_with_but_success_is_a_failure_that_names_tests_and
     assert any(line.startswith("error: 0 of 0 tests failed (pytest ended with 4)") for line in said)
 
 
-@pytest.mark.parametrize(
-    ("jax", "is_named"), [("0.12.0.1", False), ("0.12.0", False), ("0.12.1", True), ("0.13.0rc1", True)]
-)
+@pytest.mark.parametrize(("jax", "is_named"), [("0.12.0.1", False), ("0.12.1", True), ("0.13.0rc1", True)])
 def test_a_jax_newer_than_the_newest_tested_is_named_at_the_end(newest, jax, is_named):
     ended, _, said = newest({"jax": jax, "flax": "1"})
 
@@ -167,7 +165,5 @@ def test_new_locks_are_compared_with_those_of_the_last_commit(committed):
 def test_without_a_commit_the_locks_are_compared_with_nothing(tmp_path):
     write_checkout(tmp_path)
 
-    said = list(describe_new_locks(tmp_path))
-
-    assert len(said) == len(list(list_exports()))
-    assert all("git has none of the last commit to compare with" in line for line in said)
+    compared = ["git has none of the last commit to compare with" in line for line in describe_new_locks(tmp_path)]
+    assert compared == [True] * len(list(list_exports()))
