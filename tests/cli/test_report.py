@@ -52,18 +52,6 @@ def test_without_a_usable_run_nothing_is_written_and_the_message_says_what_to_do
     assert not (tmp_path / "page.html").exists()
 
 
-@pytest.mark.parametrize("name", ["file/page.html", "a" * 300], ids=["in a file", "long"])
-def test_an_output_that_cannot_be_written_is_named(tmp_path, name):
-    folder = samples.write_run(tmp_path / "a", samples.run())
-    (tmp_path / "file").write_text("")
-
-    ended = invoke(folder, "--out", tmp_path / name)
-
-    assert ended.exit_code == 2
-    assert "cannot be written" in ended.stderr
-    assert "--out" in ended.stderr
-
-
 def test_a_report_of_many_runs_is_named_by_the_first_and_the_last():
     runs = [Run(samples.run(run_id=run_id), RunFolder(Path(run_id))) for run_id in ("a", "b", "../../etc/x y\x00")]
 
@@ -124,13 +112,27 @@ def test_only_the_newest_run_is_reported_and_what_cannot_be_read_is_named(histor
         (("--since", "yesterday"), "--since 'yesterday' is not a date; write 2026-11-22"),
         (("--since", "2027-01-01"), "none of 4 runs began on 2027-01-01 or later"),
         (("--last", "0"), "greater than or equal to 1"),
+        (("--out", "file/page.html"), "cannot be written"),
+        (("--out", "a" * 300), "cannot be written"),
+        (("--out", "-"), "error: -: "),
+        (("--out", "/dev/null"), "error: /dev/null: "),
+        (("--markdown", "folder"), "error: folder: "),
     ],
+    ids=["no date", "too late", "none", "in a file", "long", "standard output", "a device", "a folder"],
 )
-def test_a_choice_that_leaves_nothing_is_an_error(words, message, history):
+def test_a_choice_that_leaves_nothing_and_an_output_that_is_no_file_are_errors(
+    words, message, history, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+
     ended = invoke(*history[:4], *words)
 
     assert ended.exit_code == 2
     assert message in " ".join(ended.output.split())
+    assert not (tmp_path / "-").exists()
+    assert Path("/dev/null").is_char_device()
 
 
 def test_a_large_page_is_refused_unless_it_is_allowed(tmp_path, monkeypatch):
@@ -154,17 +156,3 @@ def test_a_browser_opens_the_page_where_that_is_asked_for_but_not_in_ci(words, c
 
     assert invoke(folder, "--out", tmp_path / "page.html", *words).exit_code == 0
     assert pages == [(tmp_path / "page.html").as_uri()] * opened
-
-
-@pytest.mark.parametrize(("option", "name"), [("--out", "-"), ("--out", "/dev/null"), ("--markdown", "folder")])
-def test_what_is_no_file_is_not_replaced(option, name, tmp_path, monkeypatch):
-    folder = samples.write_run(tmp_path / "a", samples.run())
-    (tmp_path / "folder").mkdir()
-    monkeypatch.chdir(tmp_path)
-
-    ended = invoke(folder, option, name)
-
-    assert ended.exit_code == 2
-    assert f"error: {name}: " in ended.output
-    assert not (tmp_path / "-").exists()
-    assert Path("/dev/null").is_char_device()

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -36,9 +37,7 @@ def images(engine, image, removed):
     subprocess.run([engine.client, "build", "--quiet", "--tag", name, "-"], input=text, text=True, check=True)
     removed(engine, name)
     found = image_id(engine, base), image_id(engine, name)
-    assert found[0] is not None
-    assert found[1] is not None
-    return found[0], found[1]
+    return found
 
 
 def test_two_images_take_turns(engine, images, suite, tmp_path, monkeypatch):
@@ -68,13 +67,6 @@ def test_two_images_take_turns(engine, images, suite, tmp_path, monkeypatch):
     assert not socket.parent.exists()
 
 
-class Noted:
-    """What a session offers, as far as a baseline's environment needs it."""
-
-    checkout = CHECKOUT
-    variables = os.environ
-
-
 def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(engine, images, suite, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     caller, before = caller_here(os.environ), containers(engine)
@@ -82,10 +74,11 @@ def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(engine, ima
     old = cpu_job(engine, caller, "--image", images[0], *words, "--probe", "memory", "--run-id", "old")
     assert measure_in_container(replace(old, run=replace(old.run, is_reported=False))) == 0
     baseline = Path("results/old")
+    session = SimpleNamespace(checkout=CHECKOUT, variables=os.environ)
 
     for image, is_offered in zip(images, (False, True), strict=True):
         job = cpu_job(engine, caller, "--image", image, *words, "--against", "old", "--run-id", "new")
-        with offer_baseline(Noted(), "cpu", job.request, job.run, baseline) as socket:
+        with offer_baseline(session, "cpu", job.request, job.run, baseline) as socket:
             assert (socket is not None and socket.is_socket()) == is_offered
             assert len(containers(engine) - before) == is_offered
 
@@ -93,6 +86,6 @@ def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(engine, ima
     assert "not as in the baseline: JAX_ENABLE_X64; its environment takes turns with today's" in said
     manifest = (baseline / "manifest.json").read_text(encoding="utf8")
     (baseline / "manifest.json").write_text(manifest.replace(images[0], f"sha256:{'0' * 64}"), encoding="utf8")
-    with offer_baseline(Noted(), "cpu", job.request, job.run, baseline) as socket:
+    with offer_baseline(session, "cpu", job.request, job.run, baseline) as socket:
         assert socket is None
     assert "is not here; load it (docker load), or measure a new baseline" in capsys.readouterr().err

@@ -43,7 +43,6 @@ ERROR: ResolutionImpossible: for help visit an address
             "numpy>=1.24; leave out or change one of the versions",
         ),
     ],
-    ids=["no such version", "no such package", "no network", "errors", "other words", "a conflict"],
 )
 def test_a_version_that_does_not_exist_names_the_nearest_and_other_complaints_are_pips_own(printed, said):
     assert explain(printed) == said
