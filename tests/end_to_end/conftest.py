@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,17 +67,33 @@ def _run(command: Sequence[str | Path], folder: Path, environment: Mapping[str, 
     )
 
 
+def start_program(folder: Path, *arguments: str | Path, python: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """Begins `jaxmeter ARGUMENTS` in a folder.
+
+    Args:
+      python: Options of Python.
+    """
+    command = [sys.executable, *python, "-m", "jaxmeter", *map(str, arguments)]
+    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    pipe, both = subprocess.PIPE, subprocess.STDOUT
+    return subprocess.Popen(command, cwd=folder, env=variables, stdout=pipe, stderr=both, text=True)
+
+
+def wait_for_file(running: subprocess.Popen[Any], folder: Path, pattern: str, limit_s: float = 60) -> None:
+    """Returns once a program has written a file."""
+    end = time.monotonic() + limit_s
+    while not list(folder.glob(pattern)):
+        assert running.poll() is None, f"it ended with {running.returncode} and left nothing like {pattern}"
+        assert time.monotonic() < end, f"nothing like {pattern} within {limit_s} s"
+        time.sleep(0.01)
+
+
 def build_wheel(folder: Path) -> Path:
     """The wheel of this checkout."""
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(CHECKOUT)]
     subprocess.run(build, check=True)
     (path,) = folder.glob("*.whl")
     return path
-
-
-@pytest.fixture
-def environment():
-    return {**os.environ, "PYTHONPATH": str(CHECKOUT)}
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
-from tests.end_to_end.conftest import Harness
+from tests.end_to_end.conftest import start_program, wait_for_file
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -25,25 +25,13 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 """Root writes where modes forbid it, unless it gives that up."""
 
-Start = Callable[[str], "subprocess.Popen[str]"]
-
-
 @pytest.fixture
-def start(suite, tmp_path, environment):
+def start(suite, tmp_path):
     """Begins a run and returns once there is a file of this name in its folder."""
 
-    def until(name: str) -> subprocess.Popen[str]:
-        running = subprocess.Popen(
-            [sys.executable, "-c", OBEYING_MODES, "-m", "jaxmeter", "run", "--suites", str(suite), *ARGUMENTS],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        while not list((tmp_path / "results").glob(f"it/{name}")):
-            assert running.poll() is None
-            time.sleep(0.01)
+    def until(name):
+        running = start_program(tmp_path, "run", "--suites", suite, *ARGUMENTS, python=("-c", OBEYING_MODES))
+        wait_for_file(running, tmp_path / "results", f"it/{name}")
         return running
 
     return until

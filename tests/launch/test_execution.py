@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from jaxmeter.launch.execution import build_image, keep_container
 from jaxmeter.launch.images import Build, Image
 from jaxmeter.launch.locks import LOCKS
 from jaxmeter.launch.options import UsageError
+from tests.end_to_end.conftest import wait_for_file
 from tests.launch.engine_stand_in import Docker
 
 CHECKOUT = Path(__file__).parents[2]
@@ -31,13 +31,6 @@ except KeyboardInterrupt:
 """
 
 
-def wait_for(path):
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path.name} never came"
-        time.sleep(0.05)
-
-
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_is_handed_to_the_container_once(tmp_path, number):
@@ -45,7 +38,7 @@ def test_an_interrupt_is_handed_to_the_container_once(tmp_path, number):
     launcher = subprocess.Popen(
         [sys.executable, "-c", RUN, docker.client], cwd=CHECKOUT, start_new_session=True, stderr=subprocess.PIPE
     )
-    wait_for(docker.folder / "running")
+    wait_for_file(launcher, docker.folder, "running")
 
     os.killpg(launcher.pid, number)  # as Ctrl-C in a terminal does: the whole group gets it
     launcher.communicate(timeout=30)

@@ -5,12 +5,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from jaxmeter.launch.backends import BACKENDS
+from tests.end_to_end.conftest import wait_for_file
 
 pytestmark = pytest.mark.end_to_end
 
@@ -92,10 +92,7 @@ def test_an_interrupted_program_has_time_to_keep_what_it_measured_and_nox_ends_w
         noxfile = checkout / "noxfile.py"
         noxfile.write_text(noxfile.read_text("utf8").replace("INTERRUPT_TIMEOUT_S = 40", "INTERRUPT_TIMEOUT_S = 1", 1))
     nox = start_nox(checkout, "--session", "cpu", start_new_session=True)
-    until = time.monotonic() + 30
-    while not (checkout / "measuring").exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_for_file(nox, checkout, "measuring")
 
     (os.kill if is_alone else os.killpg)(nox.pid, signal.SIGINT)  # Ctrl-C reaches everyone in the group
     _, said = nox.communicate(timeout=60)

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -21,6 +20,7 @@ from jaxmeter.launch.shell import (
     prepare_stores,
     run_jaxmeter,
 )
+from tests.end_to_end.conftest import wait_for_file
 
 VARIABLES = {"PATH": os.environ["PATH"], "HOME": "/home/me"}
 
@@ -135,15 +135,9 @@ def test_an_interrupted_program_keeps_what_it_has_and_no_next_step_begins(tmp_pa
     nested = ("python", "-c", CALLER) if is_nested else ()
     words = [sys.executable, "-c", CALLER, *nested, "python", "-c", PATIENT, str(tmp_path)]
     caller = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 30
-    while not (tmp_path / "started").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_for_file(caller, tmp_path, "started")
 
-    if to_group:  # as Ctrl-C of a terminal, or a scheduler
-        os.killpg(caller.pid, number)
-    else:
-        caller.send_signal(number)
-
+    (os.killpg if to_group else os.kill)(caller.pid, number)  # Ctrl-C of a terminal, or a scheduler, reaches all
     _, errors = caller.communicate(timeout=30)
     assert {path.name for path in tmp_path.iterdir()} == {"started", "kept"}, errors
     assert caller.returncode == 130
