@@ -174,7 +174,13 @@ def test_every_folder_of_the_harness_has_its_arrows():
     ],
 )
 def test_an_import_against_the_arrows_is_found(tmp_path, module, code, violation):
-    for name in ("harness/record", "harness/declare/workload", "reporting/load", "reporting/render/html", "suites/selu"):
+    for name in (
+        "harness/record",
+        "harness/declare/workload",
+        "reporting/load",
+        "reporting/render/html",
+        "suites/selu",
+    ):
         (tmp_path / "jaxmeter" / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "jaxmeter" / f"{name}.py").touch()
     # As in the real package, `workload` is a public name and a module.

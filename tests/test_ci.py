@@ -57,7 +57,10 @@ def find_python(folder, *version):
         ({"bin/python3.12": "3.12", "bin/python3.13": "3.13", "bin/python3.14": "3.14"}, "bin/python3.13"),
         ({"bin/python3.12": "3.12", "bin/python3.14": "3.14", "bin/python3.11": "3.11"}, "bin/python3.14"),
         ({"bin/python3": "3.13", "bin/python3.12": "3.12"}, "bin/python3"),
-        ({"bin/python3.13": "2.7", "pyenv/versions/3.13.0/bin/python3.13": "3.13"}, "pyenv/versions/3.13.0/bin/python3.13"),
+        (
+            {"bin/python3.13": "2.7", "pyenv/versions/3.13.0/bin/python3.13": "3.13"},
+            "pyenv/versions/3.13.0/bin/python3.13",
+        ),
         ({"bin/python3.12": "3.12", "uv/python3.13": "3.13"}, "uv/python3.13"),
     ],
     ids=["3.13 comes first", "then the newest", "by a shorter name", "behind a shim that runs nothing", "uv's"],

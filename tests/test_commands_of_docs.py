@@ -46,9 +46,12 @@ README, LOCK_STEP, CLOUD = "end_to_end/test_readme.py", "end_to_end/test_lock_st
 RUN_BY = {
     **dict.fromkeys(("nox -s cpu", "nox -s doctor", "nox -s report", "nox -s compare", "nox -s gate"), README),
     **dict.fromkeys(("jaxmeter list", "jaxmeter run", "jaxmeter report", "jaxmeter diff", "jaxmeter compare"), README),
-    **{"jaxmeter trace": README, "nox -s tests": README},
-    **{"nox -s upgrade": LOCK_STEP, "nox -s bisect": LOCK_STEP},
-    **{"nox -s nightly": CLOUD, "nox -s schedule": "cloud/test_schedules.py"},
+    "jaxmeter trace": README,
+    "nox -s tests": README,
+    "nox -s upgrade": LOCK_STEP,
+    "nox -s bisect": LOCK_STEP,
+    "nox -s nightly": CLOUD,
+    "nox -s schedule": "cloud/test_schedules.py",
     "nox -s self-test": "end_to_end/test_self_test.py",
 }
 """By the program and session of README and the tutorials: the file with the test that really runs it."""

@@ -22,7 +22,9 @@ def check(markdown: str) -> list[tuple[int, str]]:
     return [(problem.line, problem.text) for problem in checker.check_page(markdown, RULES)]
 
 
-@pytest.mark.parametrize("text", ["# A canary", "- A canary", "| a |\n|---|\n| a canary |", "> A canary", "A **canary**."])
+@pytest.mark.parametrize(
+    "text", ["# A canary", "- A canary", "| a |\n|---|\n| a canary |", "> A canary", "A **canary**."]
+)
 def test_a_word_to_avoid_is_found_with_its_replacement(text):
     ((_, found),) = check(text)
 

@@ -50,7 +50,10 @@ def test_a_run_ends_with_its_cases_by_status_and_how_to_report_on_it_unless_nox_
     code = conclude(samples.run(), Path("here"), as_json=False)
 
     assert code == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == ["1 case: 1 ok; here", "report on it with: jaxmeter report here"]
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "1 case: 1 ok; here",
+        "report on it with: jaxmeter report here",
+    ]
     monkeypatch.setenv("JAXMETER_COMMAND", "nox -s cpu")
     conclude(samples.run(), Path("here"), as_json=False)
     assert "report on it" not in capsys.readouterr().out
@@ -160,10 +163,20 @@ def test_a_folder_of_data_that_cannot_be_read_is_refused(tmp_path, monkeypatch):
         (lambda: 3, 3, ""),
         (raising(KeyboardInterrupt()), 130, ""),
         (lambda: signal.raise_signal(signal.SIGTERM), 130, ""),
-        (raising(ValueError("a bug")), 3, "ValueError: a bug\nerror: this is a fault of jaxmeter; what was measured is "),
+        (
+            raising(ValueError("a bug")),
+            3,
+            "ValueError: a bug\nerror: this is a fault of jaxmeter; what was measured is ",
+        ),
         (raising(UsageError("suite '\x1b[31m'\nsecond line")), 2, "error: suite '?[31m'\nsecond line\n"),
     ],
-    ids=["its own code", "interrupted", "terminated", "a fault, which is no regression", "a text that steers terminals"],
+    ids=[
+        "its own code",
+        "interrupted",
+        "terminated",
+        "a fault, which is no regression",
+        "a text that steers terminals",
+    ],
 )
 def test_a_command_ends_with_its_own_code_or_that_of_an_error(command, code, said, capsys):
     assert run_command(command) == code

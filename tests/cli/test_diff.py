@@ -59,6 +59,8 @@ def test_a_folder_without_a_run_is_an_error(tmp_path):
 
 
 def test_packages_of_the_users_own_that_changed_may_explain_a_difference():
-    told = terminal.write(describe_diffs(("a", "b"), (compared(program(), program(OTHER)),), (), "mypkg: step.py changed"))
+    told = terminal.write(
+        describe_diffs(("a", "b"), (compared(program(), program(OTHER)),), (), "mypkg: step.py changed")
+    )
 
     assert "What may explain a difference (1)\n  mypkg: step.py changed\n" in told

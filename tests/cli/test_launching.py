@@ -154,7 +154,12 @@ def gated(monkeypatch):
 
 def test_a_gate_measures_against_one_run_and_judges_two_with_its_options(gated):
     files = {"budgets_file": Path("b.toml"), "markdown_file": Path("m.md"), "verdict_file": Path("v.json")}
-    words = ["--exact", "--min-effect", "5%", *(f"--{name.removesuffix('_file')}={path}" for name, path in files.items())]
+    words = [
+        "--exact",
+        "--min-effect",
+        "5%",
+        *(f"--{name.removesuffix('_file')}={path}" for name, path in files.items()),
+    ]
     none = dict.fromkeys(("confirmed_by", *files))
 
     for runs in (["base", "--select", "selu"], ["base", "new"], ["base", "new", *words, "--confirmed-by", "again"]):

@@ -155,7 +155,9 @@ def test_turns_of_two_environments_are_no_fewer_where_they_confirm():
 
 
 @pytest.mark.parametrize("processes", [11, 31, "12"])
-def test_processes_that_no_comparison_asks_for_are_refused_and_earlier_versions_asked_for_the_usual(processes, tmp_path):
+def test_processes_that_no_comparison_asks_for_are_refused_and_earlier_versions_asked_for_the_usual(
+    processes, tmp_path
+):
     (tmp_path / "a.json").write_text('{"baseline": "before", "suspects": []}')
     assert read_suspects(tmp_path / "a.json").processes == CONFIRMING_PROCESSES
     (tmp_path / "a.json").write_text(json.dumps({"baseline": "before", "suspects": [], "processes": processes}))
@@ -199,5 +201,3 @@ def test_a_given_number_of_cores_holds_for_every_process_and_in_lock_step_for_bo
         choose_settings(replace(asked, cores=usable_cores() + 1), "after")
     assert (alone.cores, alone.lock_step_cores) == (of_a_process, None)
     assert (beside.cores, beside.lock_step_cores) == (None, of_a_process or usable_cores())
-
-

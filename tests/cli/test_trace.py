@@ -203,8 +203,6 @@ def test_of_steps_of_several_names_those_that_last_longest_are_shown_and_others_
     assert {"train", "eval"} <= set(complained.replace(",", "").split())
 
 
-
-
 def test_json_has_every_capture_with_its_bound(call, tmp_path):
     session(tmp_path, "s", alpha=MATMUL, beta=SHARDED)
 
@@ -287,8 +285,6 @@ def test_captures_that_are_unlike_are_compared_with_a_warning(call):
     assert unlike == ["number of devices: 2 in A, 1 in B", "programs: jit_by_shard_map in A, jit_matmul in B"]
     assert [f"  {line}" in lines for line in unlike] == [True, True]
     assert read_json(call, MATMUL, MATMUL)["unlike"] == []
-
-
 
 
 def test_json_of_two_captures_has_all_operations_by_their_difference(call):

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,8 @@ import pytest
 from examples import a_week_of_nightlies as week
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import choose_engine
-from jaxmeter.reporting.nightly.state import read_state
-from jaxmeter.reporting.store.push import list_local
 from jaxmeter.reporting.store.stores import StoreError, open_store
-from tests import samples
-from tests.cloud.servers import find_port
-from tests.end_to_end.conftest import CHECKOUT, run_program
+from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = pytest.mark.cloud
 

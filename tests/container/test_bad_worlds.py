@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import subprocess
-import tempfile
-from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.containers import Caller
-from jaxmeter.launch.engines import ENGINE_VARIABLE, Engine, find_engine
+from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import Image
 from jaxmeter.launch.index import CA_VARIABLES
 from jaxmeter.launch.jobs import build_images
-from jaxmeter.launch.locks import LOCKS
 from jaxmeter.launch.options import UsageError
 from tests.container.conftest import BASE, run_inside, write_lock
-from tests.container.launch import CHECKOUT
 from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
 
 pytestmark = pytest.mark.container
@@ -80,8 +72,18 @@ SILENT = "did not answer, or broke off. Check network and proxy"
 INDEXES = {
     "down": (None, {}, "1.0", SILENT),
     "breaks off in the middle of a wheel": (WHEEL, {"breaks_off": True}, "1.0", SILENT),
-    "serves another file than was locked": (make_wheel(b"x"), {}, "1.0", "serves other files than those that were locked"),
-    "lacks the locked version": (WHEEL, {}, "2.0", "offers no locked version of a package. Compare with docker/locks/cpu"),
+    "serves another file than was locked": (
+        make_wheel(b"x"),
+        {},
+        "1.0",
+        "serves other files than those that were locked",
+    ),
+    "lacks the locked version": (
+        WHEEL,
+        {},
+        "2.0",
+        "offers no locked version of a package. Compare with docker/locks/cpu",
+    ),
 }
 
 

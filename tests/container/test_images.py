@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.containers import Caller
-from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.images import LOCK_LABEL, Image, image_size_bytes, lock_sha256, version_of
-from jaxmeter.launch.jobs import build_images
+from jaxmeter.launch.images import LOCK_LABEL, image_size_bytes, lock_sha256, version_of
 from jaxmeter.launch.locks import LOCKS, locate_lock
-from tests.container.conftest import BASE, BuiltImage, configuration, run_inside
+from tests.container.conftest import configuration, run_inside
 from tests.container.launch import CHECKOUT
 
 pytestmark = pytest.mark.container

@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from jaxmeter.harness.record import CaseRecord, RunRecord, read_json
 from jaxmeter.launch.engines import ENGINE_VARIABLE, Engine
-from tests.container.conftest import BuiltImage, containers
+from tests.container.conftest import containers
 from tests.container.launch import CHECKOUT
 from tests.end_to_end.conftest import wait_for_file
 

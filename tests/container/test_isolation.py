@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from jaxmeter.launch.command_line import read_request
-from jaxmeter.launch.containers import Caller, forwarded_variables
-from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.containers import forwarded_variables
 from jaxmeter.launch.host import look_at_host
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
-from tests.container.conftest import BuiltImage, run_inside
+from tests.container.conftest import run_inside
 
 pytestmark = pytest.mark.container
 

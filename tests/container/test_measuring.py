@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import RunRecord, Status, read_json
-from jaxmeter.launch.containers import Caller
-from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import image_id, lock_sha256
 from jaxmeter.launch.jobs import measure_in_container
-from tests.container.conftest import BuiltImage, containers, owners
+from tests.container.conftest import containers, owners
 from tests.container.launch import CHECKOUT, cpu_job
 
 pytestmark = pytest.mark.container

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.containers import Caller
-from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import Image
 from jaxmeter.launch.jobs import build_images, measure_in_container
 from jaxmeter.launch.locks import locate_lock

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
-from jaxmeter.launch.containers import Caller
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import image_id
 from jaxmeter.launch.jobs import NEEDED_MODULES, measure_in_container
 from jaxmeter.launch.options import UsageError
-from tests.container.conftest import BASE, BuiltImage
+from tests.container.conftest import BASE
 from tests.container.launch import cpu_job
 
 pytestmark = pytest.mark.container

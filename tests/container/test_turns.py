@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,11 +15,10 @@ from jaxmeter.harness.record import RunRecord, read_json
 from jaxmeter.launch.arm_containers import offer_environment
 from jaxmeter.launch.baseline import offer_baseline
 from jaxmeter.launch.containers import caller_here
-from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import image_id
 from jaxmeter.launch.jobs import measure_in_container
 from jaxmeter.launch.upgrade import AFTER, BEFORE
-from tests.container.conftest import BuiltImage, containers
+from tests.container.conftest import containers
 from tests.container.launch import CHECKOUT, cpu_job
 
 pytestmark = pytest.mark.container
@@ -36,8 +34,7 @@ def images(engine, image, removed):
     text = DOCKERFILE.format(base=base, number=secrets.token_hex(4))
     subprocess.run([engine.client, "build", "--quiet", "--tag", name, "-"], input=text, text=True, check=True)
     removed(engine, name)
-    found = image_id(engine, base), image_id(engine, name)
-    return found
+    return image_id(engine, base), image_id(engine, name)
 
 
 def test_two_images_take_turns(engine, images, suite, tmp_path, monkeypatch):
@@ -67,7 +64,9 @@ def test_two_images_take_turns(engine, images, suite, tmp_path, monkeypatch):
     assert not socket.parent.exists()
 
 
-def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(engine, images, suite, tmp_path, monkeypatch, capsys):
+def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(
+    engine, images, suite, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     caller, before = caller_here(os.environ), containers(engine)
     words = ("--quick", "--processes", "3", "--suites", str(suite))

@@ -43,7 +43,11 @@ def write_small_suite(folder: Path) -> Path:
 
 
 def run_program(
-    folder: Path, *arguments: str | Path, python: str | Path = sys.executable, path: Sequence[Path] = (), **variables: str
+    folder: Path,
+    *arguments: str | Path,
+    python: str | Path = sys.executable,
+    path: Sequence[Path] = (),
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
     """Runs `jaxmeter ARGUMENTS` to its end, in a folder.
 
@@ -60,11 +64,11 @@ def run_outside(folder: Path, *command: str | Path) -> subprocess.CompletedProce
     return _run(command, folder, {name: value for name, value in os.environ.items() if name not in own})
 
 
-def _run(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     words = list(map(str, command))
-    return subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
-    )
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
 
 
 def start_program(folder: Path, *arguments: str | Path, python: Sequence[str] = ()) -> subprocess.Popen[str]:

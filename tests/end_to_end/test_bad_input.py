@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from jaxmeter.harness.record import RunFolder, RunRecord, Stop, StopReason, read_json, read_manifest
-from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
 
@@ -79,7 +76,9 @@ def increment(x):
 def test_a_run_measures_the_suites_as_they_were_when_it_began(harness, tmp_path):
     (tmp_path / "editing.py").write_text(EDITING)
 
-    ended = harness("run", "--suites", "editing.py", "--quick", "--probe", "timing", "--processes", "3", "--run-id", "it")
+    ended = harness(
+        "run", "--suites", "editing.py", "--quick", "--probe", "timing", "--processes", "3", "--run-id", "it"
+    )
 
     assert ended.returncode == 0, ended.stdout
     assert "x + 1 + 0  #" in (tmp_path / "editing.py").read_text()

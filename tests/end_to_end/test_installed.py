@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-import sys
 import sysconfig
 import venv
 import zipfile
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
@@ -61,7 +58,9 @@ def test_a_project_with_folders_of_any_name_measures_and_reports(installed, proj
     command = installed / "jaxmeter"
 
     listed = run_outside(project, command, "list")
-    measured = run_outside(project, command, "run", "--suites", "small.py", "--quick", "--processes", "1", "--run-id", "it")
+    measured = run_outside(
+        project, command, "run", "--suites", "small.py", "--quick", "--processes", "1", "--run-id", "it"
+    )
     reported = run_outside(project, command, "report", "results/it", "--out", "page.html")
 
     assert (listed.returncode, "selu" in listed.stdout) == (0, True), listed.stderr
@@ -111,7 +110,9 @@ def test_what_needs_a_checkout_of_jaxmeter_says_so(installed, project, words, wh
 
 
 def test_a_schedule_of_the_environment_is_written_by_an_installed_package(installed, project):
-    ended = run_outside(project, installed / "jaxmeter", "schedule", "systemd", "--store", "s3://a/b", "--machine", "lab")
+    ended = run_outside(
+        project, installed / "jaxmeter", "schedule", "systemd", "--store", "s3://a/b", "--machine", "lab"
+    )
 
     assert ended.returncode == 0, ended.stderr
     assert f"WorkingDirectory={project}" in ended.stdout.splitlines()

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -72,7 +71,9 @@ def test_it_gates_a_change(programs, project, measured):
 
 def test_it_compares_and_diffs(programs, project, measured):
     compared = run_outside(project, programs / "jaxmeter", "compare", "results/base", "results/base")
-    diffed = run_outside(project, programs / "jaxmeter", "diff", "results/base", "results/base", "--case", "increment[n=1]")
+    diffed = run_outside(
+        project, programs / "jaxmeter", "diff", "results/base", "results/base", "--case", "increment[n=1]"
+    )
 
     assert compared.returncode == 0, compared.stderr
     assert diffed.returncode == 0, diffed.stderr

@@ -14,7 +14,7 @@ import pytest
 
 from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
 from jaxmeter.launch import upgrade
-from tests.end_to_end.conftest import CHECKOUT, Harness, run_program
+from tests.end_to_end.conftest import CHECKOUT, run_program
 from tests.launch.shells import NotedShell
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]

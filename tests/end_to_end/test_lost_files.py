@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
@@ -24,6 +18,7 @@ if os.geteuid() == 0 and sys.platform == "linux":
 os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 """Root writes where modes forbid it, unless it gives that up."""
+
 
 @pytest.fixture
 def start(suite, tmp_path):
@@ -47,7 +42,9 @@ def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start, tmp_pat
     assert "error: results/it was moved or removed while the run went on" in said
 
 
-def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_by_resume(start, suite, tmp_path, harness):
+def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_by_resume(
+    start, suite, tmp_path, harness
+):
     running = start("cases/*/case.json")
     cases = tmp_path / "results" / "it" / "cases"
     folders = [cases, *(path for path in cases.rglob("*") if path.is_dir())]

@@ -12,7 +12,7 @@ from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
 from jaxmeter.launch.environments import make_environment, read_wanted
 from jaxmeter.launch.runs import PROGRAMS
 from jaxmeter.launch.shell import list_needed
-from tests.end_to_end.conftest import CHECKOUT, Harness, run_program
+from tests.end_to_end.conftest import CHECKOUT, run_program
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.releases]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS

@@ -15,7 +15,7 @@ import pytest
 
 from jaxmeter.harness.traces.captures import SUFFIX, find_captures
 from jaxmeter.harness.traces.serve import copy_captures
-from tests.end_to_end.conftest import CHECKOUT, run_program
+from tests.end_to_end.conftest import run_program
 from tests.planted import plant, plant_lock_step
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]

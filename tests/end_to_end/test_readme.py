@@ -14,7 +14,7 @@ import pytest
 from jaxmeter.harness.record import RunRecord, read_json
 from jaxmeter.launch.backends import OPTIONS
 from jaxmeter.launch.runs import WITH_CAPTURES
-from tests.end_to_end.conftest import CHECKOUT, Harness
+from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = pytest.mark.end_to_end
 
@@ -48,7 +48,12 @@ def run_as_installed(folder: Path, commands: list[str]) -> list[str]:
     printed = []
     for line in commands:
         ended = subprocess.run(
-            ["bash", "-c", line], cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True, check=False
+            ["bash", "-c", line],
+            cwd=folder,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
         printed.append(ended.stdout)
@@ -89,7 +94,13 @@ def test_the_captured_step_runs_as_written_and_is_shown_as_printed(tmp_path):
 
     shown = run_as_installed(tmp_path, commands)[1]
 
-    titles = ("50 traced steps", "Wall time of the traced step", "Times of the traced step", "Operations, by", "Lines of")
+    titles = (
+        "50 traced steps",
+        "Wall time of the traced step",
+        "Times of the traced step",
+        "Operations, by",
+        "Lines of",
+    )
     for page in (example, shown):
         starts = [line for line in page.splitlines() if line.startswith(titles)]
         assert [line.startswith(title) for line, title in zip(starts, titles, strict=True)] == [True] * len(titles)

@@ -6,11 +6,10 @@ import subprocess
 import venv
 import zipfile
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.conftest import CHECKOUT, Harness
+from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 

@@ -17,7 +17,7 @@ from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.programs.capturing import FEWEST_CALLS, KEPT_CALLS
 from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json
-from tests.end_to_end.conftest import Harness, run_program, write_small_suite
+from tests.end_to_end.conftest import run_program, write_small_suite
 
 READER = """
 '''Adds one to data.'''

@@ -12,7 +12,6 @@ from jaxmeter.harness.record.self_test import SelfTest, find_self_test, keep_sel
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.view import build
 from tests import samples
-from tests.end_to_end.conftest import Harness
 
 pytestmark = pytest.mark.end_to_end
 

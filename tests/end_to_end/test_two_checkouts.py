@@ -217,7 +217,9 @@ def test_without_the_earlier_checkout_longer_calls_outside_the_program_leave_no_
         ("loaded", "team is loaded from"),
     ],
 )
-def test_a_checkout_with_other_code_than_the_earlier_run_is_refused_before_anything_is_measured(checkouts, change, words):
+def test_a_checkout_with_other_code_than_the_earlier_run_is_refused_before_anything_is_measured(
+    checkouts, change, words
+):
     base, new = checkouts / "base", checkouts / "new"
     earlier = base / "bench" / "step.py"
     if change == "edit":

@@ -2,7 +2,6 @@ import csv
 import os
 import resource
 from dataclasses import replace
-
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from jaxmeter.launch.containers import (
     caller_here,
     forwarded_variables,
     mount_value,
-
     run_arguments,
     user_arguments,
 )

@@ -130,7 +130,11 @@ OLD_GPU = {name: text.replace("580", "535") for name, text in GPU.items()}
 SCENES = {
     "everything": (Place.with_gpu, ["cpu", "gpu"], True),
     "no engine": (lambda place: place.without(place.bin / "docker"), [], True),
-    "no engine, and a container": (lambda place: place.without(place.bin / "docker"), ["--runtime", "container"], False),
+    "no engine, and a container": (
+        lambda place: place.without(place.bin / "docker"),
+        ["--runtime", "container"],
+        False,
+    ),
     "an engine that was passed over": (lambda place: place.change(ask=refused("permission denied")), [], True),
     "an image that is not built yet": (lambda place: place.having(BASE), [], True),
     "an index out of reach, with one of two images built": (

@@ -151,7 +151,11 @@ NERDCTL = nerdctl(SecurityOptions=["name=rootless"], CDISpecDirs=["/etc/cdi"])
 @pytest.mark.parametrize(
     ("name", "answers", "engine"),
     [
-        ("docker", docker(docker_info(CDISpecDirs=["/etc/cdi"])), Engine("", "docker", "28.2.2", storage="/var/lib/docker")),
+        (
+            "docker",
+            docker(docker_info(CDISpecDirs=["/etc/cdi"])),
+            Engine("", "docker", "28.2.2", storage="/var/lib/docker"),
+        ),
         ("podman", podman(), Engine("", "podman", "4.3.1", storage="/var/lib/containers/storage")),
         ("docker", podman(), Engine("", "podman", "4.3.1", storage="/var/lib/containers/storage")),
         ("nerdctl", NERDCTL, Engine("", "nerdctl", "2.1.2", rootless=True)),

@@ -1,7 +1,5 @@
 """Machines are folders of the test's own, with the files that drivers and kernels write."""
 
-from pathlib import Path
-
 import pytest
 
 from jaxmeter.launch import host
@@ -14,6 +12,8 @@ OPEN = (
 )
 GVNIC = ("0x1ae0", "0x0042")
 TPU_V6E = ("0x1ae0", "0x006f")
+
+
 def write(root, files):
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,11 @@ def test_gpus_are_those_that_the_driver_names(tmp_path):
 
 @pytest.mark.parametrize(
     ("params", "restricted"),
-    [("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n", True), ("RmProfilingAdminOnly: 0\n", False), ("", None)],
+    [
+        ("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n", True),
+        ("RmProfilingAdminOnly: 0\n", False),
+        ("", None),
+    ],
 )
 def test_the_driver_tells_whether_counters_are_for_administrators(tmp_path, params, restricted):
     write(tmp_path, {"proc/driver/nvidia/version": OPEN, "proc/driver/nvidia/params": params})

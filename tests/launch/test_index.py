@@ -135,7 +135,9 @@ def test_settings_that_mean_the_same_in_a_build_are_taken_and_those_about_this_m
     names = (*MEANING_THE_SAME, *OF_THIS_MACHINE)
     variables = {f"PIP_{name.upper().replace('-', '_')}": "6" for name in names}
 
-    assert machine(user="".join(conf("5", name=name) for name in names)).settings == dict.fromkeys(MEANING_THE_SAME, "5")
+    assert machine(user="".join(conf("5", name=name) for name in names)).settings == dict.fromkeys(
+        MEANING_THE_SAME, "5"
+    )
     assert machine(variables).settings == dict.fromkeys(MEANING_THE_SAME, "6")
 
 

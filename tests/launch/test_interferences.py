@@ -62,7 +62,6 @@ def test_a_machine_that_tells_nothing_is_shown_as_not_known_and_never_as_noisy(l
         ("power", {**BATTERY, "sys/class/power_supply/BAT0/status": "Full"}, None),
         # What does.
         ("CPU quota", {"sys/fs/cgroup/cpu.max": "150000 100000"}, "1.5 cores' time for 4 cores"),
-
         ("CPU governor", dict.fromkeys((name for name in GOOD if "governor" in name), "schedutil"), "schedutil: "),
         ("CPU governor", {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"}, "performance on 1 cores, powersave on"),
         (

@@ -190,7 +190,9 @@ def test_a_results_folder_of_somebody_else_is_an_error_that_names_the_owner(tmp_
     with pytest.raises(UsageError) as raised:
         make_writable_folders([Mount(tmp_path, tmp_path, writable=True)])
 
-    assert f"{tmp_path} cannot be written (Permission denied){said}; write elsewhere with --out DIR" in str(raised.value)
+    assert f"{tmp_path} cannot be written (Permission denied){said}; write elsewhere with --out DIR" in str(
+        raised.value
+    )
 
 
 def test_the_folder_where_another_container_is_asked_can_be_written(here, tmp_path, monkeypatch):

@@ -79,7 +79,9 @@ def test_the_first_release_is_measured_by_itself_and_the_next_one_in_lock_step_w
     assert runs == (tmp_path / "it-0.9.0", tmp_path / "it-0.9.1-against-0.9.0")
 
 
-def test_later_releases_are_compared_with_the_first_run_of_a_release_and_a_second_attempt_has_twice_the_processes(begin):
+def test_later_releases_are_compared_with_the_first_run_of_a_release_and_a_second_attempt_has_twice_the_processes(
+    begin,
+):
     machine = Machine()
     neighbours = begin(machine)
 

@@ -18,7 +18,12 @@ def test_what_begins_and_ends_a_night_is_told_from_what_measures():
     )
     by_default = read_nightly_request(["--store", STORE])
 
-    assert (asked.store, asked.machine, asked.out, asked.folder) == (STORE, "gpu box", Path("here"), Path("here/.night"))
+    assert (asked.store, asked.machine, asked.out, asked.folder) == (
+        STORE,
+        "gpu box",
+        Path("here"),
+        Path("here/.night"),
+    )
     assert asked.beginning == ("--baseline", "RUN", "--budgets", "b.toml", "--min-effect", "2%", "--with-captures")
     assert asked.ending == ("--markdown", "m.md", "--verdict", "v.json")
     assert asked.measuring == ("--runtime", "local")

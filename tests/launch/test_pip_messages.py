@@ -39,8 +39,10 @@ ERROR: ResolutionImpossible: for help visit an address
         (f"killed{'!' * 600}", f"killed{'!' * 594}"),
         (
             CONFLICT,
-            "these requirements exclude one another: The user requested numpy==1.22.4; jax 0.4.31 depends on "
-            "numpy>=1.24; leave out or change one of the versions",
+            (
+                "these requirements exclude one another: The user requested numpy==1.22.4; jax 0.4.31 depends on "
+                "numpy>=1.24; leave out or change one of the versions"
+            ),
         ),
     ],
 )

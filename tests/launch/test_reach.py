@@ -31,7 +31,10 @@ def test_an_address_is_shown_without_its_secrets(url, text):
 @pytest.mark.parametrize(
     ("image", "registry"),
     [
-        *((name, "https://registry-1.docker.io") for name in ("python:3.13", "library/python", "docker.io/library/python")),
+        *(
+            (name, "https://registry-1.docker.io")
+            for name in ("python:3.13", "library/python", "docker.io/library/python")
+        ),
         ("registry.example/team/python:3.13", "https://registry.example"),
         ("registry.example:5000/python", "https://registry.example:5000"),
         ("localhost:5000/python", "http://localhost:5000"),
@@ -69,7 +72,10 @@ def failing(error):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed"), "certificate verify failed: self-s"),
+        (
+            ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed"),
+            "certificate verify failed: self-s",
+        ),
         (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
         (OSError("Tunnel connection failed: 407 Proxy Authentication Required"), "407 Proxy Authentication Required"),
     ],

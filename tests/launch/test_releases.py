@@ -84,7 +84,8 @@ def test_pip_is_asked_for_what_cannot_be_and_names_what_there_is(pip, monkeypatc
 
     assert found == tuple(f"jax[cuda13]=={version}" for version in ALL[:-1])
     assert [command[:3] + command[-3:] for command in asked] == [
-        ["/made/bin/python", "-m", "pip", "--python-version", "3.12", f"{name}==0.0.0.dev0"] for name in ("jax", "jaxlib")
+        ["/made/bin/python", "-m", "pip", "--python-version", "3.12", f"{name}==0.0.0.dev0"]
+        for name in ("jax", "jaxlib")
     ]
 
 

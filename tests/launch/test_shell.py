@@ -129,7 +129,12 @@ except KeyboardInterrupt:
 @pytest.mark.end_to_end
 @pytest.mark.parametrize(
     ("number", "to_group", "is_nested"),
-    [(signal.SIGTERM, False, True), (signal.SIGTERM, True, True), (signal.SIGINT, False, False), (signal.SIGINT, True, True)],
+    [
+        (signal.SIGTERM, False, True),
+        (signal.SIGTERM, True, True),
+        (signal.SIGINT, False, False),
+        (signal.SIGINT, True, True),
+    ],
 )
 def test_an_interrupted_program_keeps_what_it_has_and_no_next_step_begins(tmp_path, number, to_group, is_nested):
     nested = ("python", "-c", CALLER) if is_nested else ()

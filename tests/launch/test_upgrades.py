@@ -77,7 +77,7 @@ def test_a_release_that_this_python_lacks_is_refused_before_any_environment_is_m
 
     monkeypatch.setattr(upgrade, "check_environment", refuse)
 
-    with pytest.raises(UsageError, match="--new-python: there is no jax==0.10.2"):
+    with pytest.raises(UsageError, match=r"--new-python: there is no jax==0\.10\.2"):
         compare_environments(NotedShell(tmp_path), BOTH)
     assert made == []
 
