@@ -59,7 +59,7 @@ VERSIONS = st.one_of(SAMPLED, st.text(), st.integers(), st.none(), st.lists(st.t
 
 @given(name=st.sampled_from(PINNED), version=VERSIONS, other=st.text(max_size=8))
 def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_factory, name, version, other):
-    folder = tmp_path_factory.mktemp("run")
+    folder = tmp_path_factory.getbasetemp()
     here = {"python": "3.11", "packages": {name: version, other: "/tmp/x"}, "variables": {}}
     (folder / "manifest.json").write_text(json.dumps({"backend": "cpu", "environments": {"cpu": here}}))
 

@@ -76,12 +76,13 @@ def test_a_kept_container_that_ends_at_once_says_why(tmp_path, capsys):
 
 def test_a_disk_that_is_too_full_is_refused_before_the_build(tmp_path, monkeypatch):
     docker = Docker(tmp_path / "engine")
-    monkeypatch.setattr("jaxmeter.launch.execution.free_bytes", lambda folder: LOCKS["gpu"].disk_bytes - 1)
     engine = Engine(str(docker.client), "docker", "20.10", storage="/var/lib/docker")
 
     said = r"/var/lib/docker has 15\.0 GB free, and building the gpu image takes up to 15 GB"
-    with pytest.raises(UsageError, match=said):
-        build_image(engine, Build(Image("gpu", "base", CHECKOUT)))
+    with monkeypatch.context() as patched:
+        patched.setattr("jaxmeter.launch.execution.free_bytes", lambda folder: LOCKS["gpu"].disk_bytes - 1)
+        with pytest.raises(UsageError, match=said):
+            build_image(engine, Build(Image("gpu", "base", CHECKOUT)))
 
     assert docker.calls("build") == []
     blind = replace(engine, storage=None)  # room that cannot be known stops no build
