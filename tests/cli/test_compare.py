@@ -141,20 +141,6 @@ def test_what_cannot_be_used_is_said(call, options, words):
     assert (missing.exit_code, "no such folder" in missing.stderr) == (2, True)
 
 
-def test_the_markdown_of_many_changes_fits_into_a_comment(call, tmp_path):
-    def run_of(name, factor):
-        outcomes = {"numerics": changed.checked(name), "timing": changed.timed(1e-4 * factor)}
-        cases = [changed.case(f"case{index}", source="1") for index in range(200)]
-        return changed.run(name, *((case, {f"{case.workload}:jit": outcomes}) for case in cases))
-
-    markdown = tmp_path / "m.md"
-
-    call("compare", run_of(BEFORE, 1), run_of(AFTER, 2), options=("--markdown", markdown))
-
-    assert " rows left out." in markdown.read_text()
-    assert len(markdown.read_text()) <= 60_000
-
-
 @pytest.mark.parametrize("text", ["", "-1%", "0%", "101%", "3x", "nan"])
 def test_an_effect_is_a_percentage(text):
     assert [read_effect(share) for share in ("3%", "2.5 %", "100")] == pytest.approx([0.03, 0.025, 1])

@@ -61,14 +61,19 @@ def test_a_report_of_many_runs_is_named_by_the_first_and_the_last():
 def test_figures_are_written_on_request_named_after_what_they_show(tmp_path, monkeypatch):
     folder = samples.write_run(tmp_path / "a", samples.sweep_run())
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("jaxmeter.cli.report.figures.draw", lambda figure, *how: " ".join(how).encode())
 
-    ended = invoke(folder, "--figures", "slides")
+    ended = invoke(folder, "--figures", "slides", "--dark")
 
     assert ended.exit_code == 0
     names = {path.name for path in (tmp_path / "slides").iterdir()}
     stems = {name.partition(".")[0] for name in names}
     assert f"{len(stems)} figures in slides" in ended.output
     assert names == {f"{stem}.{form}" for stem in stems for form in ("png", "svg")}
+    assert {(path.suffix, path.read_text()) for path in (tmp_path / "slides").iterdir()} == {
+        (".png", "png dark"),
+        (".svg", "svg dark"),
+    }
     assert stems > {"overview-cumulative_sum", "suite-cumulative_sum-speed"}
     assert stems > {"case-cumulative_sum-cumulative_sum_n_16-growth_n"}
     planned = samples.planned_case()

@@ -193,16 +193,22 @@ def test_a_pip_conf_of_a_build_says_what_pip_says_here(machine):
 
 
 def test_credentials_are_in_a_file_of_this_user_alone_and_gone_even_after_a_build_that_failed(machine):
+    seen = []
+
+    def build(secrets):
+        path = secrets.files["pip_conf"]
+        seen.extend([path, str(secrets), *(stat.S_IMODE(place.stat().st_mode) for place in (path, path.parent))])
+        raise RuntimeError("the build failed")
+
     before = os.umask(0)
     try:
         with pytest.raises(RuntimeError), write_secrets(machine({"PIP_INDEX_URL": SECRET})) as secrets:
-            path = secrets.files["pip_conf"]
-            modes = [stat.S_IMODE(place.stat().st_mode) for place in (path, path.parent)]
-            raise RuntimeError("the build failed")
+            build(secrets)
     finally:
         os.umask(before)
 
-    assert "hunter2" not in str(secrets)
+    path, shown, *modes = seen
+    assert "hunter2" not in shown
     assert modes == [0o600, 0o700]
     assert not path.parent.exists()
 
