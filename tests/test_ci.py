@@ -88,27 +88,12 @@ def test_a_version_that_is_asked_for_is_the_only_one_that_will_do(tmp_path):
     assert ("apt install" in said, "uv python install 3.11" in said) == (False, True)
 
 
-def test_without_such_a_python_the_message_says_how_to_get_one(tmp_path):
-    write_python(tmp_path / "bin" / "python3", "3.11")
-
-    code, path, said = find_python(tmp_path)
-
-    assert (code, path) == (1, "")
-    assert {"Python 3.12 or newer", "apt install python3-venv", "uv python install 3.13"} <= set(
-        re.findall(r"Python 3.12 or newer|apt install python3-venv|uv python install 3.13", said)
-    )
-
-
-def test_pythons_that_are_looked_for_are_locked_and_get_the_newest_jax():
+def test_pythons_that_are_looked_for_are_locked_and_the_oldest_is_the_first_that_the_project_allows():
     text = (CI / "find-python").read_text(encoding="utf8")
-    versions = re.search(r"^versions=\((.*?)\)", text, re.MULTILINE)[1].split()
-
-    assert sorted(versions) == [python for python in PYTHONS if python != OLDEST_PYTHON]
-
-
-def test_the_oldest_python_is_the_first_that_the_project_allows():
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf8"))["project"]
 
+    versions = re.search(r"^versions=\((.*?)\)", text, re.MULTILINE)[1].split()
+    assert sorted(versions) == [python for python in PYTHONS if python != OLDEST_PYTHON]
     assert project["requires-python"] == f">={OLDEST_PYTHON}"
 
 
@@ -142,6 +127,9 @@ def test_a_line_of_readme_runs_in_a_new_clone_by_the_python_that_is_found(reposi
     assert files == [".ci", ".git", "README.md", "nox -s tests"]
     assert Path(folder).name == "jaxmeter"
     assert not Path(folder).exists()
+    refused = run_on_clean_machine(repository, "test")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "README.md has no line that runs nox -s test\n" in refused.stderr
 
 
 def test_where_a_clean_debian_can_be_had_the_line_runs_in_it_and_it_is_removed(repository):
@@ -160,22 +148,7 @@ def test_where_a_clean_debian_can_be_had_the_line_runs_in_it_and_it_is_removed(r
     assert removed == f"rm --force {ran.split()[2]}"
 
 
-def test_a_session_that_readme_does_not_show_is_refused(repository):
-    done = run_on_clean_machine(repository, "test")
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "README.md has no line that runs nox -s test\n" in done.stderr
-
-
-SKIPPING = {
-    "__init__.py": "",
-    "engines.py": """
-import pytest
-
-def find_engine():
-    pytest.skip("there is no engine")
-""",
-    "test_by_mark.py": """
+MARKED = """
 import pytest
 
 absent = pytest.mark.skipif(True, reason="there is none")
@@ -183,7 +156,11 @@ absent = pytest.mark.skipif(True, reason="there is none")
 @pytest.mark.parametrize("a", [pytest.param(1, marks=absent, id="x - y::z"), 2])
 def test_a(a):
     pass
-""",
+"""
+SKIPPING = {
+    "__init__.py": "",
+    "engines.py": "import pytest\n\ndef find_engine():\n    pytest.skip('there is no engine')\n",
+    "test_by_mark.py": MARKED,
     "test_by_helper.py": "from tests.engines import find_engine\n\ndef test_b():\n    find_engine()\n",
     "test_skips_nothing.py": "def test_c():\n    pass\n",
 }

@@ -42,34 +42,19 @@ SESSIONS = set(
 )
 
 
-OF_README = "end_to_end/test_readme.py::test_"
-OF_LOCK_STEP = "end_to_end/test_lock_step.py::test_"
-FIRST_RUN = f"{OF_README}the_commands_of_the_first_tutorial_and_comparisons_of_its_runs_end_well"
-OWN_STEP = f"{OF_README}the_commands_of_the_tutorial_on_a_train_step_run_one_after_the_other"
-LINES_OF_README = f"{OF_README}the_commands_run_as_written_one_after_the_other"
-
+README, LOCK_STEP, CLOUD = "end_to_end/test_readme.py", "end_to_end/test_lock_step.py", "cloud/test_nights.py"
 RUN_BY = {
-    "nox -s cpu": FIRST_RUN,
-    "nox -s doctor": FIRST_RUN,
-    "nox -s report": FIRST_RUN,
-    "nox -s compare": FIRST_RUN,
-    "nox -s gate": FIRST_RUN,
-    "nox -s tests": f"{OF_README}the_lines_of_the_set_up_are_what_continuous_integration_runs",
-    "nox -s upgrade": f"{OF_LOCK_STEP}nox_makes_both_environments_and_says_what_the_upgrade_changed",
-    "nox -s bisect": f"{OF_LOCK_STEP}nox_walks_from_one_release_to_the_next",
-    "nox -s nightly": "cloud/test_nights.py::test_"
-    "containers_measure_nights_that_the_host_pushes_and_a_slower_one_is_found",
-    "nox -s schedule": "cloud/test_schedules.py::test_a_night_is_measured_pushed_and_judged_as_a_job_of_slurm",
-    "nox -s self-test": "end_to_end/test_self_test.py::test_"
-    "equal_programs_are_timed_in_several_runs_and_later_runs_tell_what_was_found",
-    "jaxmeter list": LINES_OF_README,
-    "jaxmeter run": LINES_OF_README,
-    "jaxmeter report": LINES_OF_README,
-    "jaxmeter diff": LINES_OF_README,
-    "jaxmeter compare": OWN_STEP,
-    "jaxmeter trace": f"{OF_README}the_captured_step_runs_as_written_and_is_shown_as_printed",
+    **dict.fromkeys(("nox -s cpu", "nox -s doctor", "nox -s report", "nox -s compare", "nox -s gate"), README),
+    **dict.fromkeys(("jaxmeter list", "jaxmeter run", "jaxmeter report", "jaxmeter diff", "jaxmeter compare"), README),
+    "jaxmeter trace": README,
+    "nox -s tests": README,
+    "nox -s upgrade": LOCK_STEP,
+    "nox -s bisect": LOCK_STEP,
+    "nox -s nightly": CLOUD,
+    "nox -s schedule": "cloud/test_schedules.py",
+    "nox -s self-test": "end_to_end/test_self_test.py",
 }
-"""By the program and session of README and the tutorials: the test that really runs it."""
+"""By the program and session of README and the tutorials: the file with the test that really runs it."""
 
 NOT_RUN = ("nox -s gpu", "nox -s tpu")
 """What has never run, which README says: untested."""
@@ -182,7 +167,7 @@ def is_of_two_runs(words: Sequence[str]) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
-def test_every_command_of_a_page_is_accepted(page: Path) -> None:
+def test_every_command_of_a_page_is_accepted(page):
     for command in list_commands(page):
         program, *words = command.words
         try:
@@ -197,24 +182,18 @@ def test_every_command_of_a_page_is_accepted(page: Path) -> None:
                 raise AssertionError(f"{' '.join(command.words)}: {error}") from error
 
 
-def test_every_command_of_readme_and_tutorials_is_run_by_a_test_or_said_to_be_untested() -> None:
+def test_every_command_of_readme_and_tutorials_is_run_by_a_test_or_said_to_be_untested():
     pages = [CHECKOUT / "README.md", *(CHECKOUT / "docs" / "tutorial").glob("*.md")]
     commands = [list(command.words) for page in pages for command in list_commands(page)]
     names = {" ".join(words[: 3 if words[0] == "nox" else 2]) for words in commands if len(words) > 1}
 
     assert names <= {*RUN_BY, *NOT_RUN}
+    assert [file for file in RUN_BY.values() if not (CHECKOUT / "tests" / file).is_file()] == []
     readme = (CHECKOUT / "README.md").read_text(encoding="utf8")
     assert all(re.search(rf"untested: [^|]*`{name}", readme) for name in NOT_RUN)
 
 
-@pytest.mark.parametrize("test", sorted(set(RUN_BY.values())))
-def test_the_tests_that_run_commands_are_there(test: str) -> None:
-    file, _, name = test.partition("::")
-
-    assert f"def {name}(" in (CHECKOUT / "tests" / file).read_text(encoding="utf8")
-
-
-def test_commands_are_found_in_blocks_and_in_running_text() -> None:
+def test_commands_are_found_in_blocks_and_in_running_text():
     commands = [command for page in PAGES for command in list_commands(page)]
 
     assert sum(command.is_whole for command in commands) > 50
@@ -230,7 +209,7 @@ def test_commands_are_found_in_blocks_and_in_running_text() -> None:
         ("nox -s self-test -- --godo x", "--godo"),
     ],
 )
-def test_a_command_with_an_unknown_word_is_refused(line: str, unknown: str) -> None:
+def test_a_command_with_an_unknown_word_is_refused(line, unknown):
     (command,) = split_line(line, is_whole=True)
     program, *words = command.words
 

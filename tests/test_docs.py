@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from tests.scripts import DOCS, import_script
+
 CHECKOUT = Path(__file__).parents[1]
-DOCS = CHECKOUT / "docs"
 OF_DOCS = sorted(page for page in DOCS.rglob("*.md") if DOCS / "_build" not in page.parents)
 CHECKED = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *OF_DOCS]
 LINKING = [
@@ -33,16 +31,6 @@ INCLUDING = re.compile(r"\{(?:literalinclude|include)\} (\S+)")
 
 SHOWN = "text"
 """The language of blocks that show what a command printed."""
-
-
-def import_script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    sys.modules[name] = script  # dataclasses ask for it
-    spec.loader.exec_module(script)
-    return script
 
 
 outputs = import_script("outputs")
@@ -81,7 +69,7 @@ def list_anchors(page: Path) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("page", LINKING, ids=name_page)
-def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+def test_every_relative_link_leads_to_a_file_and_a_heading(page):
     for link in list_links(page):
         address = urlsplit(link)
         if address.scheme:
@@ -94,7 +82,7 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", CHECKED, ids=name_page)
-def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+def test_every_file_that_a_page_names_is_there(page):
     folders = "benchmarks|docker|docs|jaxmeter|launch|tests"
     named = re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text(encoding="utf8"))
 
@@ -103,7 +91,7 @@ def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     ] == []
 
 
-def test_the_reference_pages_are_those_of_the_code(tmp_path: Path) -> None:
+def test_the_reference_pages_are_those_of_the_code(tmp_path):
     """Fails after a help text, a metric or a suite has changed: nox -s docs writes the pages again."""
     import_script("reference").write_pages(tmp_path)
 
@@ -115,14 +103,14 @@ def read_pages(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", [CHECKOUT / "README.md", *OF_DOCS], ids=name_page)
-def test_every_output_that_a_page_shows_is_made_by_a_recipe(page: Path) -> None:
+def test_every_output_that_a_page_shows_is_made_by_a_recipe(page):
     shown = [token for token in parse(page) if token.type == "fence" and token.info == SHOWN]
     marked = list(outputs.OUTPUT.finditer(page.read_text(encoding="utf8")))
 
     assert [found["text"] for found in marked] == [token.content for token in shown]
 
 
-def test_each_output_of_a_recipe_is_shown_once() -> None:
+def test_each_output_of_a_recipe_is_shown_once():
     shown = [
         found["name"]
         for page in outputs.list_pages()
@@ -133,12 +121,12 @@ def test_each_output_of_a_recipe_is_shown_once() -> None:
 
 
 @pytest.mark.parametrize("name", outputs.CODE)
-def test_each_program_of_the_recipes_stands_on_its_page(name: str) -> None:
+def test_each_program_of_the_recipes_stands_on_its_page(name):
     assert compile(outputs.find_code(name), name, "exec").co_names
 
 
 @pytest.mark.parametrize("recipe", [outputs.make_summary, outputs.show_frame])
-def test_outputs_of_examples_are_what_the_commands_print_now(recipe: Callable, tmp_path: Path) -> None:
+def test_outputs_of_examples_are_what_the_commands_print_now(recipe, tmp_path):
     """Fails after an example or a text of the report has changed: python docs/outputs.py writes the pages again."""
     texts = recipe(outputs.Folder(tmp_path))
 
@@ -149,7 +137,7 @@ def test_outputs_of_examples_are_what_the_commands_print_now(recipe: Callable, t
 
 @pytest.mark.slow
 @pytest.mark.alone  # it has to find the slowdown
-def test_the_commands_of_a_comparison_print_what_is_shown(tmp_path: Path) -> None:
+def test_the_commands_of_a_comparison_print_what_is_shown(tmp_path):
     texts = outputs.compare_functions(outputs.Folder(tmp_path))
 
     assert set(texts) == set(outputs.RECIPES[outputs.compare_functions])

@@ -1,6 +1,6 @@
 import pytest
 
-from jaxmeter.cli.arguments import ArgumentsError, expand
+from jaxmeter.cli.arguments import ArgumentsError, expand, refuse_other_bytes
 
 
 def test_a_file_right_after_the_command_stands_for_its_lines(tmp_path):
@@ -10,9 +10,12 @@ def test_a_file_right_after_the_command_stands_for_its_lines(tmp_path):
     assert expand(["run", f"@{path}", "--quiet"]) == ["run", "--machine", "a box, 2 cores", "--select", "", "--quiet"]
 
 
-@pytest.mark.parametrize("words", [[], ["run"], ["@run"], ["run", "--select", "@sign"]])
-def test_other_words_stay_as_they_are(words):
+@pytest.mark.parametrize("words", [[], ["@run"], ["run", "--select", "@sign"]])
+def test_other_words_stay_as_they_are_but_must_be_text(words):
     assert expand(words) == words
+    refuse_other_bytes(words)
+    with pytest.raises(ArgumentsError, match=r"^'\?\.py' is not valid UTF-8; choose a name that is$"):
+        refuse_other_bytes([*words, "\udcff.py"])
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

@@ -12,6 +12,7 @@ from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 from jaxmeter.reporting.releases.bisection import BisectionAnswer, BisectionTarget
 from jaxmeter.reporting.releases.walk import UnusableError
 from tests import samples
+from tests.launch.shells import NotedShell, list_words
 from tests.launch.test_neighbours import Machine as Measured
 from tests.launch.test_neighbours import begin  # noqa: F401  a fixture
 from tests.reporting.releases.test_criteria import interval, memory_change
@@ -94,27 +95,24 @@ def test_a_bad_release_is_judged_where_it_was_measured_and_compared(factor, code
     assert (judged.answer, judged.why) == (answer, why)
 
 
-def test_a_release_that_lacks_the_number_is_not_good(tmp_path, monkeypatch):
+def test_a_release_that_cannot_be_installed_or_lacks_the_number_is_unusable(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     judge = judge_with(Machine())
     judge.target = BisectionTarget("selu", "selu:jit", "planned_peak_bytes")
+    reasons = {"jax==0.10.0": "it has no peak_memory of selu selu:jit", "jax==broken": "there is none"}
 
-    judged = judge("jax==0.10.0")
-
-    assert (judged.answer, judged.why) == (BisectionAnswer.UNUSABLE, "it has no peak_memory of selu selu:jit")
-
-
-def test_a_release_that_cannot_be_installed_is_unusable():
-    judged = judge_with(Machine())("jax==broken")
-
-    assert (judged.answer, judged.why) == (BisectionAnswer.UNUSABLE, "there is none")
+    for release, why in reasons.items():
+        judged = judge(release)
+        assert (judged.answer, judged.why) == (BisectionAnswer.UNUSABLE, why)
     assert JudgeByCommand("exit 0", Machine().make)("jax==broken").answer is BisectionAnswer.UNUSABLE
 
 
-@pytest.mark.parametrize("code", [1, 2, 77])
-def test_a_good_release_that_cannot_be_measured_is_said(code):
-    with pytest.raises(UsageError, match=f"jax==0.9.0 cannot be measured: the measurement ended with {code}"):
-        judge_with(Machine({}, {"it-good": code}))
+def test_a_good_release_that_cannot_be_measured_is_said(bisected):
+    said = r"jax==0\.9\.0 cannot be measured: the measurement ended with 77"
+    with pytest.raises(UsageError, match=said):
+        judge_with(Machine({}, {"it-good": 77}))
+    with pytest.raises(UsageError, match=said):
+        bisected(Measured({"0.9.0": 77}))
 
 
 @pytest.mark.parametrize("name", ["it-good", "it-0.10.2"])
@@ -132,14 +130,14 @@ def test_a_command_decides_by_its_exit_code(command, answer):
 
 
 def test_a_command_finds_the_python_of_the_release_first(tmp_path):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
 
-    judge = JudgeByCommand(
-        f'test "$(command -v python)" = "{tmp_path}/bin/python"', lambda words: tmp_path / "bin" / "python"
+    assert (
+        JudgeByCommand(f'test "$(command -v python)" = "{python}"', lambda words: python)(BAD).answer
+        is BisectionAnswer.GOOD
     )
-
-    assert judge(BAD).answer is BisectionAnswer.GOOD
 
 
 def test_the_findings_of_two_folders_are_those_of_a_comparison(tmp_path):
@@ -157,46 +155,33 @@ def test_only_the_variant_that_was_named_counts(begin):  # noqa: F811
     changes = CompareReleases(neighbours, lambda before, after: found)("jax==0.9.0", "jax==0.9.1", 0)
 
     assert changes == found[1:]
-
-
-def test_a_release_that_cannot_be_measured_is_unusable_in_a_walk(begin):  # noqa: F811
-    compare = CompareReleases(begin(Measured({"0.9.1-against-0.9.0": 2})), lambda before, after: [])
-
-    with pytest.raises(UnusableError, match="the measurement ended with 2"):
-        compare("jax==0.9.0", "jax==0.9.1", 0)
+    with pytest.raises(UnusableError, match="there is none"):
+        CompareReleases(neighbours, lambda before, after: [])("jax==0.9.0", "jax==broken", 0)
 
 
 # The verb
 
 
-class NotedShell:
+class MachineShell(NotedShell):
     """Hands the programs of a verb to a machine."""
 
     def __init__(self, folder, machine):
-        self.checkout, self.environments, self.machine, self.ran = folder, folder, machine, []
-
-    def install(self, lock):
-        pass
+        super().__init__(folder)
+        self.machine = machine
 
     def run(self, *command):
         self.ran.append(command)
-        words = command[command.index("jaxmeter") + 1 :]
+        words = list_words(command)
         variables = dict(word.split("=", 1) for word in command[1 : command.index("-P") - 1])
         return self.machine.run(command[command.index("-P") - 1], words, variables) if words[0] == "run" else 0
 
 
-class Found:
-    """What is found of two runs.
+def find(findings):
+    """What is found of two runs, by the end of the later one's name; others are the same."""
+    return lambda before, after: next((found for name, found in findings.items() if after.name.endswith(name)), [SAME])
 
-    Args:
-      findings: By the end of the later run's name; others are the same.
-    """
 
-    def __init__(self, findings=()):
-        self.findings = dict(findings)
-
-    def __call__(self, before, after):
-        return next((found for name, found in self.findings.items() if after.name.endswith(name)), [time("same")])
+SAME = time("same")
 
 
 @pytest.fixture
@@ -209,10 +194,10 @@ def bisected(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(bisect, "check_names", lambda *_: None)
     monkeypatch.setattr(bisect, "check_selection", lambda *_: None)
 
-    def call(machine, *options, found=None):
+    def call(machine, *options, found=lambda before, after: [SAME]):
         monkeypatch.setattr(bisect, "make_environment_of", lambda shell, packages, python: machine.make(packages))
-        monkeypatch.setattr(bisect, "compare_folders", found or Found())
-        shell = NotedShell(tmp_path, machine)
+        monkeypatch.setattr(bisect, "compare_folders", found)
+        shell = MachineShell(tmp_path, machine)
         both = ("--good", "jax==0.9.0", "--bad", "jax==0.9.2", "--case", "scan", "--out", str(tmp_path))
         return bisect_releases(shell, [*both, *options]), shell, capsys.readouterr().err
 
@@ -220,7 +205,7 @@ def bisected(tmp_path, monkeypatch, capsys):
 
 
 def test_commands_about_the_largest_slowdown_name_the_runs_of_its_two_releases(bisected, tmp_path):
-    machine, found = Measured(), Found({"0.9.1": [time("slower", 1.5)], "0.9.2": [time("slower", 2.0)]})
+    machine, found = Measured(), find({"0.9.1": [time("slower", 1.5)], "0.9.2": [time("slower", 2.0)]})
 
     _, _, said = bisected(machine, found=found)
 
@@ -228,6 +213,8 @@ def test_commands_about_the_largest_slowdown_name_the_runs_of_its_two_releases(b
     variant = ["--case", "scan", "--variant", "scan:jit"]
     assert read_command(said, "diff") == [earlier, later, *variant]
     assert read_command(said, "reproduce") == [later, "--before", earlier, *variant]
+    said = bisected(Measured(), found=find({"0.9.1": [time("faster", 0.5)]}))[2]  # nothing to report
+    assert ("reproduce" in said, "-- diff" in said) == (False, False)
 
 
 def read_command(said, verb):
@@ -236,33 +223,26 @@ def read_command(said, verb):
     return shlex.split(found)
 
 
-def test_without_a_slower_step_there_is_nothing_to_report(bisected):
-    _, _, said = bisected(Measured(), found=Found({"0.9.1": [time("faster", 0.5)]}))
-
-    assert "reproduce" not in said
-    assert "-- diff" not in said
-
-
 def test_a_change_point_ends_with_0_and_names_the_page_of_all_runs(bisected, tmp_path):
-    code, shell, said = bisected(Measured(), "--quick", found=Found({"0.9.1": [time("slower", 2.0)]}))
+    code, shell, said = bisected(Measured(), "--quick", found=find({"0.9.1": [time("slower", 2.0)]}))
 
     assert code == 0
     assert "1 change point, in lock-step on one core:" in said
     assert "--resume it" in said
-    runs = [
-        f"{tmp_path}/it-{name}"
-        for name in ("0.9.0", "0.9.1-against-0.9.0", "0.9.2-against-0.9.1", "0.9.2-against-0.9.0")
-    ]
-    assert f"nox -s report -- {' '.join(runs)}\n" in said
+    names = ("0.9.0", "0.9.1-against-0.9.0", "0.9.2-against-0.9.1", "0.9.2-against-0.9.0")
+    assert f"nox -s report -- {' '.join(f'{tmp_path}/it-{name}' for name in names)}\n" in said
     measured = [command for command in shell.ran if "run" in command]
     assert all(command[command.index("--select") :][:2] == ("--select", "scan") for command in measured)
 
 
-def test_without_a_change_point_it_ends_with_3(bisected):
-    code, _, said = bisected(Measured())
+def test_without_a_change_point_it_ends_with_3_and_tries_no_variables(bisected):
+    machine = Measured()
 
-    assert code == 3
+    code, _, said = bisected(machine, "--try-env", "XLA_FLAGS=--xla_a=1")
+
+    assert (code, len(machine.ran)) == (3, 4)
     assert "no change point is confirmed; the steps could detect a difference of 3.0\u202f%" in said
+    assert "XLA_FLAGS=--xla_a=1 was not tried: no step is confirmed slower" in said
 
 
 def test_a_walk_goes_on_where_it_stopped(bisected):
@@ -276,13 +256,8 @@ def test_a_walk_goes_on_where_it_stopped(bisected):
     assert [words[1] for _, words, _ in machine.ran] == ["--resume", "--backend"]
 
 
-def test_a_good_release_that_cannot_be_measured_is_refused(bisected):
-    with pytest.raises(UsageError, match=r"jax==0\.9\.0 cannot be measured: the measurement ended with 2"):
-        bisected(Measured({"0.9.0": 2}))
-
-
 def test_variables_are_tried_on_the_first_slower_release_and_checked_before_anything_is_measured(bisected):
-    machine, found = Measured(), Found({"0.9.2-against-0.9.1": [time("slower", 2.0)]})
+    machine, found = Measured(), find({"0.9.2-against-0.9.1": [time("slower", 2.0)]})
 
     _, shell, said = bisected(machine, "--try-env", "XLA_FLAGS=--xla_a=1 --xla_b=2", found=found)
 
@@ -297,7 +272,7 @@ def test_variables_are_tried_on_the_first_slower_release_and_checked_before_anyt
 
 def test_variables_whose_effect_is_not_decided_are_tried_with_twice_the_processes(bisected):
     findings = {"0.9.2-against-0.9.1": [time("slower", 2.0)], "again": [time("slower", 1.5)]}
-    machine, found = Measured(), Found(findings)
+    machine, found = Measured(), find(findings)
 
     def leave_open(before, after):
         is_first = "-with-" in after.name and not after.name.endswith("-again")
@@ -308,12 +283,3 @@ def test_variables_whose_effect_is_not_decided_are_tried_with_twice_the_processe
     processes = [int(words[words.index("--processes") + 1]) for _, words, _ in machine.ran[-2:]]
     assert processes == [PROCESSES, 2 * PROCESSES]
     assert "scan scan:jit: undone in part: slower, 1.500" in said
-
-
-def test_variables_are_not_tried_where_nothing_is_slower(bisected):
-    machine = Measured()
-
-    _, _, said = bisected(machine, "--try-env", "XLA_FLAGS=--xla_a=1")
-
-    assert len(machine.ran) == 4
-    assert "XLA_FLAGS=--xla_a=1 was not tried: no step is confirmed slower" in said

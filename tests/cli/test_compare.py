@@ -1,21 +1,16 @@
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.harness.record.environment import OwnPackage
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
 from jaxmeter.reporting.compare.budgets import LimitError, read_effect
 from tests import samples
 from tests.reporting.compare import changed
-from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed, with_fusions
-
-CHECKOUT = Path(__file__).parents[2]
+from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed
 
 
 @pytest.fixture
@@ -37,23 +32,15 @@ def call(tmp_path):
     [
         (replayed(1.5), (), 1),
         (replayed(0.5), (), 0),
-        (plain(AFTER), (), 0),
         (plain(AFTER, 2e-4, fingerprint="bb", source="1"), (), 0),
         (plain(AFTER, 2e-4, fingerprint="bb", source="1"), ("--fail-on", "suspected"), 1),
         (replayed(1.5), ("--min-effect", "60%"), 0),
-        (plain(AFTER, machine="another"), (), 0),
-        (plain(AFTER, probes={"memory": samples.memory(0, 0, 200)}), (), 1),
         (plain(AFTER, environment=samples.environment(x64=True)), (), 3),
     ],
-    ids=[
-        *("slower", "faster", "same", "suspected", "suspicion counts", "below the effect", "unnamed machine"),
-        *("more planned memory without any time", "not comparable"),
-    ],
+    ids=["slower", "faster", "suspected", "suspicion counts", "below the effect", "not comparable"],
 )
 def test_compare_ends_with_1_where_something_is_slower(call, after, options, code):
-    before = plain(BEFORE, probes={"memory": samples.memory(0, 0, 100)})
-
-    ended, said, _ = call("compare", before, after, options=options)
+    ended, said, _ = call("compare", plain(BEFORE), after, options=options)
 
     assert ended == code
     assert said.startswith("No answer: ") is (code == 3)
@@ -61,21 +48,19 @@ def test_compare_ends_with_1_where_something_is_slower(call, after, options, cod
 
 def test_what_is_beyond_a_budget_is_named_everywhere(call, tmp_path):
     budgets, markdown, verdict = (tmp_path / name for name in ("b.toml", "m.md", "v.json"))
-    budgets.write_text('"*" = { fusions = 0, time = "900%" }')
+    budgets.write_text('"nothing/*" = { time = "1%" }\n"*" = { fusions = 0, time = "900%" }')
+    compiled = {count: samples.compilation(*[0.1] * 4, counts={"hlo_fusions": count}) for count in (4, 7)}
     runs = [
-        plain(
-            name,
-            fingerprint=mark,
-            probes={"compilation": samples.compilation(0.1, 0.1, 0.1, 0.1, counts={"hlo_fusions": fusions})},
-        )
+        plain(name, fingerprint=mark, probes={"compilation": compiled[fusions]})
         for name, mark, fusions in ((BEFORE, "aa", 4), (AFTER, "bb", 7))
     ]
     files = ("--budgets", budgets, "--markdown", markdown, "--verdict", verdict)
 
-    code, said, _ = call("compare", *runs, options=files)
+    code, said, complained = call("compare", *runs, options=files)
 
     told = json.loads(verdict.read_text())
     assert (code, told["exit_code"]) == (1, 1)
+    assert 'the budget of "nothing/*" matches no case' in complained
     assert " ".join(said.split()).count("; beyond its budget") == 1
     assert "**Regressions (1)**" in markdown.read_text()
     assert [one["metric"] for one in told["regressions"]] == ["hlo_fusions"]
@@ -156,108 +141,11 @@ def test_what_cannot_be_used_is_said(call, options, words):
     assert (missing.exit_code, "no such folder" in missing.stderr) == (2, True)
 
 
-def test_a_gate_passes_fails_or_has_no_answer(call):
-    assert call("gate", plain(BEFORE), plain(AFTER))[0] == 0
-    code, said, _ = call("gate", plain(BEFORE), replayed(1.5))
-    assert (code, said.startswith("No answer: 1 suspect not confirmed")) == (3, True)
-
-
-def test_a_gate_fails_once_the_suspect_is_confirmed(tmp_path):
-    runs = (plain(BEFORE), replayed(1.05, scatter=8), replayed(1.05, processes=12))
-    before, after, again = (str(samples.write_run(tmp_path / str(index), one)) for index, one in enumerate(runs))
-    verdict = tmp_path / "v.json"
-
-    ended = CliRunner().invoke(app, ["gate", before, after, "--confirmed-by", again, "--verdict", str(verdict)])
-
-    assert ended.exit_code == 1
-    told = json.loads(verdict.read_text())
-    assert ended.stdout.startswith(told["heading"])
-    assert [one["variant"] for one in told["regressions"]] == ["selu:jit"]
-
-
-def test_compare_and_gate_name_one_cause_of_one_variant(tmp_path):
-    def own(digest):
-        return {"own_packages": (OwnPackage(name="mypkg", files={"step.py": digest}, commit=7 * digest),)}
-
-    runs = (
-        with_fusions(plain(BEFORE, **own("a")), 3),
-        with_fusions(replayed(1.5, **own("b")), 14),
-        replayed(1.5, processes=12, **own("b")),
-    )
-    before, after, again = (str(samples.write_run(tmp_path / str(index), one)) for index, one in enumerate(runs))
-    causes = []
-    for verb, *options in (("compare",), ("gate", "--confirmed-by", again)):
-        verdict = tmp_path / f"{verb}.json"
-        CliRunner().invoke(app, [verb, before, after, *options, "--verdict", str(verdict)])
-        causes.append({one["metric"]: one["cause"] for one in json.loads(verdict.read_text())["changes"]})
-
-    assert causes[0] == causes[1]
-    named = "the code of selu has changed; mypkg: step.py changed; commit aaaaaaa → bbbbbbb"
-    assert causes[1]["execution_s"] == f"{named}; 11 fusions more in its program"
-    assert causes[1]["program"] == named
-
-
-def test_the_exact_part_alone_needs_no_time(call):
-    untimed = [
-        changed.run(name, (changed.case(), {"selu:jit": {"numerics": changed.checked()}})) for name in (BEFORE, AFTER)
-    ]
-
-    assert call("gate", *untimed)[0] == 3
-    assert call("gate", *untimed, options=("--exact",))[0] == 0
-
-
-def test_the_markdown_of_many_changes_fits_into_a_comment(call, tmp_path):
-    pairs = [(changed.case(f"case{index}", source="1"), index) for index in range(500)]
-
-    def run_of(name, factor):
-        made = (
-            (
-                case,
-                {f"case{index}:jit": {"numerics": changed.checked(name), "timing": changed.timed(1e-4 * factor)}},
-            )
-            for case, index in pairs
-        )
-        return changed.run(name, *made)
-
-    markdown = tmp_path / "m.md"
-
-    call("compare", run_of(BEFORE, 1), run_of(AFTER, 2), options=("--markdown", markdown))
-
-    assert " rows left out." in markdown.read_text()
-    assert len(markdown.read_text()) <= 60_000
-
-
-def test_hostile_texts_steer_no_output(call, tmp_path):
-    markdown, verdict = tmp_path / "m.md", tmp_path / "v.json"
-    runs = [samples.hostile_run(run_id=name) for name in (BEFORE, AFTER)]
-
-    code, said, _ = call("compare", *runs, options=("--markdown", markdown, "--verdict", verdict))
-
-    assert code in (0, 1, 3)
-    assert "\x1b" not in said
-    assert "<script>" not in markdown.read_text()
-    json.loads(verdict.read_text())
-
-
-@pytest.mark.parametrize(("text", "share"), [("3%", 0.03), ("2.5 %", 0.025), ("4", 0.04)])
-def test_an_effect_is_a_percentage(text, share):
-    assert read_effect(text) == pytest.approx(share)
-
-
 @pytest.mark.parametrize("text", ["", "-1%", "0%", "101%", "3x", "nan"])
-def test_no_other_effect_is_taken(text):
+def test_an_effect_is_a_percentage(text):
+    assert [read_effect(share) for share in ("3%", "2.5 %", "100")] == pytest.approx([0.03, 0.025, 1])
     with pytest.raises(LimitError):
         read_effect(text)
-
-
-def test_a_budget_of_a_time_decides_what_ends_a_comparison_with_1(call, tmp_path):
-    budgets = tmp_path / "b.toml"
-    budgets.write_text('"selu/*" = { time = "60%" }\n"nothing/*" = { time = "1%" }\n')
-
-    code, _, said = call("compare", plain(BEFORE), replayed(1.5), options=("--budgets", budgets))
-
-    assert code == 0
-    assert 'the budget of "nothing/*" matches no case' in said
 
 
 def test_limits_are_checked_without_any_run(tmp_path):
@@ -274,16 +162,15 @@ def test_limits_are_checked_without_any_run(tmp_path):
     assert "peak_memory" in refused.output
 
 
-@pytest.mark.parametrize("option", ["--old-env", "--new-env", "--try-env"])
 @pytest.mark.parametrize(
-    ("variable", "said"),
+    ("option", "variable", "said"),
     [
-        ("MY_FLAG=1", "no run records it"),
-        ("JAX_SECRET_TOKEN=abcdefgh", "no run records it"),
-        ("JAX_PLATFORMS=cpu", "jaxmeter itself decides on it"),
-        ("JAX_COMPILATION_CACHE_DIR=a", "jaxmeter itself decides on it"),
-        ("XLA_FLAGS=--xla_gpu_cuda_data_dir=/cuda", "its value may name a file"),
-        ("JAX_ENABLE_X64=1", "numbers of two precisions are not compared"),
+        ("--old-env", "MY_FLAG=1", "no run records it"),
+        ("--new-env", "JAX_SECRET_TOKEN=abcdefgh", "no run records it"),
+        ("--try-env", "JAX_PLATFORMS=cpu", "jaxmeter itself decides on it"),
+        ("--new-env", "JAX_COMPILATION_CACHE_DIR=a", "jaxmeter itself decides on it"),
+        ("--old-env", "XLA_FLAGS=--xla_gpu_cuda_data_dir=/cuda", "its value may name a file"),
+        ("--try-env", "JAX_ENABLE_X64=1", "numbers of two precisions are not compared"),
     ],
 )
 def test_a_variable_that_no_side_of_an_upgrade_can_have_is_refused_before_anything_is_measured(option, variable, said):
@@ -298,13 +185,3 @@ def test_flags_of_xla_and_other_recorded_variables_may_differ_between_the_sides_
     sides = ["--old-env", flags, "--new-env", "XLA_FLAGS=", "--new-env", "OMP_NUM_THREADS=1"]
 
     assert CliRunner().invoke(app, ["limits", *sides]).exit_code == 0
-
-
-def test_what_nobody_expected_never_ends_with_1(tmp_path):
-    broken = "import jaxmeter.cli.compare as c; c.load_one = None; from jaxmeter.__main__ import main"
-    command = [sys.executable, "-c", f"{broken}; import sys; sys.argv = ['x', 'compare', 'a', 'b']; main()"]
-
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=CHECKOUT)
-
-    assert ended.returncode == 3
-    assert "TypeError" in ended.stderr

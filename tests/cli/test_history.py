@@ -29,13 +29,26 @@ def call(tmp_path):
     return run
 
 
-def test_a_known_step_says_why_it_is_no_news(call, tmp_path):
-    known = tmp_path / "known.toml"
-    known.write_text('[[change_point]]\nrun = "run-010"\nwhy = "a larger batch"\n')
+@pytest.fixture
+def known(tmp_path):
+    """A file of a change point that is known."""
+    file = tmp_path / "known.toml"
+    file.write_text('[[change_point]]\nrun = "run-010"\nwhy = "a larger batch"\n')
+    return file
 
-    _, said, _ = call(RUNS, "--known", known)
 
-    assert "1 change point, 1 of them known" in said
+def test_a_known_step_is_no_news_and_no_part_of_the_report(call, known, tmp_path):
+    assert "1 change point, 1 of them known" in call(RUNS, "--known", known)[1]
+    said = call(RUNS, "--out", tmp_path / "page.html", "--known", known, command="report")[1]
+    assert "Change points over many runs" not in said
+
+
+def test_a_known_step_of_a_run_that_nobody_read_is_told_and_a_file_that_is_wrong_is_refused(call, known):
+    assert "warning: --known: no run 'run-010' is among these" in call(RUNS[:3], "--known", known)[2]
+    known.write_text("[[change_point]]\n")
+    for command in ("history", "report"):
+        code, _, complained = call(RUNS[:2], "--known", known, command=command)
+        assert (code, "change point 1 lacks 'run'" in complained) == (2, True)
 
 
 def test_json_has_the_steps_with_their_effect(call):
@@ -69,35 +82,9 @@ def test_one_run_is_no_history_and_the_error_says_what_is_needed(call):
     assert "no series: a number needs at least two runs" in complained
 
 
-def test_a_known_step_of_a_run_that_nobody_read_is_told(call, tmp_path):
-    known = tmp_path / "known.toml"
-    known.write_text('[[change_point]]\nrun = "run-099"\nwhy = "a larger batch"\n')
-
-    assert "warning: --known: no run 'run-099' is among these" in call(RUNS, "--known", known)[2]
-
-
-def test_a_file_of_known_steps_that_is_wrong_is_refused(call, tmp_path):
-    known = tmp_path / "known.toml"
-    known.write_text("[[change_point]]\n")
-
-    for command in ("history", "report"):
-        code, _, complained = call(RUNS[:2], "--known", known, command=command)
-        assert code == 2
-        assert "change point 1 lacks 'run'" in complained
-
-
 def test_a_clock_that_went_back_is_told(call):
     back = night(3, 1e-3, against="run-019")
 
     _, _, complained = call([*RUNS[:3], *RUNS[4:], back])
 
     assert "run run-003 began before run run-019" in complained
-
-
-def test_the_report_is_silent_on_what_is_known(call, tmp_path):
-    known = tmp_path / "known.toml"
-    known.write_text('[[change_point]]\nrun = "run-010"\nwhy = "a larger batch"\n')
-
-    _, said, _ = call(RUNS, "--out", tmp_path / "page.html", "--known", known, command="report")
-
-    assert "Change points over many runs" not in said

@@ -48,7 +48,7 @@ def test_an_interruption_while_a_verb_is_imported_ends_it_without_words_and_neve
     assert (ended.stdout, ended.stderr) == ("", "")
 
 
-@pytest.mark.parametrize("arguments", [("-c", TELLS), ("-m", "other.tool"), ("-m", "other.tool", "jaxmeter")])
+@pytest.mark.parametrize("arguments", [("-c", TELLS), ("-m", "other.tool", "jaxmeter")])
 def test_whoever_else_imports_jaxmeter_has_its_interruptions_as_before(tmp_path, arguments):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "__init__.py").write_text(TELLS)

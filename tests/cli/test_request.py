@@ -1,6 +1,7 @@
 """The options of a run, and what an earlier run adds to them."""
 
 import json
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from jaxmeter.cli.app import app
 from jaxmeter.cli.request import (
     ALL_CORES,
     RunRequest,
@@ -65,6 +67,38 @@ def test_a_verb_has_the_options_that_it_names_with_defaults_of_its_own():
     assert call("--budget", "2m", **usual) == (RunRequest(**{**usual, "budget": "2m"}), False)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--probe", "speed"), "no probe 'speed'; probes are numerics"),
+        (("--backend", "npu"), "no backend 'npu'; backends are cpu, gpu, tpu"),
+        (("--cores", "some"), "'some' must be an integer ≥ 1, or all"),
+        (("--budget", "0s"), "--budget '0s' is not between 1 s and 30 days"),
+        (("--resume", "absent"), "cannot resume: results/absent/manifest.json"),
+        (("--data", "absent"), "--data 'absent' is not a folder"),
+        (("--run-id", "../up"), "--run-id '../up' cannot be a folder's name"),
+        (("--out", "s3://bucket/runs"), "measuring writes into a folder; `jaxmeter push RUN URL` copies"),
+        (("--out", "/proc/no"), "choose a writable place with --out DIR"),
+        (("--resume", "absent", "--quick"), "--resume uses the run's own settings"),
+        (("--quick", "--full"), "exclude each other"),
+        (("--suspects", "none.json"), "name it with --against RUN"),
+        (("--lock-step", "python"), "name that run with --against RUN"),
+        (("--baseline-checkout", "../base"), "name that run with --against RUN"),
+        (("--against", "nowhere"), "--against: "),
+        (("--against", "before", "--dry-run"), "leave out --against"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_named_before_anything_is_measured(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+
+    ended = CliRunner().invoke(app, ["run", *words])
+
+    assert ended.exit_code == 2
+    assert said in " ".join(ended.stderr.replace("│", " ").split())
+    assert list(tmp_path.rglob("*/*/*")) == []
+
+
 def settings_beside(suspects):
     return choose_settings(complete_request(ASKED, BEFORE, suspects), "after")
 
@@ -87,14 +121,9 @@ def test_a_budget_counts_as_given_only_where_somebody_gave_it(budget_s, lock_ste
 
     assert settings.finishes_fewest == finishes
     assert settings.budget_s == (budget_s or 180)
-
-
-def test_of_runs_of_before_it_was_told_another_budget_than_the_levels_was_given():
-    old = msgspec.structs.replace(BEFORE, finishes_fewest=False)
-
-    assert choose_settings(complete_request(ASKED, old), "after").finishes_fewest
-    other = msgspec.structs.replace(old, budget_s=77.0)
-    assert choose_settings(complete_request(ASKED, other), "after").budget_s == 77
+    if lock_step is None:
+        old = msgspec.structs.replace(before, finishes_fewest=False)  # of a run that did not record it
+        assert choose_settings(complete_request(ASKED, old), "after") == settings
 
 
 @pytest.mark.parametrize("processes", [12, 20])
@@ -125,14 +154,12 @@ def test_turns_of_two_environments_are_no_fewer_where_they_confirm():
     assert settings.blocks == TURNS
 
 
-def test_suspects_of_an_earlier_version_are_confirmed_by_the_usual_number(tmp_path):
+@pytest.mark.parametrize("processes", [11, 31, "12"])
+def test_processes_that_no_comparison_asks_for_are_refused_and_earlier_versions_asked_for_the_usual(
+    processes, tmp_path
+):
     (tmp_path / "a.json").write_text('{"baseline": "before", "suspects": []}')
-
     assert read_suspects(tmp_path / "a.json").processes == CONFIRMING_PROCESSES
-
-
-@pytest.mark.parametrize("processes", [0, 11, 31, 10**12, "12"])
-def test_processes_that_no_comparison_asks_for_are_refused(processes, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"baseline": "before", "suspects": [], "processes": processes}))
 
     with pytest.raises(UsageError, match="--suspects: "):
@@ -170,11 +197,7 @@ def test_a_given_number_of_cores_holds_for_every_process_and_in_lock_step_for_bo
     alone = choose_settings(asked, "after", samples.manifest(()))
     beside = choose_settings(replace(asked, lock_step="/elsewhere/bin/python"), "after", samples.manifest(()))
 
+    with pytest.raises(UsageError, match="can be used here; give fewer"):
+        choose_settings(replace(asked, cores=usable_cores() + 1), "after")
     assert (alone.cores, alone.lock_step_cores) == (of_a_process, None)
     assert (beside.cores, beside.lock_step_cores) == (None, of_a_process or usable_cores())
-
-
-@needs_cores
-def test_more_cores_than_can_be_used_are_refused():
-    with pytest.raises(UsageError, match="can be used here; give fewer"):
-        choose_settings(replace(ASKED, cores=usable_cores() + 1), "after")

@@ -15,11 +15,7 @@ import pytest
 from examples import a_week_of_nightlies as week
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import choose_engine
-from jaxmeter.reporting.nightly.state import read_state
-from jaxmeter.reporting.store.push import list_local
 from jaxmeter.reporting.store.stores import StoreError, open_store
-from tests import samples
-from tests.cloud.servers import find_port
 from tests.end_to_end.conftest import CHECKOUT
 
 pytestmark = pytest.mark.cloud
@@ -161,33 +157,6 @@ def test_a_night_whose_container_is_killed_is_gone_on_with(nox, bucket, tmp_path
     assert {path: path.read_bytes() for path in kept} == kept
     (run,) = (name for name in open_store(bucket).list_folders() if name != "verdicts")
     assert run == processes[0].parents[3].name
-
-
-def test_a_night_whose_server_is_down_at_its_first_step_loses_nothing(bucket, tmp_path, monkeypatch):
-    out, address = tmp_path / "results", os.environ["AWS_ENDPOINT_URL"]
-    begin = ("begin", bucket, "--machine", "a machine", "--out", out, "--", "--quick")
-
-    def step(*words):
-        command = [sys.executable, "-m", "jaxmeter", "night", *map(str, words)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-
-    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{find_port()}")
-    begun = step(*begin)
-    run = read_state(out).run
-    samples.write_run(out / run, samples.run(run_id=run))
-    lost = step("suspects", "--out", out)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", address)
-    ended = [step(*words) for words in (begin, ("suspects", "--out", out), ("conclude", "--out", out))]
-
-    assert (begun.returncode, lost.returncode) == (0, 3), begun.stderr + lost.stderr
-    assert "it is compared once the store can be reached" in begun.stdout
-    assert "or the next nightly run, sends it" in lost.stderr
-    assert [one.returncode for one in ended] == [0, 0, 0], [one.stderr for one in ended]
-    assert f"the nightly run of {run} goes on" in ended[0].stdout
-    store = open_store(bucket)
-    assert store.list_files("verdicts").keys() == {f"{run}.json"}
-    assert store.list_files(run) == list_local(out / run)
 
 
 def find_containers(engine):

@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def pytest_itemcollected(item: pytest.Function) -> None:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Engine:
+def engine():
     """The engine that a run would use."""
     search = find_engine(os.environ)
     if search.engine is None:
@@ -52,7 +52,7 @@ def engine() -> Engine:
 
 
 @pytest.fixture(scope="session")
-def podman() -> Engine:
+def podman():
     try:
         found = find_engine({**os.environ, ENGINE_VARIABLE: "podman"}).engine
     except UsageError as error:
@@ -64,13 +64,13 @@ def podman() -> Engine:
 
 
 @pytest.fixture(scope="session", params=["engine", "podman"])
-def each_engine(request: pytest.FixtureRequest) -> Engine:
+def each_engine(request):
     found: Engine = request.getfixturevalue(request.param)
     return found
 
 
 @pytest.fixture(scope="session")
-def image() -> BuiltImage:
+def image():
     """Builds the image of a lock unless the engine has it; its name."""
 
     @functools.cache
@@ -86,7 +86,7 @@ def image() -> BuiltImage:
 
 
 @pytest.fixture
-def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
+def caller(tmp_path, monkeypatch):
     """Who runs it: not root, in a working folder of their own."""
     monkeypatch.chdir(tmp_path)
     here = caller_here(os.environ)
@@ -99,13 +99,13 @@ def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def suite(tmp_path):
     """A user's suite, in the working folder: one workload with three small cases."""
     return write_small_suite(tmp_path)
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path):
     """A copy of what images are built from. Its cpu lock is empty and like no other, so no layer of it is there yet."""
     folder = tmp_path / "checkout"
     shutil.copytree(CHECKOUT / CODE, folder / CODE, ignore=shutil.ignore_patterns("__pycache__"))
@@ -121,7 +121,7 @@ def write_lock(checkout: Path, text: str) -> None:
 
 
 @pytest.fixture
-def removed() -> Iterator[Callable[[Engine, str], None]]:
+def removed():
     """Images to remove when a test is over."""
     images: list[tuple[Engine, str]] = []
     yield lambda engine, name: images.append((engine, name))

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
+import secrets
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
+from contextlib import nullcontext
 
 import pytest
 
-from jaxmeter.launch.containers import Caller
-from jaxmeter.launch.engines import ENGINE_VARIABLE, Engine, find_engine
+from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import Image
 from jaxmeter.launch.index import CA_VARIABLES
 from jaxmeter.launch.jobs import build_images
-from jaxmeter.launch.locks import LOCKS
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.request import choose_engine
 from tests.container.conftest import BASE, run_inside, write_lock
-from tests.container.launch import CHECKOUT
 from tests.container.package_index import closed_port, locked, make_certificate, make_wheel, serving
 
 pytestmark = pytest.mark.container
@@ -51,53 +43,46 @@ def complaint(engine: Engine, image: Image, variables: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("base", ["localhost:1/nothing:none", "jaxmeter-test-nothing:none"])
-def test_a_base_image_out_of_reach(base: str, each_engine: Engine, checkout: Path) -> None:
+def test_a_base_image_out_of_reach(base, each_engine, checkout):
     words = complaint(each_engine, Image("cpu", base, checkout), pip_settings())
 
     assert "the base image is not here and cannot be pulled. Load it from a machine that has it" in words
     assert f"{each_engine.client} load" in words
 
 
-def test_an_index_that_is_down(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, locked(WHEEL))
-    down = pip_settings(PIP_INDEX_URL=f"http://127.0.0.1:{closed_port()}/simple")
-
-    words = complaint(each_engine, Image("cpu", BASE, checkout), down)
-
-    assert "the package index does not answer, or lacks a locked package" in words
-
-
-def test_an_index_that_breaks_off_in_the_middle_of_a_wheel(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, locked(WHEEL))
-
-    with serving(WHEEL, breaks_off=True) as index:
-        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
-
-    assert any(path.endswith(".whl") for path in index.asked)
-    assert "the package index does not answer, or lacks a locked package" in words
-
-
-def test_an_index_that_serves_another_file_than_was_locked(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, locked(WHEEL))
-
-    with serving(make_wheel(b"something else")) as index:
-        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
-
-    assert "exit code" in words or "exit status" in words  # pip's words on the hashes are above
+NO_ANSWER = "the package index does not answer, or lacks a locked package"
+INDEXES = {
+    "down": (None, {}, "1.0", NO_ANSWER),
+    "breaks off in the middle of a wheel": (WHEEL, {"breaks_off": True}, "1.0", NO_ANSWER),
+    "serves another file than was locked": (
+        make_wheel(b"x"),
+        {},
+        "1.0",
+        "exit ",
+    ),
+    "lacks the locked version": (
+        WHEEL,
+        {},
+        "2.0",
+        NO_ANSWER,
+    ),
+}
 
 
-def test_an_index_that_lacks_the_locked_version(each_engine: Engine, checkout: Path) -> None:
-    write_lock(checkout, locked(WHEEL).replace("==1.0", "==2.0"))
+@pytest.mark.parametrize(("wheel", "options", "version", "said"), INDEXES.values(), ids=INDEXES)
+def test_an_index_that_gives_no_locked_wheel(each_engine, checkout, wheel, options, version, said):
+    write_lock(checkout, locked(WHEEL).replace("==1.0", f"=={version}"))
+    image = Image("cpu", BASE, checkout)
 
-    with serving(WHEEL) as index:
-        words = complaint(each_engine, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
+    with nullcontext() if wheel is None else serving(wheel, **options) as index:
+        url = f"http://127.0.0.1:{closed_port()}/simple" if index is None else index.url
+        words = complaint(each_engine, image, pip_settings(PIP_INDEX_URL=url))
 
-    assert "the package index does not answer, or lacks a locked package" in words
+    assert index is None or any(path.endswith(".whl") for path in index.asked) is (version == "1.0")
+    assert said in words
 
 
-def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(
-    each_engine: Engine, checkout: Path, tmp_path: Path, removed: Callable[[Engine, str], None]
-) -> None:
+def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(each_engine, checkout, tmp_path, removed):
     write_lock(checkout, locked(WHEEL))
     certificate = make_certificate(tmp_path)
     image = Image("cpu", BASE, checkout)
@@ -115,129 +100,7 @@ def test_an_index_behind_an_unknown_authority_until_pip_is_told_of_it(
     assert any(path.endswith(".whl") for path in index.asked)
 
 
-@pytest.fixture
-def small_podman(podman: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """podman with a storage of its own, on a disk that the base image already fills to more than half."""
-    if os.getuid() != 0:
-        pytest.skip("only root may mount a small disk")
-    disk = Path(tempfile.mkdtemp(prefix="jaxmeter-test-"))
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={400 * MB}", "tmpfs", str(disk)], check=True)
-    try:
-        wrapper = tmp_path / "podman-small"
-        wrapper.write_text(
-            f'#!/bin/sh\nTMPDIR={disk} exec {podman.client} --root {disk}/root --runroot {disk}/run "$@"\n',
-            encoding="utf8",
-        )
-        wrapper.chmod(0o755)
-        saved = subprocess.Popen([podman.client, "save", BASE], stdout=subprocess.PIPE)
-        subprocess.run([str(wrapper), "load"], stdin=saved.stdout, check=True, capture_output=True)
-        assert saved.stdout is not None
-        saved.stdout.close()
-        assert saved.wait() == 0
-        found = find_engine({**os.environ, ENGINE_VARIABLE: str(wrapper)}).engine
-        assert found is not None
-        assert found.kind == "podman"
-        yield found
-    finally:
-        # Layers that are still mounted would keep the disk.
-        subprocess.run(["umount", "--recursive", "--lazy", str(disk)], check=False)
-        disk.rmdir()
-
-
-def test_a_disk_with_too_little_room_is_refused_before_anything_is_built(small_podman: Engine, checkout: Path) -> None:
-    with pytest.raises(UsageError) as refused:
-        build_images(small_podman, (Image("cpu", BASE, checkout),), pip_settings())
-
-    words = str(refused.value)
-    needed = LOCKS["cpu"].disk_bytes // 10**9
-    assert re.search(rf"has 0\.\d GB free, and building the cpu image takes up to {needed} GB: free some room", words)
-    assert "could not be built" not in words
-
-
-def test_a_disk_that_fills_up_during_a_build(small_podman: Engine, checkout: Path) -> None:
-    large = make_wheel(bytes(600 * MB))  # zeros: small until they are unpacked
-    write_lock(checkout, locked(large))
-    # As with an engine in a virtual machine, the room cannot be seen beforehand.
-    blind = replace(small_podman, storage=None)
-
-    with serving(large) as index:
-        words = complaint(blind, Image("cpu", BASE, checkout), pip_settings(PIP_INDEX_URL=index.url))
-
-    assert "the disk is full where the engine keeps its images. Free some room" in words
-
-
-def test_no_engine_on_the_path_is_an_error_where_a_container_is_asked_for(tmp_path: Path) -> None:
-    empty = {"PATH": str(tmp_path)}
-
-    assert choose_engine("auto", empty)[0] is None
-    with pytest.raises(UsageError, match=r"(?s)no container engine is installed.*apt install podman"):
-        choose_engine("container", empty)
-
-
-def test_devices_that_the_engine_cannot_hand_over(engine: Engine, caller: Caller) -> None:
+def test_devices_that_the_engine_cannot_hand_over(engine, caller):
     done = run_inside(engine, caller, BASE, "-c", "", devices=("--device", "/dev/jaxmeter-test-nothing"))
 
     assert done.returncode in (125, 126, 127)
-
-
-@pytest.fixture
-def as_nobody() -> Iterator[Callable[..., str]]:
-    """Runs Python with the launcher as a user who owns nothing here; what it printed."""
-    if os.getuid() != 0:
-        pytest.skip("only root may become somebody else")
-    python = shutil.which("python3", path="/usr/bin:/usr/local/bin")  # the one of the tests may be root's own
-    become = shutil.which("setpriv")
-    if python is None or become is None:
-        pytest.skip("no setpriv, or no python3 that every user may run")
-    with tempfile.TemporaryDirectory(prefix="jaxmeter-test-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        skipped = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(CHECKOUT / "jaxmeter" / "launch", folder / "jaxmeter" / "launch", ignore=skipped)
-        (folder / "bin").mkdir()
-
-        def run(engine: Engine, code: str) -> str:
-            (folder / "bin" / engine.kind).symlink_to(engine.client)
-            done = subprocess.run(
-                [become, "--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-c", code],
-                cwd=folder,
-                env={"PATH": str(folder / "bin"), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
-            return done.stdout
-
-        yield run
-
-
-def test_an_engine_that_the_caller_may_not_use(engine: Engine, as_nobody: Callable[..., str]) -> None:
-    if engine.kind != "docker" or engine.rootless:
-        pytest.skip(f"every user may use {engine}")
-
-    words = as_nobody(
-        engine, "import os; from jaxmeter.launch.engines import *; print(find_engine(os.environ).why_none())"
-    )
-
-    assert "permission denied" in words.lower()
-    assert "join the group docker (sudo usermod -aG docker $USER, then log in again), or use podman" in words
-
-
-CANNOT_WRITE = """
-from pathlib import Path
-from jaxmeter.launch.containers import Mount, make_writable_folders
-from jaxmeter.launch.options import UsageError
-try:
-    make_writable_folders([Mount(Path("results").absolute(), Path("results").absolute(), writable=True)])
-except UsageError as error:
-    print(error)
-"""
-
-
-def test_a_results_folder_that_belongs_to_somebody_else(engine: Engine, as_nobody: Callable[..., str]) -> None:
-    words = as_nobody(engine, CANNOT_WRITE)
-
-    assert re.search(
-        r"/results cannot be written \(Permission denied\): \S+ belongs to root; write elsewhere with", words
-    )

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.containers import Caller
-from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.images import LOCK_LABEL, Image, image_size_bytes, lock_sha256, version_of
-from jaxmeter.launch.jobs import build_images
+from jaxmeter.launch.images import LOCK_LABEL, image_size_bytes, lock_sha256, version_of
 from jaxmeter.launch.locks import LOCKS, locate_lock
-from tests.container.conftest import BASE, BuiltImage, configuration, run_inside
+from tests.container.conftest import configuration, run_inside
 from tests.container.launch import CHECKOUT
 
 pytestmark = pytest.mark.container
@@ -27,63 +21,26 @@ IMPORTS = "import jax, jaxmeter.cli.run, jaxmeter.cli.report; print(jax.__versio
 
 
 @pytest.mark.parametrize("lock", TESTED)
-def test_an_image_holds_the_locked_jax_and_both_programs(
-    lock: str, engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_an_image_holds_the_locked_jax_and_both_programs_and_says_what_it_was_made_from(lock, engine, image, caller):
     name = image(engine, lock)
 
-    done = run_inside(engine, caller, name, "-c", IMPORTS)
+    done, found = run_inside(engine, caller, name, "-c", IMPORTS), configuration(engine, name)
 
     assert done.returncode == 0, done.stderr
     locked = (CHECKOUT / locate_lock(lock)).read_text(encoding="utf8")
     assert re.search(rf"^jax=={re.escape(done.stdout.strip())}\s", locked, re.MULTILINE)
-
-
-@pytest.mark.parametrize("lock", TESTED)
-def test_an_image_says_what_it_was_made_from_and_is_not_for_root(lock: str, engine: Engine, image: BuiltImage) -> None:
-    found = configuration(engine, image(engine, lock))
-
     labels = found["Labels"]
     assert labels["org.opencontainers.image.title"] == f"jaxmeter-{lock}"
     assert labels["org.opencontainers.image.version"] == version_of(CHECKOUT)
     assert labels[LOCK_LABEL] == lock_sha256(CHECKOUT, lock)
     # Of the checkout that first built it: what is not part of an image may have changed since.
     assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?|unknown", labels[REVISION])
-    assert found["User"] not in ("", "0", "root", "0:0")
-
-
-def test_an_image_names_the_revision_that_it_was_built_from(
-    each_engine: Engine, checkout: Path, removed: Callable[[Engine, str], None]
-) -> None:
-    author = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
-    for words in (("init", "--quiet"), ("add", "."), (*author, "commit", "--quiet", "--message", "All of it")):
-        subprocess.run(["git", "-C", str(checkout), *words], check=True)
-    clean = Image("cpu", BASE, checkout).name
-    build_images(each_engine, (Image("cpu", BASE, checkout),), {})
-    removed(each_engine, clean)
-    (checkout / "jaxmeter/suites/new.py").write_text('"""Not committed."""\n', encoding="utf8")
-    subprocess.run(["git", "-C", str(checkout), "add", "."], check=True)
-
-    changed = Image("cpu", BASE, checkout).name
-    build_images(each_engine, (Image("cpu", BASE, checkout),), {})
-    removed(each_engine, changed)
-
-    revisions = [configuration(each_engine, name)["Labels"][REVISION] for name in (clean, changed)]
-    assert re.fullmatch(r"[0-9a-f]{40}", revisions[0])
-    assert revisions[1] == f"{revisions[0]}-dirty"
-
-
-@pytest.mark.parametrize("lock", TESTED)
-def test_an_image_is_as_large_as_its_table_says(lock: str, engine: Engine, image: BuiltImage) -> None:
-    size = image_size_bytes(engine, image(engine, lock))
-
-    assert size == pytest.approx(LOCKS[lock].image_bytes, rel=0.1)
+    assert found["User"] not in ("", "0", "root", "0:0")  # not for root
+    assert image_size_bytes(engine, name) == pytest.approx(LOCKS[lock].image_bytes, rel=0.1)  # as its table says
 
 
 @pytest.mark.parametrize("backend", ["gpu", "tpu"])
-def test_an_image_refuses_to_measure_on_a_device_that_is_not_there(
-    backend: str, engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_an_image_refuses_to_measure_on_a_device_that_is_not_there(backend, engine, image, caller):
     name = image(engine, backend)
 
     done = run_inside(

@@ -7,14 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from jaxmeter.harness.record import CaseRecord, RunRecord, read_json
 from jaxmeter.launch.engines import ENGINE_VARIABLE, Engine
-from tests.container.conftest import BuiltImage, containers
+from tests.container.conftest import containers
 from tests.container.launch import CHECKOUT
+from tests.end_to_end.conftest import wait_for_file
 
 pytestmark = pytest.mark.container
 
@@ -30,30 +30,19 @@ def start(engine: Engine, *arguments: str) -> subprocess.Popen[bytes]:
     )
 
 
-def wait_until(running: subprocess.Popen[bytes], folder: Path, pattern: str) -> None:
-    for _ in range(1200):
-        if list(folder.glob(pattern)):
-            return
-        assert running.poll() is None, f"it ended with {running.returncode} and left nothing like {pattern}"
-        time.sleep(0.05)
-    raise AssertionError(f"nothing like {pattern} within 60 s")
-
-
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The working folder, which belongs to whoever runs the tests: a process cannot be somebody else."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(
-    number: signal.Signals, each_engine: Engine, image: BuiltImage, folder: Path, suite: Path
-) -> None:
+def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(number, each_engine, image, folder, suite):
     image(each_engine, "cpu")
     run_folder = folder / "results" / "stopped"
     running = start(each_engine, *ARGUMENTS, "--suites", suite.name, "--run-id", "stopped")
-    wait_until(running, run_folder, "cases/*/case.json")
+    wait_for_file(running, run_folder, "cases/*/case.json")
 
     running.send_signal(number)
 
@@ -72,9 +61,7 @@ def test_an_interrupted_run_leaves_no_container_and_is_finished_by_resume(
     assert (folder / "reports" / "report-stopped.html").is_file()
 
 
-def test_a_second_interrupt_ends_it_at_once_and_still_leaves_no_container(
-    engine: Engine, image: BuiltImage, folder: Path, suite: Path
-) -> None:
+def test_a_second_interrupt_ends_it_at_once_and_still_leaves_no_container(engine, image, folder, suite):
     image(engine, "cpu")
     # Deaf to the first interrupt, as a program inside a long call into a library is.
     deaf = suite.read_text(encoding="utf8") + "\nimport signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
@@ -82,7 +69,7 @@ def test_a_second_interrupt_ends_it_at_once_and_still_leaves_no_container(
         deaf.replace("return x + 1\n", "import time; time.sleep(100)\n    return x + 1\n"), encoding="utf8"
     )
     running = start(engine, *ARGUMENTS, "--suites", suite.name, "--run-id", "deaf")
-    wait_until(running, folder / "results" / "deaf", "manifest.json")
+    wait_for_file(running, folder / "results" / "deaf", "manifest.json")
     began = time.monotonic()
 
     running.send_signal(signal.SIGINT)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from jaxmeter.launch.command_line import read_request
-from jaxmeter.launch.containers import Caller, forwarded_variables
-from jaxmeter.launch.engines import Engine
+from jaxmeter.launch.containers import forwarded_variables
 from jaxmeter.launch.host import look_at_host
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
-from tests.container.conftest import BuiltImage, run_inside
+from tests.container.conftest import run_inside
 
 pytestmark = pytest.mark.container
 
@@ -58,9 +56,7 @@ print(json.dumps({
 """
 
 
-def test_a_container_sees_its_caller_and_nothing_of_the_machine(
-    each_engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_a_container_sees_its_caller_and_nothing_of_the_machine(each_engine, image, caller):
     name = image(each_engine, "cpu")
     variables = forwarded_variables({"XLA_FLAGS": "--xla_cpu_enable_fast_math=false", "MY_PASSWORD": "secret"})
 
@@ -88,7 +84,7 @@ CDI_FILE = Path("/etc/cdi/jaxmeter-test.json")
 
 
 @pytest.fixture
-def described_gpu() -> Iterator[None]:
+def described_gpu():
     """A CDI file such as nvidia-ctk writes; its device is a variable."""
     if os.getuid() != 0:
         pytest.skip(f"only root may write {CDI_FILE}")
@@ -106,9 +102,7 @@ def described_gpu() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("described_gpu")
-def test_podman_hands_over_the_gpus_that_a_cdi_file_describes(
-    podman: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_podman_hands_over_the_gpus_that_a_cdi_file_describes(podman, image, caller):
     name = image(podman, "cpu")
     host = look_at_host()
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import RunRecord, Status, VariantRecord, read_json, write_json
-from jaxmeter.harness.record.suspects import Suspect, Suspects
-from jaxmeter.launch.containers import Caller
-from jaxmeter.launch.engines import Engine
+from jaxmeter.harness.record import RunRecord, Status, read_json
 from jaxmeter.launch.images import image_id, lock_sha256
 from jaxmeter.launch.jobs import measure_in_container
-from jaxmeter.launch.runs import plan_beside
-from tests.container.conftest import BuiltImage, containers, owners
+from tests.container.conftest import containers, owners
 from tests.container.launch import CHECKOUT, cpu_job
 
 pytestmark = pytest.mark.container
@@ -26,9 +19,7 @@ QUICK = ("--quick", "--processes", "3")
 SMALLEST = (*QUICK, "--select", "operations[n=10]")
 
 
-def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(
-    each_engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(each_engine, image, caller):
     name = image(each_engine, "cpu")
 
     code = measure_in_container(cpu_job(each_engine, caller, *SMALLEST, "--run-id", "it"))
@@ -43,36 +34,14 @@ def test_a_run_and_its_page_belong_to_the_caller_and_name_image_and_lock(
     assert environment.lock_sha256 == lock_sha256(CHECKOUT, "cpu")
     assert environment.host == caller.host
     assert environment.cpu_quota is None
+    manifest = Path("results/it/manifest.json").read_text(encoding="utf8")
+    assert caller.name not in manifest
+    assert str(caller.home) not in manifest
     assert list(Path("results/it").glob("cases/*/trace/**/*.xplane.pb"))
     assert not [found for found in containers(each_engine) if found.startswith("jaxmeter-")]
 
 
-def test_nothing_in_a_run_names_the_caller(engine: Engine, image: BuiltImage, caller: Caller) -> None:
-    image(engine, "cpu")
-
-    measure_in_container(cpu_job(engine, caller, *SMALLEST, "--probe", "compilation", "--run-id", "it"))
-
-    manifest = Path("results/it/manifest.json").read_text(encoding="utf8")
-    assert caller.name not in manifest
-    assert str(caller.home) not in manifest
-
-
-def test_a_case_that_goes_wrong_ends_the_command_with_3_and_has_its_page(
-    each_engine: Engine, image: BuiltImage, caller: Caller, suite: Path
-) -> None:
-    image(each_engine, "cpu")
-    wrong = suite.read_text(encoding="utf8").replace("reference=lambda x: x + 1", "reference=lambda x: x + 2")
-    suite.write_text(wrong, encoding="utf8")
-
-    code = measure_in_container(cpu_job(each_engine, caller, *QUICK, "--suites", str(suite), "--run-id", "it"))
-
-    assert code == 3
-    assert Path("reports/report-it.html").is_file()
-
-
-def test_what_the_container_s_root_has_written_is_given_back_to_the_caller(
-    each_engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
+def test_what_the_container_s_root_has_written_is_given_back_to_the_caller(each_engine, image, caller):
     image(each_engine, "cpu")
     job = cpu_job(each_engine, caller, *SMALLEST, "--run-id", "it")
     as_root = replace(job, request=replace(job.request, profile_privileged=True))
@@ -81,76 +50,3 @@ def test_what_the_container_s_root_has_written_is_given_back_to_the_caller(
 
     assert code == 0
     assert owners(Path("results"), Path("reports")) == {(caller.uid, caller.gid)}
-
-
-def test_runs_in_an_image_and_in_the_local_environment_merge_into_one_page(
-    engine: Engine, image: BuiltImage, caller: Caller
-) -> None:
-    image(engine, "cpu")
-    measure_in_container(cpu_job(engine, caller, *SMALLEST, "--run-id", "inside"))
-    run_here("run", *SMALLEST, "--run-id", "outside")
-
-    shown = run_here("report", "results/inside", "results/outside", "--out", "both.html")
-
-    inside, outside = (read_json(Path("results", name, "run.json"), RunRecord) for name in ("inside", "outside"))
-    assert [case.id for case in inside.cases] == [case.id for case in outside.cases]
-    assert (inside.manifest.environment.host, outside.manifest.environment.image) == (caller.host, None)
-    page = Path("both.html").read_text(encoding="utf8")
-    versions = [
-        {"python": run.manifest.environment.python, **run.manifest.environment.packages} for run in (inside, outside)
-    ]
-    different = [name for name in versions[0].keys() & versions[1].keys() if versions[0][name] != versions[1][name]]
-    assert all(one[name] in page for name in different for one in versions)
-    assert ("differ between the runs" in shown) == bool(different)
-
-
-def test_a_run_in_a_container_is_set_beside_the_programs_of_an_earlier_one_wherever_that_is_kept(
-    engine: Engine, image: BuiltImage, caller: Caller, suite: Path
-) -> None:
-    image(engine, "cpu")
-    assert measure_in_container(cpu_job(engine, caller, *QUICK, "--suites", str(suite), "--run-id", "before")) == 0
-    Path("kept").mkdir()
-    before = Path("results/before").rename("kept/before")
-    code = suite.read_text(encoding="utf8")
-    assert "return x + 1" in code
-    suite.write_text(code.replace("return x + 1", "return (x + 3) - 2"), encoding="utf8")
-
-    found = {}
-    for name, suspects in (("after", None), ("again", Path("kept/suspects.json"))):
-        if suspects is not None:
-            case = read_json(Path("results/after/run.json"), RunRecord).cases[0].name
-            one = Suspect(case=case, variant=jitted(found["after"])[0])
-            write_json(suspects, Suspects(baseline="before", suspects=(one,)))
-        job = cpu_job(engine, caller, "--suites", str(suite))
-        run = plan_beside(before, job.request.arguments, name, suspects)
-        assert measure_in_container(replace(job, run=run)) == 0
-        found[name] = read_json(Path("results", name, "run.json"), RunRecord)
-
-    for run in found.values():
-        timed = {one.name for case in run.cases for one in case.variants if "execution_s" in values_of(one, "timing")}
-        assert f"{jitted(run)[0]} before" in timed
-    assert found["again"].manifest.confirms
-    assert not Path("reports/report-after.html").exists()
-
-
-def jitted(run: RunRecord) -> list[str]:
-    """Names of the variants that jit compiles."""
-    return [one.name for case in run.manifest.cases for one in case.variants if one.mode == "jit"]
-
-
-def values_of(variant: VariantRecord, probe: str) -> dict[str, object]:
-    """What a probe measured of a variant."""
-    return dict(variant.outcomes[probe].values) if probe in variant.outcomes else {}
-
-
-def run_here(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "jaxmeter", *arguments],
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.containers import Caller
-from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import Image
 from jaxmeter.launch.jobs import build_images, measure_in_container
 from jaxmeter.launch.locks import locate_lock
@@ -21,9 +17,7 @@ from tests.container.launch import CHECKOUT, cpu_job
 pytestmark = pytest.mark.container
 
 
-def test_an_image_is_built_from_downloaded_wheels_without_a_network_and_measures(
-    engine: Engine, caller: Caller, checkout: Path, removed: Callable[[Engine, str], None]
-) -> None:
+def test_an_image_is_built_from_downloaded_wheels_without_a_network_and_measures(engine, caller, checkout, removed):
     write_lock(checkout, (CHECKOUT / locate_lock("cpu")).read_text(encoding="utf8"))
     image = Image("cpu", BASE, checkout)
     download_asked_wheels(["cpu"], checkout)
@@ -36,7 +30,7 @@ def test_an_image_is_built_from_downloaded_wheels_without_a_network_and_measures
     assert measure_in_container(replace(job, checkout=checkout)) == 0
 
 
-def test_without_wheels_an_offline_build_says_how_to_get_them(each_engine: Engine, checkout: Path) -> None:
+def test_without_wheels_an_offline_build_says_how_to_get_them(each_engine, checkout):
     write_lock(checkout, (CHECKOUT / locate_lock("cpu")).read_text(encoding="utf8"))
 
     with pytest.raises(UsageError, match=r"the build is offline: fill docker/wheels with `wheels`"):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
-from jaxmeter.launch.containers import Caller
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import image_id
 from jaxmeter.launch.jobs import NEEDED_MODULES, measure_in_container
 from jaxmeter.launch.options import UsageError
-from tests.container.conftest import BASE, BuiltImage
+from tests.container.conftest import BASE
 from tests.container.launch import cpu_job
 
 pytestmark = pytest.mark.container
@@ -65,13 +63,7 @@ def build_own(engine: Engine, folder: Path, dockerfile: str) -> None:
     )
 
 
-def test_an_own_image_measures_an_own_suite_with_own_data(
-    each_engine: Engine,
-    image: BuiltImage,
-    caller: Caller,
-    tmp_path: Path,
-    removed: Callable[[Engine, str], None],
-) -> None:
+def test_an_own_image_measures_an_own_suite_with_own_data(each_engine, image, caller, tmp_path, removed):
     build_own(each_engine, tmp_path / "own", DOCKERFILE.format(image=image(each_engine, "cpu")))
     removed(each_engine, OWN)
     (tmp_path / "mine").mkdir()
@@ -88,7 +80,7 @@ def test_an_own_image_measures_an_own_suite_with_own_data(
     assert Path("reports/report-it.html").is_file()
 
 
-def test_an_image_without_jax_is_refused_with_a_list_of_what_is_missing(each_engine: Engine, caller: Caller) -> None:
+def test_an_image_without_jax_is_refused_with_a_list_of_what_is_missing(each_engine, caller):
     with pytest.raises(UsageError) as refused:
         measure_in_container(cpu_job(each_engine, caller, "--image", BASE, "--quick", "--run-id", "it"))
 
@@ -96,6 +88,6 @@ def test_an_image_without_jax_is_refused_with_a_list_of_what_is_missing(each_eng
     assert f"RUN pip install {' '.join(NEEDED_MODULES)}" in str(refused.value)
 
 
-def test_an_image_that_nobody_has_is_refused(each_engine: Engine, caller: Caller) -> None:
+def test_an_image_that_nobody_has_is_refused(each_engine, caller):
     with pytest.raises(UsageError, match="localhost:1/nothing:none is not here and cannot be pulled"):
         measure_in_container(cpu_job(each_engine, caller, "--image", "localhost:1/nothing:none", "--run-id", "it"))

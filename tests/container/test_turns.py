@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,11 +15,10 @@ from jaxmeter.harness.record import RunRecord, read_json
 from jaxmeter.launch.arm_containers import offer_environment
 from jaxmeter.launch.baseline import offer_baseline
 from jaxmeter.launch.containers import caller_here
-from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.images import image_id
 from jaxmeter.launch.jobs import measure_in_container
 from jaxmeter.launch.upgrade import AFTER, BEFORE
-from tests.container.conftest import BuiltImage, containers
+from tests.container.conftest import containers
 from tests.container.launch import CHECKOUT, cpu_job
 
 pytestmark = pytest.mark.container
@@ -28,22 +27,17 @@ DOCKERFILE = "FROM {base}\nENV JAX_ENABLE_X64=0 OF_ITS_OWN=1\nLABEL number={numb
 
 
 @pytest.fixture
-def images(engine: Engine, image: BuiltImage, removed: Callable[[Engine, str], None]) -> tuple[str, str]:
+def images(engine, image, removed):
     """Ids of an image, and of one that adds a variable."""
     base = image(engine, "cpu")
     name = f"jaxmeter-test:{secrets.token_hex(4)}"
     text = DOCKERFILE.format(base=base, number=secrets.token_hex(4))
     subprocess.run([engine.client, "build", "--quiet", "--tag", name, "-"], input=text, text=True, check=True)
     removed(engine, name)
-    found = image_id(engine, base), image_id(engine, name)
-    assert found[0] is not None
-    assert found[1] is not None
-    return found[0], found[1]
+    return image_id(engine, base), image_id(engine, name)
 
 
-def test_two_images_take_turns(
-    engine: Engine, images: tuple[str, str], suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_images_take_turns(engine, images, suite, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     caller, before = caller_here(os.environ), containers(engine)
     measured = ("--quick", "--processes", "3", "--suites", str(suite))
@@ -70,31 +64,20 @@ def test_two_images_take_turns(
     assert not socket.parent.exists()
 
 
-class Noted:
-    """What a session offers, as far as a baseline's environment needs it."""
-
-    checkout = CHECKOUT
-    variables = os.environ
-
-
 def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(
-    engine: Engine,
-    images: tuple[str, str],
-    suite: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    engine, images, suite, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     caller, before = caller_here(os.environ), containers(engine)
     words = ("--quick", "--processes", "3", "--suites", str(suite))
     old = cpu_job(engine, caller, "--image", images[0], *words, "--probe", "memory", "--run-id", "old")
     assert measure_in_container(replace(old, run=replace(old.run, is_reported=False))) == 0
     baseline = Path("results/old")
+    session = SimpleNamespace(checkout=CHECKOUT, variables=os.environ)
 
     for image, is_offered in zip(images, (False, True), strict=True):
         job = cpu_job(engine, caller, "--image", image, *words, "--against", "old", "--run-id", "new")
-        with offer_baseline(Noted(), "cpu", job.request, job.run, baseline) as socket:
+        with offer_baseline(session, "cpu", job.request, job.run, baseline) as socket:
             assert (socket is not None and socket.is_socket()) == is_offered
             assert len(containers(engine) - before) == is_offered
 
@@ -102,6 +85,6 @@ def test_the_image_of_a_baseline_is_offered_where_today_s_is_another(
     assert "not as in the baseline: JAX_ENABLE_X64; its environment takes turns with today's" in said
     manifest = (baseline / "manifest.json").read_text(encoding="utf8")
     (baseline / "manifest.json").write_text(manifest.replace(images[0], f"sha256:{'0' * 64}"), encoding="utf8")
-    with offer_baseline(Noted(), "cpu", job.request, job.run, baseline) as socket:
+    with offer_baseline(session, "cpu", job.request, job.run, baseline) as socket:
         assert socket is None
     assert "is not here; load it (docker load), or measure a new baseline" in capsys.readouterr().err

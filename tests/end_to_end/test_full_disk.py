@@ -5,14 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
-from tests.end_to_end.conftest import Harness
+from tests.end_to_end.conftest import start_program, wait_for_file
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -49,7 +47,7 @@ def mount(*arguments: str | Path) -> bool:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path):
     """A small file system."""
     place = tmp_path / "disk"
     place.mkdir()
@@ -59,36 +57,24 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-@pytest.mark.parametrize("left_kib", [0, 8, 32], ids=lambda left: f"{left} KiB left")
-def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_room(
-    left_kib: int, disk: Path, tmp_path: Path, harness: Harness, environment: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("left_kib", [0, 8, 32], ids="{} KiB left".format)
+def test_a_full_disk_stops_the_run_and_the_same_case_is_measured_once_there_is_room(left_kib, disk, tmp_path, harness):
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "wait").touch()
-    options = ["--suites", "slow.py", "--quick", "--probe", "timing", "--probe", "compilation", "--run-id", "it"]
-    running = subprocess.Popen(
-        [sys.executable, "-m", "jaxmeter", "run", *options, "--out", "disk"],
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    folder = disk / "it"
+    options = ("--suites", "slow.py", "--quick", "--probe", "timing", "--probe", "compilation", "--run-id", "it")
+    running, folder = start_program(tmp_path, "run", *options, "--out", "disk"), disk / "it"
     # Processes before it list the suites and measure the machine's peaks.
-    while not list(disk.glob(".jaxmeter-scratch-*/server*/00003.message")):
-        assert running.poll() is None
-        time.sleep(0.02)
+    wait_for_file(running, disk, ".jaxmeter-scratch-*/server*/00003.message")
     used_kib = shutil.disk_usage(disk).used // 1024
     assert mount("-o", f"remount,size={used_kib + left_kib}k", "tmpfs", disk)
     (tmp_path / "wait").unlink()
 
-    said, complaint = running.communicate(timeout=120)
+    said, _ = running.communicate(timeout=120)
 
-    assert running.returncode == 3, said + complaint
-    assert "error: the disk is full (disk/" in complaint
-    assert "; free some room, then continue with: jaxmeter run --resume disk/it --suites slow.py" in complaint
-    assert "Traceback" not in complaint
+    assert running.returncode == 3, said
+    assert "error: the disk is full (disk/" in said
+    assert "; free some room, then continue with: jaxmeter run --resume disk/it --suites slow.py" in said
+    assert "Traceback" not in said
     assert "failed" not in said
     assert not (folder / "run.json").exists()
 

@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
-import sys
 import sysconfig
 import venv
 import zipfile
 from importlib import metadata
-from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.conftest import build_wheel, run_outside, write_small_suite
+
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
-CHECKOUT = Path(__file__).parents[2]
-
-SUITE = '''"""Small."""
-
-import jax.numpy as jnp
-
-from jaxmeter import workload
-
-
-@workload(inputs=lambda key: jnp.arange(3, dtype="float32"), reference=lambda x: x + 1, modes=("eager", "jit"))
-def increment(x):
-    """Adds one, (3,) -> (3,)."""
-    return x + 1
-'''
-
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """The wheel of this checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(CHECKOUT)]
-    subprocess.run(build, check=True)
-    (path,) = folder.glob("*.whl")
-    return path
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel, tmp_path_factory):
     """The folder of programs of an environment with the wheel, and of this one what it depends on."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
@@ -56,20 +35,13 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     """A user's project with folders of any name: each breaks whoever imports it in place of ours."""
     for name in ("harness", "suites", "reporting", "launch", "jaxmeter", "cli", "rich", "msgspec"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"raise RuntimeError('{name} of the project')\n")
-    (tmp_path / "small.py").write_text(SUITE)
+    write_small_suite(tmp_path)
     return tmp_path
-
-
-def call(project: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(
-        list(map(str, command)), cwd=project, env=environment, capture_output=True, text=True, check=False, timeout=600
-    )
 
 
 def test_a_wheel_installs_the_package_the_command_and_no_other_name(wheel):
@@ -85,9 +57,11 @@ def test_a_wheel_installs_the_package_the_command_and_no_other_name(wheel):
 def test_a_project_with_folders_of_any_name_measures_and_reports(installed, project):
     command = installed / "jaxmeter"
 
-    listed = call(project, command, "list")
-    measured = call(project, command, "run", "--suites", "small.py", "--quick", "--processes", "1", "--run-id", "it")
-    reported = call(project, command, "report", "results/it", "--out", "page.html")
+    listed = run_outside(project, command, "list")
+    measured = run_outside(
+        project, command, "run", "--suites", "small.py", "--quick", "--processes", "1", "--run-id", "it"
+    )
+    reported = run_outside(project, command, "report", "results/it", "--out", "page.html")
 
     assert (listed.returncode, "selu" in listed.stdout) == (0, True), listed.stderr
     assert measured.returncode == 0, measured.stderr
@@ -97,7 +71,7 @@ def test_a_project_with_folders_of_any_name_measures_and_reports(installed, proj
 
 def test_time_of_jaxmeters_own_suites_has_source_lines_where_jaxmeter_is_installed(installed, project):
     options = ("--select", "selu", "--quick", "--processes", "1", "--probe", "trace", "--run-id", "own")
-    measured = call(project, installed / "jaxmeter", "run", *options)
+    measured = run_outside(project, installed / "jaxmeter", "run", *options)
 
     assert measured.returncode == 0, measured.stderr
     text = (project / "results" / "own" / "run.json").read_text("utf8")
@@ -107,19 +81,13 @@ def test_time_of_jaxmeters_own_suites_has_source_lines_where_jaxmeter_is_install
 
 
 def test_a_module_of_the_project_can_be_a_suite_by_its_name(installed, project):
-    listed = call(project, installed / "jaxmeter", "list", "--suites", "small")
+    listed = run_outside(project, installed / "jaxmeter", "list", "--suites", "small")
 
     assert (listed.returncode, "increment" in listed.stdout) == (0, True), listed.stderr
 
 
-def test_the_module_is_the_command_too(installed, project, tmp_path_factory):
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-
-    assert call(elsewhere, installed / "python", "-m", "jaxmeter", "--version").stdout.strip() == "0.1.0"
-
-
 def test_the_doctor_examines_the_environment_of_the_command(installed, project):
-    ended = call(project, installed / "jaxmeter", "doctor")
+    ended = run_outside(project, installed / "jaxmeter", "doctor")
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert f"this one, with jax {metadata.version('jax')} ({installed.parent})" in " ".join(ended.stdout.split())
@@ -129,37 +97,22 @@ def test_the_doctor_examines_the_environment_of_the_command(installed, project):
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("run", "--quick", "--runtime", "container"), "--runtime container"),
         (("gate", "results/it", "--runtime", "local"), "--runtime local"),
         (("schedule", "github", "--store", "s3://a/b", "--machine", "lab"), "a schedule of github"),
-        (
-            ("schedule", "slurm", "--store", "s3://a/b", "--machine", "lab", "--runtime", "container"),
-            "--runtime container",
-        ),
         (("images", "cpu"), "an image"),
     ],
 )
 def test_what_needs_a_checkout_of_jaxmeter_says_so(installed, project, words, what):
-    ended = call(project, installed / "jaxmeter", *words)
+    ended = run_outside(project, installed / "jaxmeter", *words)
 
     assert ended.returncode == 2
     assert f"error: {what} needs a checkout of jaxmeter" in ended.stderr
 
 
 def test_a_schedule_of_the_environment_is_written_by_an_installed_package(installed, project):
-    ended = call(project, installed / "jaxmeter", "schedule", "systemd", "--store", "s3://a/b", "--machine", "lab")
+    ended = run_outside(
+        project, installed / "jaxmeter", "schedule", "systemd", "--store", "s3://a/b", "--machine", "lab"
+    )
 
     assert ended.returncode == 0, ended.stderr
     assert f"WorkingDirectory={project}" in ended.stdout.splitlines()
-
-
-def test_a_gate_measures_in_the_environment_of_the_command_and_judges(installed, project):
-    measuring = ("--suites", "small.py", "--quick", "--processes", "3")
-    measured = call(project, installed / "jaxmeter", "run", *measuring, "--run-id", "base")
-    gated = call(project, installed / "jaxmeter", "gate", "results/base", *measuring, "--verdict", "verdict.json")
-
-    assert measured.returncode == 0, measured.stderr
-    assert gated.returncode in (0, 3), gated.stdout + gated.stderr  # so few processes may decide nothing
-    verdict = json.loads((project / "verdict.json").read_text("utf8"))
-    assert (verdict["baseline"], verdict["exit_code"]) == ("base", gated.returncode)
-    assert [change["replayed"] for change in verdict["changes"] if change["metric"] == "execution_s"] != []

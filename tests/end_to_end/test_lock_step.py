@@ -14,7 +14,8 @@ import pytest
 
 from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
 from jaxmeter.launch import upgrade
-from tests.end_to_end.conftest import CHECKOUT, Harness
+from tests.end_to_end.conftest import CHECKOUT, run_program
+from tests.launch.shells import NotedShell
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -44,53 +45,40 @@ def double(x):
     return {body}
 """
 PLAIN = "x * 2.0"
-SLOWER = "jax.lax.fori_loop(0, 30, lambda _, y: jnp.sin(y) * 0.0 + x * 2.0, x)"
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def suite(tmp_path):
     path = tmp_path / "one.py"
     path.write_text(SUITE.format(body=PLAIN))
     return path
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """A run of the plain suite, of which every test has a copy."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "one.py").write_text(SUITE.format(body=PLAIN))
-    command = (sys.executable, "-m", "jaxmeter", "run", "--suites", "one.py", "--quick", "--run-id", "before")
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     probes = ("--probe", "memory", "--probe", "compilation")
-    subprocess.run([*command, *probes], cwd=folder, env=environment, capture_output=True, check=True, timeout=300)
+    ended = run_program(folder, "run", "--suites", "one.py", "--quick", "--run-id", "before", *probes)
+    assert ended.returncode == 0, ended.stderr
     return folder / "results" / "before"
 
 
 @pytest.fixture
-def before(measured: Path, suite: Path, tmp_path: Path) -> Path:
+def before(measured, suite, tmp_path):
     """The run of the plain suite, beside the suite."""
     return shutil.copytree(measured, tmp_path / "results" / "before")
 
 
-def compare(folder: Path, *arguments: str) -> tuple[int, dict]:
-    command = [sys.executable, "-m", "jaxmeter", "compare", "results/before", "results/after", *arguments]
-    ended = subprocess.run(
-        [*command, "--verdict", "verdict.json"],
-        cwd=folder,
-        env={"PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+def compare(folder: Path) -> tuple[int, dict]:
+    ended = run_program(folder, "compare", "results/before", "results/after", "--verdict", "verdict.json")
     return ended.returncode, json.loads((folder / "verdict.json").read_text())
 
 
 @pytest.mark.alone
 @pytest.mark.usefixtures("before")
-def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(
-    harness: Harness, tmp_path: Path, suite: Path
-) -> None:
+def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(harness, tmp_path, suite):
     ended = harness(
         *("run", "--suites", suite, "--quick", "--run-id", "after", "--probe", "timing"),
         *("--against", "before", "--lock-step", sys.executable),
@@ -114,36 +102,7 @@ def test_each_variant_of_jax_runs_in_both_environments_and_in_turns(
     assert all(times[name]["replayed"] for name in ("double:eager", "double:jit"))
 
 
-@pytest.mark.alone
-@pytest.mark.usefixtures("before")
-def test_what_is_slower_under_the_same_versions_is_confirmed_of_eager_code_too(
-    harness: Harness, tmp_path: Path, suite: Path
-) -> None:
-    """Two checkouts of a user's code: the earlier environment runs its own."""
-    packages = tmp_path / "old"
-    packages.mkdir()
-    shim = packages / "python"
-    # The suite of the earlier checkout, for its environment alone.
-    shim.write_text(f'#!/bin/sh\ncd "{packages}" && exec "{sys.executable}" "$@"\n')
-    shim.chmod(0o755)
-    (packages / "one.py").write_text(SUITE.format(body=PLAIN))
-    suite.write_text(SUITE.format(body=SLOWER))
-
-    ended = harness(
-        *("run", "--suites", "one.py", "--quick", "--run-id", "after", "--probe", "timing"),
-        *("--against", "before", "--lock-step", shim),
-    )
-
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    code, verdict = compare(tmp_path)
-    assert code == 1
-    slower = {one["variant"] for one in verdict["changes"] if one["finding"] == "slower"}
-    assert {"double:eager", "double:jit"} <= slower
-
-
-def test_an_environment_of_other_versions_is_refused_before_anything_is_measured(
-    harness: Harness, before: Path, tmp_path: Path, suite: Path
-) -> None:
+def test_an_environment_of_other_versions_is_refused_before_anything_is_measured(harness, before, tmp_path, suite):
     for name in ("manifest.json", "run.json"):
         path = before / name
         record = json.loads(path.read_text())
@@ -161,46 +120,37 @@ def test_an_environment_of_other_versions_is_refused_before_anything_is_measured
 
 
 @pytest.mark.usefixtures("before")
-def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness: Harness, suite: Path) -> None:
+def test_a_run_without_timing_has_nothing_to_run_in_lock_step(harness, suite):
     ended = harness("run", "--against", "before", "--suites", suite, "--lock-step", sys.executable)
 
     assert ended.returncode == 2
     assert "--lock-step times calls in two environments; add --probe timing" in ended.stderr
 
 
-class HereShell:
-    """Runs the programs of a session with this interpreter, in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.checkout, self.variables, self.folder = CHECKOUT, {"PATH": ""}, folder
-        self.runtime, self.environments = "here", folder
-
-    def install(self, *lock_names: str) -> None:
-        """Everything is here."""
+class HereShell(NotedShell):
+    """Runs the programs of a session with this interpreter, in the working folder."""
 
     def run(self, *command: str) -> int:
         words = [sys.executable if word == "python" else word for word in command]
-        return subprocess.run(words, cwd=self.folder, env={"PYTHONPATH": str(CHECKOUT)}, check=False).returncode
+        return subprocess.run(words, env={"PYTHONPATH": str(CHECKOUT)}, check=False).returncode
 
     def ask(self, *command: str) -> str:
         words = [sys.executable if word == "python" else word for word in command]
-        environment = {"PYTHONPATH": str(CHECKOUT)}
-        return subprocess.run(
-            words, cwd=self.folder, env=environment, check=True, capture_output=True, text=True
-        ).stdout
+        return subprocess.check_output(words, env={"PYTHONPATH": str(CHECKOUT)}, text=True)
 
 
 @pytest.mark.alone
-def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
-    tmp_path: Path, suite: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(tmp_path, suite, monkeypatch, capfd):
     suite.write_text(SUITE.format(body="jnp.tanh(x) * 0.0 + x * 2.0"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(upgrade, "prepare_environment", lambda shell, wanted: Path(sys.executable))
     flags = "--xla_backend_optimization_level=0"
 
+    shell = HereShell(CHECKOUT)
+    shell.runtime, shell.variables, shell.environments = "here", {"PATH": ""}, tmp_path
+
     code = upgrade.compare_environments(
-        HereShell(tmp_path),
+        shell,
         [
             *("--old", "here", "--new", "here", "--new-env", f"XLA_FLAGS={flags}", "--suites", "one.py"),
             *("--quick", "--processes", "3", "--verdict", "verdict.json"),
@@ -216,18 +166,15 @@ def test_flags_of_one_side_slow_that_side_alone_though_both_are_one_release(
     assert f"-new (XLA_FLAGS={flags})" in " ".join(said.split())
 
 
-def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path: Path, suite: Path) -> None:
-    command = (*NOX, "upgrade", "--")
-    asked = ["--old", "jax==0.10.0", "--new", f"jax=={version('jax')}", "--quick", "--processes", "3"]
+def call_nox(session: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [*NOX, session, "--", *map(str, words), "--quick", "--processes", "3"]
+    return subprocess.run(command, env=BESIDE_TESTS, capture_output=True, text=True, check=False, timeout=600)
 
-    ended = subprocess.run(
-        [*command, *asked, "--suites", str(suite), "--out", str(tmp_path), "--verdict", str(tmp_path / "verdict.json")],
-        env=BESIDE_TESTS,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+
+def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path, suite):
+    arms = ("--old", "jax==0.10.0", "--new", f"jax=={version('jax')}")
+
+    ended = call_nox("upgrade", *arms, "--suites", suite, "--out", tmp_path, "--verdict", tmp_path / "verdict.json")
 
     assert ended.returncode in (0, 1), ended.stdout + ended.stderr
     verdict = json.loads((tmp_path / "verdict.json").read_text())
@@ -239,18 +186,10 @@ def test_nox_makes_both_environments_and_says_what_the_upgrade_changed(tmp_path:
     assert packages == ["0.10.0", version("jax")]
 
 
-def test_nox_walks_from_one_release_to_the_next(tmp_path: Path, suite: Path) -> None:
-    command = (*NOX, "bisect", "--")
-    asked = ["--good", "jax==0.10.0", "--bad", "jax==0.10.1", "--case", "double", "--quick", "--processes", "3"]
+def test_nox_walks_from_one_release_to_the_next(tmp_path, suite):
+    arms = ("--good", "jax==0.10.0", "--bad", "jax==0.10.1", "--case", "double")
 
-    ended = subprocess.run(
-        [*command, *asked, "--suites", str(suite), "--runtime", "local", "--out", str(tmp_path)],
-        env=BESIDE_TESTS,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
+    ended = call_nox("bisect", *arms, "--suites", suite, "--runtime", "local", "--out", tmp_path)
 
     # Whether so few processes find a change is chance: 0 found, 3 no answer.
     assert ended.returncode in (0, 3), ended.stdout + ended.stderr

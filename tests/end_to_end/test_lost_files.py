@@ -1,17 +1,11 @@
-"""A folder that is removed, moved or made read-only while a run goes on, or was left empty: each has a way on."""
+"""A folder that is moved or made read-only while a run goes on: each has a way on."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
-from jaxmeter.harness.record import RunFolder, RunRecord, read_json, read_manifest
-from tests.end_to_end.conftest import Harness
+from jaxmeter.harness.record import RunRecord, read_json
+from tests.end_to_end.conftest import start_program, wait_for_file
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
@@ -25,42 +19,20 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 """
 """Root writes where modes forbid it, unless it gives that up."""
 
-Start = Callable[[str], "subprocess.Popen[str]"]
-
 
 @pytest.fixture
-def start(suite: Path, tmp_path: Path, environment: dict[str, str]) -> Start:
+def start(suite, tmp_path):
     """Begins a run and returns once there is a file of this name in its folder."""
 
-    def until(name: str) -> subprocess.Popen[str]:
-        running = subprocess.Popen(
-            [sys.executable, "-c", OBEYING_MODES, "-m", "jaxmeter", "run", "--suites", str(suite), *ARGUMENTS],
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        while not list((tmp_path / "results").glob(f"it/{name}")):
-            assert running.poll() is None
-            time.sleep(0.01)
+    def until(name):
+        running = start_program(tmp_path, "run", "--suites", suite, *ARGUMENTS, python=("-c", OBEYING_MODES))
+        wait_for_file(running, tmp_path / "results", f"it/{name}")
         return running
 
     return until
 
 
-def test_a_run_that_loses_its_manifest_has_it_again_at_the_end(start: Start, tmp_path: Path) -> None:
-    running = start("manifest.json")
-    (tmp_path / "results" / "it" / "manifest.json").unlink()
-
-    said, _ = running.communicate(timeout=120)
-
-    folder = RunFolder(tmp_path / "results" / "it")
-    assert running.returncode == 0, said
-    assert read_manifest(folder) == read_json(folder.mark, RunRecord).manifest
-
-
-def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start: Start, tmp_path: Path) -> None:
+def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start, tmp_path):
     running = start("manifest.json")
     (tmp_path / "results" / "it").rename(tmp_path / "results" / "moved")
 
@@ -71,8 +43,8 @@ def test_a_run_whose_folder_is_moved_is_not_taken_for_a_whole_one(start: Start, 
 
 
 def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_by_resume(
-    start: Start, suite: Path, tmp_path: Path, harness: Harness
-) -> None:
+    start, suite, tmp_path, harness
+):
     running = start("cases/*/case.json")
     cases = tmp_path / "results" / "it" / "cases"
     folders = [cases, *(path for path in cases.rglob("*") if path.is_dir())]
@@ -90,20 +62,3 @@ def test_a_run_whose_folder_becomes_read_only_says_what_it_kept_and_is_finished_
     resumed = harness("run", "--resume", "it", "--suites", suite)
     assert resumed.returncode == 0, resumed.stderr
     assert {case.status.value for case in read_json(cases.parent / "run.json", RunRecord).cases} == {"ok"}
-
-
-def test_a_run_that_was_killed_before_its_manifest_leaves_its_id_free(
-    start: Start, suite: Path, tmp_path: Path, harness: Harness
-) -> None:
-    running = start("../.jaxmeter-scratch-*/server0")
-    running.kill()
-    running.communicate(timeout=60)
-    assert not (tmp_path / "results" / "it" / "manifest.json").exists()
-
-    resumed = harness("run", "--resume", "it")
-    again = harness("run", "--suites", suite, *ARGUMENTS)
-
-    assert resumed.returncode == 2
-    assert "nothing was measured in results/it; start it again with --run-id it" in resumed.stderr
-    assert again.returncode == 0, again.stderr
-    assert read_json(tmp_path / "results" / "it" / "run.json", RunRecord).lost() == ()

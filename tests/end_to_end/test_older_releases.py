@@ -12,7 +12,7 @@ from jaxmeter.harness.record import LOCK_STEP, RunFolder, Status, read_run
 from jaxmeter.launch.environments import make_environment, read_wanted
 from jaxmeter.launch.runs import PROGRAMS
 from jaxmeter.launch.shell import list_needed
-from tests.end_to_end.conftest import CHECKOUT, Harness, run_program
+from tests.end_to_end.conftest import CHECKOUT, run_program
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.releases]
 
@@ -90,7 +90,7 @@ print(len(holders), wrong)
 
 
 @pytest.fixture(params=RELEASES)
-def older(request: pytest.FixtureRequest) -> Path:
+def older(request):
     """The python of an environment with an older release."""
     environments = CHECKOUT / ".nox" / "environments"
     return make_environment(read_wanted(f"jax=={request.param}"), environments, list_needed())
@@ -101,7 +101,7 @@ def measure(folder: Path, python: Path, *arguments: str) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def test_an_older_release_has_the_internals_of_the_table_and_no_others(older: Path) -> None:
+def test_an_older_release_has_the_internals_of_the_table_and_no_others(older):
     variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
     ended = subprocess.run([older, "-c", CHECK_TABLE], env=variables, capture_output=True, text=True, check=False)
 
@@ -111,7 +111,7 @@ def test_an_older_release_has_the_internals_of_the_table_and_no_others(older: Pa
     assert wrong == "[]"
 
 
-def test_an_older_release_measures_and_takes_turns_with_todays(tmp_path: Path, older: Path, harness: Harness) -> None:
+def test_an_older_release_measures_and_takes_turns_with_todays(tmp_path, older, harness):
     (tmp_path / "small.py").write_text(SUITE)
 
     measure(tmp_path, older, *PROGRAMS, "--processes", "1", "--run-id", "before")
@@ -132,7 +132,7 @@ def test_an_older_release_measures_and_takes_turns_with_todays(tmp_path: Path, o
     assert {"sine:jit before", "slope:jit before"} <= {name for name, mode in modes.items() if mode == LOCK_STEP}
 
 
-def test_an_older_release_measures_all_probes(tmp_path: Path, older: Path) -> None:
+def test_an_older_release_measures_all_probes(tmp_path, older):
     (tmp_path / "small.py").write_text(SUITE)
 
     measure(tmp_path, older, "--processes", "3", "--run-id", "alone")

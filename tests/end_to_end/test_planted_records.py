@@ -1,9 +1,11 @@
-"""A record runs no code and installs nothing: each command that takes a run is given one full of planted code."""
+"""A record runs no code: each command that takes a run is given one full of planted code.
+
+That it installs nothing, tests/launch/test_baseline_environment.py checks.
+"""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,17 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.cli.bisect import bisect_releases
 from jaxmeter.harness.traces.captures import SUFFIX, find_captures
 from jaxmeter.harness.traces.serve import copy_captures
-from jaxmeter.launch import baseline, nightly
-from jaxmeter.launch.environments import Wanted
-from jaxmeter.launch.gate import pass_gate
-from jaxmeter.launch.nightly import run_nightly
-from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.shell import JAXMETER
-from jaxmeter.launch.upgrade import compare_environments
-from tests.end_to_end.conftest import CHECKOUT
+from tests.end_to_end.conftest import run_program
 from tests.planted import plant, plant_lock_step
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
@@ -40,7 +34,6 @@ def increment(x):
     return x + 1
 '''
 OWN = ("--suites", "small.py", "--data", ".")
-BEGIN = (*JAXMETER, "night", "begin")
 QUICK = ("--quick", "--processes", "1", "--probe", "timing", "--quiet")
 CASE = "increment*"
 
@@ -71,7 +64,7 @@ HARNESS = {
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """A folder with a suite and `results/own`, a run of it."""
     folder = tmp_path_factory.mktemp("measured")
     (folder / "small.py").write_text(SUITE)
@@ -81,7 +74,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(measured: Path, tmp_path: Path) -> Path:
+def folder(measured, tmp_path):
     """The same, with planted runs: whole, cut short, and cut short in lock-step."""
     here = shutil.copytree(measured, tmp_path / "here")
     results = here / "results"
@@ -100,15 +93,7 @@ def folder(measured: Path, tmp_path: Path) -> Path:
 
 def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `jaxmeter ARGUMENTS` in a folder to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "jaxmeter", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "JAXMETER_CACHE": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_program(folder, *arguments, JAXMETER_CACHE=str(folder / "cache"))
 
 
 def name_all(folder: Path, arguments: tuple[str, ...]) -> list[str]:
@@ -153,14 +138,6 @@ def test_what_measures_by_a_record_runs_none_of_it(folder, command):
     assert not list((folder / "results").glob("*/dump"))
 
 
-@pytest.mark.parametrize("command", ["run --against", "run --resume"])
-def test_suites_that_a_record_names_are_asked_for(folder, command):
-    ended = call(folder, *name_all(folder, HARNESS[command]))
-
-    assert ended.returncode == 2
-    assert "--suites PATH" in ended.stderr
-
-
 @pytest.mark.parametrize("words", [("--against", "RUN", *QUICK), ("--resume", "CUT", "--quiet")], ids=" ".join)
 def test_with_suites_of_the_persons_own_such_a_run_is_measured(folder, words):
     for name in ("planted", "cut"):
@@ -181,66 +158,6 @@ def heal_but_suites(run: Path) -> None:
         suites = manifest["settings"]["suites"]
         manifest |= {"environments": own["environments"], "settings": {**own["settings"], "suites": suites}}
         path.write_text(json.dumps(record))
-
-
-class NotedShell:
-    """Writes down what it is asked to run and install, and runs nothing."""
-
-    def __init__(self, checkout: Path, listed: str) -> None:
-        self.checkout, self.variables, self.listed = checkout, {"PATH": "", "JAXMETER_RUNTIME": "auto"}, listed
-        self.runtime, self.environments = "auto", checkout / ".nox" / "environments"
-        self.called: list[tuple[str, ...]] = []
-
-    def install(self, *lock_names: str) -> None:
-        self.called.append(("install", *lock_names))
-
-    def set_variable(self, name: str, value: str) -> None:
-        self.called.append(("set", name))
-
-    def ask(self, *command: str) -> str:
-        return self.listed
-
-    def run(self, *command: str) -> int:
-        self.called.append(command)
-        if command[1 : len(BEGIN) + 1] == BEGIN:  # as the reporter does
-            night = Path("results", ".night")
-            night.mkdir()
-            (night / "measure").write_text(f"--quick\n--against\n{Path('results', 'planted').absolute()}\n")
-        return 0
-
-
-@pytest.fixture
-def shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> NotedShell:
-    """A session's shell in the folder, without a container engine; nothing is made of what is asked to be installed."""
-    monkeypatch.chdir(folder)
-    noted = NotedShell(CHECKOUT, "jax==0.9.0\njaxlib==0.9.0\n")
-
-    def prepare(shell: NotedShell, wanted: Wanted) -> Path:
-        noted.called.append(("pip", *wanted.arguments))
-        return Path(sys.executable)
-
-    monkeypatch.setattr(baseline, "prepare_environment", prepare)
-    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: "python")  # installs what our own lock names
-    return noted
-
-
-LAUNCHED = {
-    "gate": (pass_gate, ("RUN", "--runtime", "local")),
-    "nightly": (run_nightly, ("--store", "STORE", "--runtime", "local", "--baseline", "RUN", "--machine", "here")),
-    "upgrade": (compare_environments, ("--old", "RUN", "--new", "RUN")),
-    "bisect": (bisect_releases, ("--good", "RUN", "--bad", "RUN", "--case", CASE)),
-}
-
-
-@pytest.mark.parametrize("session", LAUNCHED)
-def test_a_session_installs_nothing_that_a_record_names(folder, shell, session):
-    run_session, arguments = LAUNCHED[session]
-
-    with pytest.raises(UsageError):
-        run_session(shell, name_all(folder, arguments))
-
-    assert [one for one in shell.called if one[0] == "pip"] == []
-    assert list_markers(folder) == []
 
 
 def test_captures_of_such_a_run_are_copied_and_nothing_of_it_runs(folder, tmp_path):

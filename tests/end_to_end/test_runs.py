@@ -16,11 +16,8 @@ from jaxmeter.harness.machine.environment import make_private
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.programs.capturing import FEWEST_CALLS, KEPT_CALLS
-from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json, read_manifest
-from jaxmeter.harness.traces.captures import find_captures
-from jaxmeter.harness.traces.serve import copy_captures
-from tests.end_to_end.conftest import Harness, run_program, write_small_suite
-from tests.xprof_server import RUNS, fetch, serve
+from jaxmeter.harness.record import ProcessRecord, RunFolder, RunRecord, Status, read_json
+from tests.end_to_end.conftest import run_program, write_small_suite
 
 READER = """
 '''Adds one to data.'''
@@ -36,20 +33,6 @@ def increment(x):
     return x + 1
 """
 
-
-LEARNER = """
-'''Reads MNIST where there is one.'''
-
-import jax.numpy as jnp
-
-from jaxmeter import workload
-from jaxmeter.suites import datasets
-
-
-@workload(inputs=lambda key: jnp.ones(2), reference=lambda x: x + 1, modes=("jit",), data=datasets.mnist_source)
-def learn(x):
-    return x + 1
-"""
 
 STREAMS = ("static_arguments[values=12]",)
 """Cases whose variants have no one program."""
@@ -69,9 +52,7 @@ def first_case(suite: Suite) -> str:
 
 @pytest.mark.suites
 @pytest.mark.parametrize("half", [0, 1])
-def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(
-    harness: Harness, tmp_path: Path, half: int
-) -> None:
+def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(harness, tmp_path, half):
     smallest = [first_case(suite) for suite in find_suites((DEFAULT_SUITES,))][half::2]
     selection = [word for name in smallest for word in ("--select", name)]
     probes = [word for name in ("memory", "compilation", "timing", "trace") for word in ("--probe", name)]
@@ -96,7 +77,7 @@ def test_the_smallest_case_of_every_suite_is_measured_whole_and_right(
                     assert record.outcomes["memory"].values["argument_bytes"][0]
 
 
-def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, tmp_path: Path, suite: Path) -> None:
+def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness, tmp_path, suite):
     one_case = ("--suites", suite, "--select", "increment[n=1]")
     ended = harness("run", "--quick", *one_case, "--probe", "trace", "--run-id", "it")
 
@@ -112,23 +93,8 @@ def test_a_capture_lies_where_xprof_looks_and_holds_the_steps(harness: Harness, 
     events = [event.name for plane in profile.planes for line in plane.lines for event in line.events]
     assert FEWEST_CALLS <= events.count("increment:jit") <= KEPT_CALLS
 
-    variants = {artifact.variant for artifact in case.artifacts}
-    found = find_captures(tmp_path / "results" / "it", case="increment")
-    copied = copy_captures(found.captures, tmp_path / "copies")
-    assert copied == len(variants) == 2
-    shown = {f"it/{case.name.replace('[', '-').rstrip(']')}/{name.replace(':', '-')}/capture" for name in variants}
-    assert ask_xprof(tmp_path / "copies") == shown
 
-
-def ask_xprof(folder: Path) -> set[str]:
-    """The captures that a real xprof lists below a folder."""
-    with serve(folder) as (_, port):
-        return set(json.loads(fetch(port, RUNS)))
-
-
-def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_names_it(
-    harness: Harness, tmp_path: Path
-) -> None:
+def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_names_it(harness, tmp_path):
     (tmp_path / "sets").mkdir()
     (tmp_path / "sets" / "numbers.txt").write_text("1 2 3")
     (tmp_path / "reader.py").write_text(READER)
@@ -141,28 +107,8 @@ def test_a_suite_reads_the_folder_of_data_that_the_run_was_given_and_the_record_
     assert run.manifest.settings.data == make_private(str(tmp_path / "sets"))
 
 
-@pytest.mark.slow
-def test_a_folder_without_the_data_set_of_a_selected_case_is_told_before_it_is_measured_and_recorded(
-    harness: Harness, tmp_path: Path
-) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "learner.py").write_text(LEARNER)
-    words, missing = "synthetic, seeded, of MNIST's shape", "MNIST's files (train-images-idx3-ubyte, "
-    chosen = ("--suites", "learner.py", "--quick", "--probe", "numerics", "--data", "empty")
-
-    planned = harness("run", *chosen, "--dry-run")
-    ended = harness("run", *chosen, "--run-id", "it")
-
-    for said in (planned.stderr, ended.stderr):
-        assert said.startswith(f"warning: --data '{make_private(str(tmp_path / 'empty'))}' has none of {missing}")
-        assert said.endswith(f"; the inputs of learn are {words}\n")
-    (case,) = read_manifest(RunFolder(tmp_path / "results" / "it")).cases
-    assert case.data == words
-    assert (case.data_missing or "").startswith(missing)
-
-
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(tmp_path_factory):
     """A run of the small suite; its folder."""
     folder = tmp_path_factory.mktemp("measured")
     options = ("--quick", "--processes", "3", "--probe", "timing", "--run-id", "it")
@@ -171,7 +117,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results" / "it"
 
 
-def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(measured: Path) -> None:
+def test_every_sample_is_kept_and_the_run_remembers_where_it_was_made(measured):
     run = read_json(measured / "run.json", RunRecord)
     processes = RunFolder(measured).case(run.cases[0].id).processes()
     kinds = [path.name.removesuffix(".json.gz").partition("-")[2] for path in processes]
@@ -209,9 +155,7 @@ def increment(x):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux lets a process choose its cores")
-def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_each_round(
-    harness: Harness, tmp_path: Path
-) -> None:
+def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_each_round(harness, tmp_path):
     (tmp_path / "small.py").write_text(WHERE_IT_RAN)
 
     options = ("--quick", "--processes", "3", "--probe", "timing", "--cores", "1", "--run-id", "it")
@@ -227,7 +171,7 @@ def test_processes_run_on_one_core_where_that_is_asked_and_processes_on_another_
     assert set((tmp_path / "seen").read_text().splitlines()) == {str([core]) for core in allowed[:3]}
 
 
-def test_what_a_machine_is_called_is_told_without_a_run(harness: Harness) -> None:
+def test_what_a_machine_is_called_is_told_without_a_run(harness):
     ended = harness("machine", "--cores", "1")
 
     assert ended.returncode == 0, ended.stderr
@@ -236,14 +180,14 @@ def test_what_a_machine_is_called_is_told_without_a_run(harness: Harness) -> Non
     assert harness("machine", "--backend", "cuda").returncode == 2
 
 
-def test_nothing_in_a_run_names_the_user_or_the_checkout(measured: Path) -> None:
+def test_nothing_in_a_run_names_the_user_or_the_checkout(measured):
     for path in measured.rglob("*.json*"):
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
         assert str(Path.home()) not in json.dumps(json.loads(text)) or str(Path.home()) == "/"
 
 
-def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, measured: Path) -> None:
+def test_a_finished_run_is_not_written_again_by_resume(harness, measured):
     before = (measured / "run.json").read_bytes()
 
     ended = harness("run", "--resume", measured)
@@ -251,12 +195,3 @@ def test_a_finished_run_is_not_written_again_by_resume(harness: Harness, measure
     assert ended.returncode == 0
     assert "3 cases: 3 ok" in ended.stdout
     assert (measured / "run.json").read_bytes() == before
-
-
-def test_an_own_suite_is_listed_with_its_params_and_variants(harness: Harness, suite: Path) -> None:
-    listed = harness("list", "--suites", suite).stdout
-
-    assert "increment: Adds one, (n,) -> (n,). (3 cases)" in listed
-    assert "n = 1, 2, 3" in listed
-    assert "increment:eager" in listed
-    assert "(baseline)" in listed

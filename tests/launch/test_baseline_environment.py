@@ -44,9 +44,7 @@ def test_packages_and_flags_are_those_that_the_run_recorded(tmp_path):
     assert found.image_id == ""
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", json.dumps({"backend": "cpu", "environments": {"cpu": {"python": "3"}}})]
-)
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"backend": "cpu", "environments": {"cpu": {"python": "3"}}}'])
 def test_a_manifest_that_cannot_be_read_is_said(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
 
@@ -55,18 +53,13 @@ def test_a_manifest_that_cannot_be_read_is_said(tmp_path, text):
 
 
 NO_VERSIONS = ("0/../results/evil/pkg", "1 @ file:///tmp", "--editable=/tmp/x", "1 --index-url=http://x", "", "1\n2")
-VERSIONS = st.one_of(
-    st.sampled_from([*NO_VERSIONS, "0.10.1", "1!2.0RC1+x"]),
-    st.text(),
-    st.integers(),
-    st.none(),
-    st.lists(st.text(), max_size=2),
-)
+SAMPLED = st.sampled_from([*NO_VERSIONS, "0.10.1", "1!2.0RC1+x"])
+VERSIONS = st.one_of(SAMPLED, st.text(), st.integers(), st.none(), st.lists(st.text(), max_size=2))
 
 
 @given(name=st.sampled_from(PINNED), version=VERSIONS, other=st.text(max_size=8))
 def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_factory, name, version, other):
-    folder = tmp_path_factory.mktemp("run")
+    folder = tmp_path_factory.getbasetemp()
     here = {"python": "3.11", "packages": {name: version, other: "/tmp/x"}, "variables": {}}
     (folder / "manifest.json").write_text(json.dumps({"backend": "cpu", "environments": {"cpu": here}}))
 
@@ -79,22 +72,12 @@ def test_what_pip_is_given_is_a_known_name_with_a_version_or_nothing(tmp_path_fa
     assert {one.partition("==")[0] for one in arguments} <= set(PINNED)
 
 
-@pytest.mark.parametrize(
-    "image", ["--privileged", "jaxmeter --privileged", "x sha256:12", "x ../../etc", f"x {IMAGE_ID}/y"], ids=str
-)
+@pytest.mark.parametrize("image", ["jaxmeter --privileged", "x sha256:12", "x ../../etc", f"x {IMAGE_ID}/y"])
 def test_an_image_without_a_whole_id_is_never_asked_for(image):
     assert baseline(image=image).image_id == ""
 
 
-@pytest.mark.parametrize(
-    "here",
-    [
-        {"python": "3.11\x1b[2J"},
-        {"image": "\x1b]0;title\x07"},
-        {"variables": {"XLA_FLAGS": 1}},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("here", [{"python": "3.11\x1b[2J"}, {"image": "\x1b]0;\x07"}, {"variables": {"XLA_FLAGS": 1}}])
 def test_what_no_measurement_has_written_is_refused(tmp_path, here):
     environment = {"python": "3.11", "packages": {}, "variables": {}, **here}
     (tmp_path / "manifest.json").write_text(json.dumps({"backend": "cpu", "environments": {"cpu": environment}}))
@@ -104,10 +87,7 @@ def test_what_no_measurement_has_written_is_refused(tmp_path, here):
 
 
 def test_what_is_installed_again_is_what_measuring_uses_in_the_recorded_versions():
-    wanted = baseline().wanted
-
-    assert wanted.arguments == ("jax==0.10.1", "jaxlib==0.10.1", "numpy==2.0.0")
-    assert wanted.words == "jax==0.10.1 jaxlib==0.10.1 numpy==2.0.0"
+    assert baseline().wanted.arguments == ("jax==0.10.1", "jaxlib==0.10.1", "numpy==2.0.0")
 
 
 LEFT_OUT = [f"{name}X" if name.endswith("_") else name for name in _NOT_USED]
@@ -117,18 +97,14 @@ DUMPS = {"XLA_FLAGS": "--xla_gpu_dump_llvmir --xla_dump_to=***", "JAX_DUMP_IR_TO
 @pytest.mark.parametrize(
     ("installed", "before", "now", "changes"),
     [
-        ({"jax": "0.10.1", "jaxlib": "0.10.1", "numpy": "2.1"}, {}, {}, []),
-        ({"jax": "0.10.2", "jaxlib": "0.10.2"}, {}, {}, ["jax 0.10.1 → 0.10.2", "jaxlib 0.10.1 → 0.10.2"]),
+        ({"jax": "0.10.2", "jaxlib": "0.10.1", "numpy": "2.1"}, {}, {}, ["jax 0.10.1 → 0.10.2"]),
         ({"jax": "0.10.1", "jaxlib": "0.10.2"}, {}, {}, ["jaxlib 0.10.1 → 0.10.2"]),
         ({}, {}, {}, []),
         (PACKAGES, {"XLA_FLAGS": "--a"}, {"XLA_FLAGS": "--a"}, []),
         (PACKAGES, {"XLA_FLAGS": "--a"}, {"XLA_FLAGS": "--b"}, ["XLA_FLAGS"]),
         (PACKAGES, {"XLA_FLAGS": "--a"}, {}, ["XLA_FLAGS"]),
         (PACKAGES, {}, {"JAX_ENABLE_X64": "1"}, ["JAX_ENABLE_X64"]),
-        (PACKAGES, {"JAX_PLATFORMS": "cpu"}, {}, []),
-        (PACKAGES, {}, {"JAX_COMPILATION_CACHE_DIR": "/a", "JAX_DISABLE_JIT": "1"}, []),
-        (PACKAGES, {"OMP_NUM_THREADS": "2"}, {"HOME": "/root"}, []),
-        (PACKAGES, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, {}, []),
+        (PACKAGES, {"OMP_NUM_THREADS": "2", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, {"HOME": "/root"}, []),
         (PACKAGES, {"XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5"}, {}, ["XLA_PYTHON_CLIENT_MEM_FRACTION"]),
         # A path at home was recorded with a tilde.
         (PACKAGES, {"XLA_FLAGS": "--xla_dir=~/cuda"}, {"XLA_FLAGS": "--xla_dir=/home/anna/cuda"}, []),
@@ -149,7 +125,6 @@ def test_versions_of_jax_and_flags_steer_programs_and_others_do_not(monkeypatch,
 @pytest.mark.parametrize(
     ("changes", "in_container", "said"),
     [
-        ({}, False, ""),
         ({"image": IMAGE}, False, ""),
         ({"image": IMAGE, "python": "3.1.2"}, True, ""),
         ({}, True, "it was measured outside of containers; --runtime local can make its environment again"),
@@ -162,13 +137,8 @@ def test_what_is_in_the_way_is_said_and_the_same_python_or_an_image_is_not(chang
     assert find_obstacle(baseline(**changes), in_container=in_container) == said
 
 
-def test_what_pip_lists_is_read():
-    assert read_installed("jax==0.10.2\nml_dtypes==0.6.0\n-e /here\nPyYAML==6.0\n") == {
-        "jax": "0.10.2",
-        "ml-dtypes": "0.6.0",
-        "pyyaml": "6.0",
-    }
+def test_what_pip_lists_is_read_and_the_harness_names_the_same_packages():
+    listed = "jax==0.10.2\nml_dtypes==0.6.0\n-e /here\nPyYAML==6.0\n"
 
-
-def test_the_harness_names_the_same_packages():
+    assert read_installed(listed) == {"jax": "0.10.2", "ml-dtypes": "0.6.0", "pyyaml": "6.0"}
     assert set(STEERING) <= set(HARNESS_STEERING)

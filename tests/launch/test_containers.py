@@ -1,7 +1,7 @@
 import csv
 import os
 import resource
-import shlex
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,47 +20,22 @@ from jaxmeter.launch.containers import (
     caller_here,
     forwarded_variables,
     mount_value,
-    own_image_mounts,
-    quote_command,
     run_arguments,
     user_arguments,
 )
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.host import Host
-from jaxmeter.launch.nvidia import NVIDIA_GPUS
 
 AUTO = {"JAXMETER_RUNTIME": "auto"}
-CALLER = Caller(
-    uid=1000,
-    gid=100,
-    name="ana",
-    home=Path("/home/ana"),
-    folder=Path("/home/ana/work"),
-    host="0a1b2c3d",
-    limits={"nofile": 20000, "nproc": 30000},
-)
-HOST = Host(
-    driver="580.65.06",
-    gpus=2,
-    cdi_gpu=True,
-    tpu_chips=2,
-    tpu_nodes=("/dev/vfio/0", "/dev/vfio/1", "/dev/vfio/vfio"),
-    tpu_groups=(27, 101),
-)
+HOME = Path("/home/ana")
+CALLER = Caller(1000, 100, "ana", HOME, HOME / "work", "0a1b2c3d", limits={"nofile": 20000, "nproc": 30000})
+HOST = Host(driver="580.65.06", gpus=2, cdi_gpu=True, tpu_nodes=("/dev/vfio/0", "/dev/vfio/1"), tpu_groups=(27, 101))
 ENGINES = [
     Engine(f"/usr/bin/{kind}", kind, "1", rootless=rootless, nvidia_runtime=kind == "docker")
     for kind in ("docker", "podman", "nerdctl")
     for rootless in (False, True)
 ]
-OPTIONS = [
-    ("cpu", []),
-    ("cpu", ["--image", "mine:1"]),
-    ("gpu", []),
-    ("gpu", ["--cuda", "12"]),
-    ("gpu", ["--profile-privileged"]),
-    ("tpu", []),
-    ("tpu", ["--privileged"]),
-]
+OPTIONS = [("cpu", []), ("gpu", []), ("gpu", ["--profile-privileged"]), ("tpu", []), ("tpu", ["--privileged"])]
 MOUNTS = (
     Mount(Path("/home/ana/suites"), Path("/home/ana/suites")),
     Mount(Path("/home/ana/work/results"), Path("/home/ana/work/results"), writable=True),
@@ -94,12 +69,8 @@ def values(arguments, option):
     return [after for word, after in pairwise(engines_own) if word == option]
 
 
-every_engine = pytest.mark.parametrize("engine", ENGINES, ids=str)
-every_backend = pytest.mark.parametrize(("backend", "options"), OPTIONS, ids=str)
-
-
-@every_engine
-@every_backend
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+@pytest.mark.parametrize(("backend", "options"), OPTIONS, ids=str)
 def test_whatever_the_engine_the_backend_and_the_options_these_hold(engine, backend, options):
     arguments = arguments_of(engine, backend, options)
 
@@ -108,10 +79,7 @@ def test_whatever_the_engine_the_backend_and_the_options_these_hold(engine, back
     assert values(arguments, "--name") == ["jaxmeter-1"]
     assert values(arguments, "--hostname") == ["jaxmeter"]
     assert values(arguments, "--workdir") == ["/home/ana/work"]
-    assert values(arguments, "--tmpfs") == [
-        "/tmp:rw,exec,nosuid,nodev,mode=1777",
-        "/home/ana:rw,exec,nosuid,nodev,mode=1777",
-    ]
+    assert values(arguments, "--tmpfs") == [f"{path}:rw,exec,nosuid,nodev,mode=1777" for path in ("/tmp", "/home/ana")]
     assert arguments[-6:] == ["--entrypoint", "python3", "jaxmeter:cpu-1", "-m", "jaxmeter", "run"]
     # No quota of processor time, and read-only mounts unless results go there.
     assert not any(word.startswith(("--cpus", "--cpu-quota", "--cpu-period", "--memory")) for word in arguments)
@@ -122,6 +90,7 @@ def test_whatever_the_engine_the_backend_and_the_options_these_hold(engine, back
     # Only a TPU's container has a network.
     assert values(arguments, "--network") == ["host" if backend == "tpu" else "none"]
     assert values(arguments, "--shm-size") == ["100g" if backend == "tpu" else "1g"]
+    assert backend != "tpu" or values(arguments, "--device") == ([] if options else list(HOST.tpu_nodes))
     # Every protection is on unless the user gives the container everything.
     protected = (values(arguments, "--cap-drop"), "no-new-privileges" in values(arguments, "--security-opt"))
     assert ("--privileged" in arguments) == ("--privileged" in options)
@@ -131,17 +100,14 @@ def test_whatever_the_engine_the_backend_and_the_options_these_hold(engine, back
 @pytest.mark.parametrize(
     ("options", "added"),
     [
-        (("cpu", []), []),
         (("gpu", []), []),
         (("gpu", ["--profile-privileged"]), ["DAC_OVERRIDE", "CHOWN", "SYS_ADMIN"]),
-        (("tpu", []), []),
         (("tpu", ["--privileged"]), ["DAC_OVERRIDE", "CHOWN"]),
     ],
     ids=str,
 )
-@every_engine
-def test_capabilities_are_added_one_by_one_where_an_option_or_a_device_needs_them(engine, options, added):
-    assert values(arguments_of(engine, *options), "--cap-add") == added
+def test_capabilities_are_added_one_by_one_where_an_option_or_a_device_needs_them(options, added):
+    assert values(arguments_of(ENGINES[0], *options), "--cap-add") == added
 
 
 @pytest.mark.parametrize(
@@ -164,23 +130,16 @@ def test_results_belong_to_the_caller_in_each_engines_own_way(engine, as_caller,
     assert list(user_arguments(engine, CALLER, as_root=True)) == [*as_root, "--user", "0:0", *rights]
 
 
-@pytest.mark.parametrize(
-    ("kind", "rootless", "limits"),
-    [
-        ("podman", False, ["nofile=20000:20000", "nproc=30000:30000"]),
-        ("podman", True, []),
-        ("docker", False, []),
-        ("nerdctl", False, []),
-    ],
-)
-def test_podman_as_root_keeps_to_the_callers_limits(kind, rootless, limits):
+@pytest.mark.parametrize(("kind", "rootless"), [("podman", False), ("podman", True), ("docker", False)])
+def test_podman_as_root_keeps_to_the_callers_limits(kind, rootless):
+    limits = ["nofile=20000:20000", "nproc=30000:30000"] if kind == "podman" and not rootless else []
+
     assert values(arguments_of(Engine(kind, kind, "1", rootless=rootless)), "--ulimit") == limits
 
 
 @pytest.mark.parametrize(("selinux", "options"), [(True, ["label=disable"]), (False, [])])
-@pytest.mark.parametrize("kind", ["docker", "podman"])
-def test_where_mounts_would_be_refused_by_their_label_it_is_left_out_and_files_keep_theirs(kind, selinux, options):
-    arguments = arguments_of(Engine(kind, kind, "1", selinux=selinux))
+def test_where_mounts_would_be_refused_by_their_label_it_is_left_out_and_files_keep_theirs(selinux, options):
+    arguments = arguments_of(Engine("podman", "podman", "1", selinux=selinux))
 
     assert values(arguments, "--security-opt") == ["no-new-privileges", *options]
     assert not any(word.endswith((":z", ":Z")) for word in arguments)
@@ -193,138 +152,49 @@ def test_a_terminal_is_handed_on_where_there_is_one(has_terminal, count):
     assert (arguments.count("--interactive"), arguments.count("--tty")) == (count, count)
 
 
-def test_a_home_that_is_all_of_the_file_system_is_not_covered():
-    caller = Caller(uid=65534, gid=65534, name="nobody", home=Path("/"), folder=Path("/work"), host="0a1b2c3d")
-
-    assert values(arguments_of(caller=caller), "--tmpfs") == ["/tmp:rw,exec,nosuid,nodev,mode=1777"]
-
-
-def test_a_folder_that_is_mounted_is_not_covered_too():
+def test_a_folder_that_is_mounted_or_all_of_the_file_system_is_not_covered():
     """One engine refuses two things in one place."""
     mounts = (Mount(Path("/tmp"), Path("/tmp"), writable=True),)
 
     assert values(arguments_of(mounts=mounts), "--tmpfs") == ["/home/ana:rw,exec,nosuid,nodev,mode=1777"]
+    assert values(arguments_of(mounts=mounts, caller=replace(CALLER, home=Path("/"))), "--tmpfs") == []
 
 
 def test_a_container_knows_its_caller_and_takes_what_else_it_is_told():
     arguments = arguments_of(variables={"XLA_FLAGS": "--xla_a=1 --xla_b=2", "HOME": "/elsewhere"})
 
-    assert values(arguments, "--env") == [
-        "HOME=/elsewhere",
-        "USER=ana",
-        "LOGNAME=ana",
-        "JAXMETER_HOST=0a1b2c3d",
-        "XLA_FLAGS=--xla_a=1 --xla_b=2",
-    ]
+    own = ["HOME=/elsewhere", "USER=ana", "LOGNAME=ana", "JAXMETER_HOST=0a1b2c3d"]
+    assert values(arguments, "--env") == [*own, "XLA_FLAGS=--xla_a=1 --xla_b=2"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "nvidia_runtime", "toolkit", "expected"),
-    [
-        ("docker", True, False, ("--gpus", "all")),
-        ("docker", False, True, ("--gpus", "all")),
-        ("docker", False, False, ("--device", "nvidia.com/gpu=all")),
-        ("nerdctl", False, True, ("--gpus", "all")),
-        ("podman", False, False, ("--device", "nvidia.com/gpu=all")),
-        ("podman", False, True, ("--device", "nvidia.com/gpu=all")),
-    ],
+STEERING = ("JAX_ENABLE_X64", "LIBTPU_INIT_ARGS", "OMP_NUM_THREADS", "TPU_VISIBLE_DEVICES", "XLA_FLAGS")
+NOT_HANDED_ON = (
+    "JAX_COMPILATION_CACHE_DIR",  # a warm cache would make compile times wrong
+    "JAX_PLATFORMS",  # the backend decides
+    "TPU_LIBRARY_PATH",
+    *("AWS_SECRET_ACCESS_KEY", "PIP_INDEX_URL", "HTTPS_PROXY", "LD_PRELOAD", "PYTHONPATH", "HOME"),
+    *("JAXMETER_HOST", "MY_JAX_FLAG", "jax_enable_x64"),
 )
-def test_gpus_are_asked_for_by_nvidias_runtime_or_by_their_cdi_name(kind, nvidia_runtime, toolkit, expected):
-    engine = Engine(kind, kind, "1", nvidia_runtime=nvidia_runtime)
-
-    assert NVIDIA_GPUS.container_arguments(engine, read_request("gpu", [], AUTO), Host(toolkit=toolkit)) == expected
 
 
-@every_engine
-def test_a_tpus_device_files_are_handed_over_one_by_one_since_a_folder_would_be_ignored(engine):
-    arguments = arguments_of(engine, "tpu")
+def test_what_steers_jax_is_handed_on_in_one_order_and_nothing_else():
+    given = dict.fromkeys((*NOT_HANDED_ON, *reversed(STEERING)), "x")
 
-    assert values(arguments, "--device") == ["/dev/vfio/0", "/dev/vfio/1", "/dev/vfio/vfio"]
-    assert "memlock=68719476736" in values(arguments, "--ulimit")
-    # The container's user is in the groups that may use a TPU.
-    own = ["keep-groups"] if engine.kind == "podman" else []
-    assert values(arguments, "--group-add") == (own if engine.rootless else ["27", "101"])
-    # One that is given everything is handed no single device, and a processor needs none.
-    assert values(arguments_of(engine, "tpu", ["--privileged"]), "--device") == []
-    assert BACKENDS["cpu"].devices.container_arguments(engine, read_request("cpu", [], AUTO), HOST) == ()
-
-
-def test_what_steers_jax_is_handed_on():
-    variables = {
-        "JAX_ENABLE_X64": "1",
-        "XLA_FLAGS": "--xla_dump_to=x",
-        "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.5",
-        "TPU_VISIBLE_DEVICES": "0",
-        "CUDA_VISIBLE_DEVICES": "1",
-        "LIBTPU_INIT_ARGS": "--a",
-        "OMP_NUM_THREADS": "2",
-        "NO_COLOR": "1",
-    }
-
-    assert forwarded_variables(variables) == variables
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "JAX_COMPILATION_CACHE_DIR",  # a warm cache would make compile times wrong
-        "JAX_PLATFORMS",  # the backend decides
-        "AWS_SECRET_ACCESS_KEY",
-        "HF_TOKEN",
-        "GITHUB_TOKEN",
-        "PIP_INDEX_URL",
-        "HTTPS_PROXY",
-        "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
-        "PYTHONPATH",
-        "PATH",
-        "HOME",
-        "JAXMETER_HOST",
-        "MY_JAX_FLAG",
-        "jax_enable_x64",
-    ],
-)
-def test_nothing_else_of_the_callers_environment_is_handed_on(name):
-    assert forwarded_variables({name: "x"}) == {}
-
-
-def test_variables_are_handed_on_in_one_order():
-    assert list(forwarded_variables({"XLA_FLAGS": "", "JAX_B": "", "JAX_A": ""})) == ["JAX_A", "JAX_B", "XLA_FLAGS"]
-
-
-NOT_IN_A_CONTAINER = {"LD_PRELOAD"}
-"""Recorded, and not forwarded: it names a file of this machine."""
-
-TOLD_BY_THE_LAUNCHER = "JAXMETER_"
-"""One of them is recorded, and is made of `--data` inside."""
-
-NOT_RECORDED = {"NO_COLOR"}
-"""Forwarded, and not recorded: it steers what is shown."""
-
-MORE_OF_TPUS = "TPU_"
-"""Forwarded all, and recorded by name: some hold the names of machines."""
+    assert list(forwarded_variables(given).items()) == [(name, "x") for name in STEERING]
 
 
 def test_what_a_container_is_given_is_what_the_harness_records():
-    given = environment._VARIABLES - NOT_IN_A_CONTAINER
-    recorded = {name for name in given if not name.startswith(TOLD_BY_THE_LAUNCHER)}
-    recorded_prefixes = set(environment._VARIABLE_PREFIXES)
+    # LD_PRELOAD names a file of this machine; JAXMETER_… the launcher makes inside.
+    recorded = {name for name in environment._VARIABLES - {"LD_PRELOAD"} if not name.startswith("JAXMETER_")}
+    of_tpus = {name for name in recorded if name.startswith("TPU_")}  # recorded by name: some hold names of machines
 
-    assert {name for name in recorded if not name.startswith(MORE_OF_TPUS)} == containers.FORWARDED - NOT_RECORDED
-    assert recorded_prefixes == set(containers.FORWARDED_PREFIXES) - {MORE_OF_TPUS}
+    assert recorded - of_tpus == containers.FORWARDED - {"NO_COLOR"}  # which steers what is shown
+    assert set(environment._VARIABLE_PREFIXES) == set(containers.FORWARDED_PREFIXES) - {"TPU_"}
     assert forwarded_variables(dict.fromkeys(recorded, "x")).keys() == recorded
 
 
-def test_what_the_harness_decides_is_something_that_would_be_handed_on():
-    assert all(name.startswith(containers.FORWARDED_PREFIXES) for name in containers.NOT_FORWARDED)
-
-
-paths = st.text(
-    st.one_of(
-        st.sampled_from(",\"' =\\;:éß漢🙂"), st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/")
-    ),
-    min_size=1,
-).map(lambda name: Path("/data") / name)
+signs = st.sampled_from(",\"' =\\;:éß漢🙂") | st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/")
+paths = st.text(signs, min_size=1).map(lambda name: Path("/data") / name)
 
 
 @given(source=paths, target=paths, writable=...)
@@ -332,16 +202,6 @@ def test_a_mount_of_any_path_is_read_back_as_it_was(source: Path, target: Path, 
     (fields,) = csv.reader([mount_value(Mount(source, target, writable))])
 
     assert fields == ["type=bind", f"source={source}", f"target={target}", *([] if writable else ["readonly"])]
-
-
-def test_an_image_of_ones_own_is_given_the_package_to_read():
-    assert own_image_mounts(Path("/src")) == (Mount(Path("/src/jaxmeter"), Path("/opt/jaxmeter/jaxmeter")),)
-
-
-def test_a_command_is_shown_so_that_it_can_be_typed():
-    command = ["docker", "run", "--env", "XLA_FLAGS=--a=1 --b='2'", "x;y"]
-
-    assert shlex.split(quote_command(command)) == command
 
 
 def test_the_caller_is_the_user_of_this_process(tmp_path, monkeypatch):
@@ -353,6 +213,10 @@ def test_the_caller_is_the_user_of_this_process(tmp_path, monkeypatch):
     assert (caller.uid, caller.gid, caller.name) == (os.getuid(), os.getgid(), "ana")
     assert (caller.home, caller.folder) == (Path("/home/ana"), tmp_path)
     assert set(caller.limits) == {"nofile", "nproc"}
+    assert caller_here({"LOGNAME": "ana"}).name == "ana"
+    assert caller_here({"USER": "", "LOGNAME": ""}).name == "jaxmeter"  # one without a name is given one
+    monkeypatch.setattr("platform.node", lambda: "host.example.com")
+    assert caller_here({}).host == "b0732f01"  # a hash, the same in a container and outside
 
 
 @pytest.mark.parametrize(
@@ -365,18 +229,3 @@ def test_a_containers_processes_are_never_more_than_there_are_process_ids(monkey
     monkeypatch.setattr("jaxmeter.launch.containers.read_text", lambda path: ids)
 
     assert caller_here({}).limits == {"nofile": 700, "nproc": expected}
-
-
-@pytest.mark.parametrize(
-    ("variables", "name"), [({"LOGNAME": "ana"}, "ana"), ({"USER": "", "LOGNAME": ""}, "jaxmeter"), ({}, "jaxmeter")]
-)
-def test_a_caller_without_a_name_is_given_one(variables, name):
-    assert caller_here(variables).name == name
-
-
-def test_a_machine_is_known_by_a_hash_and_the_same_one_in_a_container_and_outside(monkeypatch):
-    monkeypatch.setattr("platform.node", lambda: "host.example.com")
-
-    host = caller_here({}).host
-
-    assert host == "b0732f01"

@@ -4,16 +4,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.execution import build_image, keep_container, run_container
+from jaxmeter.launch.execution import build_image, keep_container
 from jaxmeter.launch.images import Build, Image
 from jaxmeter.launch.locks import LOCKS
 from jaxmeter.launch.options import UsageError
+from tests.end_to_end.conftest import wait_for_file
 from tests.launch.engine_stand_in import Docker
 
 CHECKOUT = Path(__file__).parents[2]
@@ -30,13 +31,6 @@ except KeyboardInterrupt:
 """
 
 
-def wait_for(path):
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path.name} never came"
-        time.sleep(0.05)
-
-
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_is_handed_to_the_container_once(tmp_path, number):
@@ -44,7 +38,7 @@ def test_an_interrupt_is_handed_to_the_container_once(tmp_path, number):
     launcher = subprocess.Popen(
         [sys.executable, "-c", RUN, docker.client], cwd=CHECKOUT, start_new_session=True, stderr=subprocess.PIPE
     )
-    wait_for(docker.folder / "running")
+    wait_for_file(launcher, docker.folder, "running")
 
     os.killpg(launcher.pid, number)  # as Ctrl-C in a terminal does: the whole group gets it
     launcher.communicate(timeout=30)
@@ -53,13 +47,6 @@ def test_an_interrupt_is_handed_to_the_container_once(tmp_path, number):
     assert docker.calls("kill") == [["kill", "--signal", "INT", "one"]]
     assert docker.calls("rm") == [["rm", "--force", "one"]]
     assert not (docker.folder / "interrupted directly").exists()
-
-
-def test_a_programs_exit_code_is_handed_on(tmp_path):
-    docker = Docker(tmp_path / "engine", **{"harness code": 3})
-    engine = Engine(str(docker.client), "docker", "20.10")
-
-    assert run_container(engine, [engine.client, "run", "jaxmeter"], "one") == 3
 
 
 def keep(docker, is_ready):
@@ -89,19 +76,14 @@ def test_a_kept_container_that_ends_at_once_says_why(tmp_path, capsys):
 
 def test_a_disk_that_is_too_full_is_refused_before_the_build(tmp_path, monkeypatch):
     docker = Docker(tmp_path / "engine")
-    monkeypatch.setattr("jaxmeter.launch.execution.free_bytes", lambda folder: LOCKS["gpu"].disk_bytes - 1)
     engine = Engine(str(docker.client), "docker", "20.10", storage="/var/lib/docker")
 
-    with pytest.raises(
-        UsageError, match=r"/var/lib/docker has 15\.0 GB free, and building the gpu image takes up to 15 GB"
-    ):
-        build_image(engine, Build(Image("gpu", "base", CHECKOUT)))
+    said = r"/var/lib/docker has 15\.0 GB free, and building the gpu image takes up to 15 GB"
+    with monkeypatch.context() as patched:
+        patched.setattr("jaxmeter.launch.execution.free_bytes", lambda folder: LOCKS["gpu"].disk_bytes - 1)
+        with pytest.raises(UsageError, match=said):
+            build_image(engine, Build(Image("gpu", "base", CHECKOUT)))
 
     assert docker.calls("build") == []
-
-
-def test_room_that_cannot_be_known_does_not_stop_a_build(tmp_path):
-    docker = Docker(tmp_path / "engine")
-    engine = Engine(str(docker.client), "docker", "20.10", storage=None)
-
-    assert build_image(engine, Build(Image("gpu", "base", CHECKOUT))) == f"sha256:{'1f0c9a7b' * 8}"
+    blind = replace(engine, storage=None)  # room that cannot be known stops no build
+    assert build_image(blind, Build(Image("gpu", "base", CHECKOUT))) == f"sha256:{'1f0c9a7b' * 8}"

@@ -5,7 +5,7 @@ import pytest
 from jaxmeter.launch.command_line import check_measuring
 from jaxmeter.launch.containers import Mount, mounts_for
 from jaxmeter.launch.gate import ARMS, REFUSED, read_gate_request
-from jaxmeter.launch.options import UsageError, read_options
+from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.runs import EXACT, plan_beside
 
 
@@ -23,32 +23,12 @@ def test_what_judges_is_told_from_what_measures(baseline):
         [str(baseline), "--suites", "mine", "--budgets", "b.toml", "--markdown=m.md", "--verdict", "v.json"]
     )
 
-    assert request.baseline == baseline
-    assert request.measuring == ("--suites", "mine")
+    assert (request.baseline, request.measuring, request.exact) == (baseline, ("--suites", "mine"), False)
     assert request.judging == ("--budgets", "b.toml", "--markdown", "m.md", "--verdict", "v.json")
-    assert not request.exact
-
-
-def test_a_value_that_looks_like_an_option_reaches_the_judge(baseline):
-    judging = read_gate_request(["base", "--min-effect=-3%", "--budgets=-b.toml"]).judging
-
-    assert read_options(judging, "--min-effect", "--budgets").values == {
-        "--min-effect": ["-3%"],
-        "--budgets": ["-b.toml"],
-    }
-
-
-def test_a_run_is_found_by_its_id_among_the_results(baseline):
-    assert read_gate_request(["base"]).baseline == Path("results/base")
+    by_id = read_gate_request(["base", "--exact", "--min-effect=-3%"])  # which measures no times
+    assert (by_id.baseline, by_id.measuring, by_id.exact) == (Path("results/base"), EXACT, True)
+    assert by_id.judging == ("--exact", "--min-effect=-3%")
     assert read_gate_request(["base", "--out", str(baseline.parent)]).baseline == baseline
-
-
-def test_the_exact_part_alone_measures_no_times(baseline):
-    request = read_gate_request([str(baseline), "--exact"])
-
-    assert request.exact
-    assert request.measuring == EXACT
-    assert request.judging == ("--exact",)
 
 
 @pytest.mark.parametrize(
@@ -59,9 +39,6 @@ def test_the_exact_part_alone_measures_no_times(baseline):
         (["nowhere"], "nowhere: no run"),
         (["base", "--against", "x"], "the baseline is named without an option"),
         (["base", "--resume=x"], "starts a new measurement"),
-        (["base", "--dry-run"], "measures nothing"),
-        (["base", "--suspects", "x"], "finds them by itself"),
-        (["base", "--budgets"], "--budgets needs a value"),
         (["base", "--baseline-checkout", "gone"], "gone: no such folder; make it: git worktree add gone COMMIT"),
         (["base", "--baseline-checkout=.", "--exact"], "leave out one of them"),
     ],

@@ -1,12 +1,11 @@
 import pytest
 
-from jaxmeter.launch.doctor.interferences import Machine, find_interferences, find_other_use
-from jaxmeter.launch.engines import EngineAnswer
-from jaxmeter.launch.nvidia import NVIDIA_GPUS
+from jaxmeter.launch.doctor.interferences import Machine, find_interferences
 from jaxmeter.launch.observations import ObservationState
 
 CPU = "sys/devices/system/cpu"
-MAINS = {"sys/class/power_supply/AC/type": "Mains", "sys/class/power_supply/BAT0/type": "Battery"}
+BATTERY = {"sys/class/power_supply/BAT0/type": "Battery"}
+MAINS = {"sys/class/power_supply/AC/type": "Mains", **BATTERY}
 GUEST = {"proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu hypervisor avx2\n"}
 
 GOOD = {
@@ -60,37 +59,21 @@ def test_a_machine_that_tells_nothing_is_shown_as_not_known_and_never_as_noisy(l
         ("hypervisor", {**GUEST, "proc/stat": "cpu  900 0 50 9000 0 0 0 50 0 0\n"}, None),
         ("hypervisor", {**GUEST, "proc/stat": "cpu  0 0 0 0 0 0 0 0 0 0\n"}, None),
         ("power", {**MAINS, "sys/class/power_supply/AC/online": "1"}, None),
-        ("power", {"sys/class/power_supply/BAT0/type": "Battery", "sys/class/power_supply/BAT0/status": "Full"}, None),
+        ("power", {**BATTERY, "sys/class/power_supply/BAT0/status": "Full"}, None),
         # What does.
         ("CPU quota", {"sys/fs/cgroup/cpu.max": "150000 100000"}, "1.5 cores' time for 4 cores"),
-        (
-            "CPU quota",
-            {
-                "sys/fs/cgroup/cpu.max": None,
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000",
-                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
-            },
-            "0.5 cores' time",
-        ),
         ("CPU governor", dict.fromkeys((name for name in GOOD if "governor" in name), "schedutil"), "schedutil: "),
         ("CPU governor", {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"}, "performance on 1 cores, powersave on"),
         (
             "CPU governor",
-            {
-                f"{CPU}/cpu0/cpufreq/scaling_governor": "powersave",
-                f"{CPU}/cpu0/cpufreq/scaling_driver": "intel_pstate",
-            },
+            {f"{CPU}/cpu0/cpufreq/scaling_{name}": "intel_pstate" for name in ("governor", "driver")},
             "(intel_pstate)",
         ),
         ("other programs", {"proc/loadavg": "0.81 0.00 0.00 1/100 4242"}, "load 0.81 over the last minute on 4 cores"),
         ("memory", {"proc/meminfo": "MemTotal: 16000000 kB\nMemAvailable: 1900000 kB\n"}, "1.9 GB of 16.4 GB"),
         ("hypervisor", {**GUEST, "proc/stat": "cpu  900 0 50 9000 0 0 0 150 0 0\n"}, "kept 1.49% of the time"),
         ("power", {**MAINS, "sys/class/power_supply/AC/online": "0"}, "on battery"),
-        (
-            "power",
-            {"sys/class/power_supply/BAT0/type": "Battery", "sys/class/power_supply/BAT0/status": "Discharging"},
-            "on battery",
-        ),
+        ("power", {**BATTERY, "sys/class/power_supply/BAT0/status": "Discharging"}, "on battery"),
     ],
 )
 def test_what_spoils_times_is_recognised_and_comes_with_a_remedy_and_nothing_else_is_flagged(look, name, files, found):
@@ -113,22 +96,3 @@ def test_turbo_and_fewer_cores_than_the_machine_has_are_good_to_know_and_swapped
     assert "power" not in rows
     for told in ({f"{CPU}/cpufreq/boost": "1"}, {f"{CPU}/intel_pstate/no_turbo": "0"}):
         assert look(told)["turbo"].state is ObservationState.NOTE
-
-
-@pytest.mark.parametrize(
-    ("answer", "state"),
-    [
-        (EngineAnswer(0, "0, 0, 4\n1, 5, 700\n"), ObservationState.OK),
-        (EngineAnswer(0, "0, 0, 4\n1, 97, 70000\n"), ObservationState.NOISY),
-        (EngineAnswer(0, "0, [N/A], 4\n"), ObservationState.UNKNOWN),
-        (EngineAnswer(0, ""), ObservationState.UNKNOWN),
-        (EngineAnswer(0, "what?\n"), ObservationState.UNKNOWN),
-        (EngineAnswer(9, "", "NVIDIA-SMI has failed"), ObservationState.UNKNOWN),
-        (EngineAnswer(None, "", "it cannot be started"), ObservationState.UNKNOWN),
-    ],
-)
-def test_a_gpu_that_somebody_else_uses_is_recognised(answer, state):
-    (row,) = find_other_use(NVIDIA_GPUS, lambda command: answer)
-
-    assert row.state is state
-    assert ("GPU 1 is busy (97 %" in row.finding) == (state is ObservationState.NOISY)

@@ -31,11 +31,7 @@ class Machine:
     def run(self, python, words, variables):
         self.ran.append((str(python), tuple(words), dict(variables)))
         out = Path(words[words.index("--out") + 1]) if "--out" in words else Path()
-        run = (
-            Path(words[words.index("--resume") + 1])
-            if "--resume" in words
-            else out / words[words.index("--run-id") + 1]
-        )
+        run = out / words[words.index("--resume" if "--resume" in words else "--run-id") + 1]
         code = next((code for name, code in self.codes.items() if run.name.endswith(name)), 0)
         if code in (0, 3, 130):
             run.mkdir(exist_ok=True)
@@ -83,17 +79,9 @@ def test_the_first_release_is_measured_by_itself_and_the_next_one_in_lock_step_w
     assert runs == (tmp_path / "it-0.9.0", tmp_path / "it-0.9.1-against-0.9.0")
 
 
-def test_a_second_attempt_has_twice_the_processes_and_a_run_of_its_own(begin):
-    machine = Machine()
-
-    _, again = begin(machine)("jax==0.9.0", "jax==0.9.1", 1)
-
-    words = machine.ran[-1][1]
-    assert words[words.index("--processes") + 1] == "12"
-    assert again.name == "it-0.9.1-against-0.9.0-again"
-
-
-def test_later_releases_are_compared_with_the_first_run_of_a_release(begin, tmp_path):
+def test_later_releases_are_compared_with_the_first_run_of_a_release_and_a_second_attempt_has_twice_the_processes(
+    begin,
+):
     machine = Machine()
     neighbours = begin(machine)
 
@@ -104,37 +92,19 @@ def test_later_releases_are_compared_with_the_first_run_of_a_release(begin, tmp_
         ("it-0.9.1-against-0.9.0", "it-0.9.2-against-0.9.1"),
         ("it-0.9.0", "it-0.9.2-against-0.9.0"),
     ]
+    processes = [words[words.index("--processes") + 1] for _, words, _ in machine.ran[1:]]
+    assert processes == ["6", "12", "6", "6"]
     assert machine.made == ["jax==0.9.0", "jax==0.9.1", "jax==0.9.2"]
-    assert [run.name for run in neighbours.list_runs()] == [
-        "it-0.9.0",
-        "it-0.9.1-against-0.9.0",
-        "it-0.9.1-against-0.9.0-again",
-        "it-0.9.2-against-0.9.1",
-        "it-0.9.2-against-0.9.0",
-    ]
+    steps = ("0.9.1-against-0.9.0", "0.9.1-against-0.9.0-again", "0.9.2-against-0.9.1", "0.9.2-against-0.9.0")
+    assert [run.name for run in neighbours.list_runs()] == [f"it-{name}" for name in ("0.9.0", *steps)]
 
 
 @pytest.mark.parametrize(
-    ("codes", "reason"),
-    [
-        ({"0.9.1-against-0.9.0": 2}, "the measurement ended with 2"),
-        ({"0.9.1-against-0.9.0": 77}, "the measurement ended with 77"),
-    ],
+    ("release", "reason"), [("jax==0.9.1", "the measurement ended with 77"), ("jax==broken", "there is none")]
 )
-def test_a_release_that_cannot_be_measured_is_said(begin, codes, reason):
-    neighbours = begin(Machine(codes))
-
+def test_a_release_that_cannot_be_installed_or_measured_is_said(begin, release, reason):
     with pytest.raises(NotMeasuredError, match=reason):
-        neighbours("jax==0.9.0", "jax==0.9.1", 0)
-
-
-def test_a_release_that_cannot_be_installed_is_unusable(begin):
-    with pytest.raises(NotMeasuredError, match="there is none"):
-        begin(Machine())("jax==0.9.0", "jax==broken", 0)
-
-
-def test_runs_that_lack_something_are_compared(begin):
-    assert begin(Machine({"0.9.0": 3}))("jax==0.9.0", "jax==0.9.1", 0)
+        begin(Machine({"0.9.1-against-0.9.0": 77}))("jax==0.9.0", release, 0)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +129,6 @@ def test_a_variant_that_there_is_not_is_refused_with_those_that_there_are(begin)
 # Interrupted
 
 
-def test_an_interruption_ends_all(begin):
-    neighbours = begin(Machine({"0.9.1-against-0.9.0": 130}))
-
-    with pytest.raises(KeyboardInterrupt):
-        neighbours("jax==0.9.0", "jax==0.9.1", 0)
-
-
 def test_whole_runs_are_taken_as_they_are_and_an_interrupted_one_is_finished(begin, tmp_path):
     paths = ("--suites", "mine.py", "--suites", "other.py", "--data", "there")
     with pytest.raises(KeyboardInterrupt):
@@ -180,15 +143,9 @@ def test_whole_runs_are_taken_as_they_are_and_an_interrupted_one_is_finished(beg
         *("run", "--resume", str(tmp_path / "it-0.9.1-against-0.9.0"), *paths),
         *("--lock-step", "env/jax==0.9.0/bin/python"),
     )
-
-
-def test_where_all_runs_are_whole_nothing_is_installed_or_measured(begin):
-    begin(Machine())("jax==0.9.0", "jax==0.9.1", 0)
-    machine = Machine()
-
-    runs = begin(machine)("jax==0.9.0", "jax==0.9.1", 0)
-
-    assert (machine.made, machine.ran) == ([], [])
+    idle = Machine()  # nothing is left to install or to measure
+    runs = begin(idle)("jax==0.9.0", "jax==0.9.1", 0)
+    assert (idle.made, idle.ran) == ([], [])
     assert [run.name for run in runs] == ["it-0.9.0", "it-0.9.1-against-0.9.0"]
 
 
@@ -203,15 +160,13 @@ def test_a_release_that_was_passed_over_is_tried_again_and_the_next_one_is_compa
     neighbours("jax==0.9.0", "jax==0.9.1", 0)
     neighbours("jax==0.9.1", "jax==0.9.2", 0)
 
-    assert [words[words.index("--run-id") + 1] for _, words, _ in machine.ran] == [
-        "it-0.9.1-against-0.9.0",
-        "it-0.9.2-against-0.9.1",
-    ]
+    names = [words[words.index("--run-id") + 1] for _, words, _ in machine.ran]
+    assert names == ["it-0.9.1-against-0.9.0", "it-0.9.2-against-0.9.1"]
 
 
 def test_an_interrupted_run_that_cannot_be_finished_ends_all(begin):
     with pytest.raises(KeyboardInterrupt):
-        begin(Machine({"0.9.1-against-0.9.0": 130}))("jax==0.9.0", "jax==0.9.1", 0)
+        begin(Machine({"0.9.1-against-0.9.0": 130, "0.9.0": 3}))("jax==0.9.0", "jax==0.9.1", 0)
     neighbours = begin(Machine({"0.9.1-against-0.9.0": 2}))
 
     with pytest.raises(UsageError, match=r"it-0\.9\.1-against-0\.9\.0 cannot be finished, for the reason above"):
@@ -228,10 +183,6 @@ def test_variables_are_set_for_the_later_release_in_a_run_of_their_own(begin):
     settings = ({}, {"XLA_FLAGS": "--xla_a=1"}, {"XLA_FLAGS": "--xla_a=2"})
     names = [neighbours("jax==0.9.0", "jax==0.9.1", 0, flags)[1].name for flags in settings]
 
-    assert [variables for _, _, variables in machine.ran[1:]] == [
-        {},
-        {"XLA_FLAGS": "--xla_a=1"},
-        {"XLA_FLAGS": "--xla_a=2"},
-    ]
+    assert [variables for _, _, variables in machine.ran[1:]] == list(settings)
     assert len(set(names)) == 3
     assert all(name.startswith("it-0.9.1-against-0.9.0-with-") for name in names[1:])

@@ -1,38 +1,28 @@
-"""The nox sessions, run by nox itself with stand-ins for the harness and the report."""
+"""The nox sessions, run by nox itself with a stand-in for jaxmeter's command line."""
 
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.environments import MARK, locate_locked
+from jaxmeter.launch.backends import BACKENDS
+from tests.end_to_end.conftest import wait_for_file
+
+pytestmark = pytest.mark.end_to_end
 
 CHECKOUT = Path(__file__).parents[2]
 
-# Leaves a run where it is told to, and ends with the exit code that STAND_IN_CODE names.
-HARNESS = """
-import os, pathlib, sys
-arguments = sys.argv[1:]
-pathlib.Path("harness-arguments").write_text(" ".join(arguments))
-run = pathlib.Path("results", arguments[arguments.index("--run-id") + 1])
-if "--dry-run" not in arguments:
-    run.mkdir(parents=True)
-    (run / "manifest.json").touch()
-sys.exit(int(os.environ.get("STAND_IN_CODE", "0")))
+PROGRAM = """
+import os, sys
+print(*sys.argv[1:], os.environ["JAXMETER_RUNTIME"], os.environ["JAXMETER_IN_NOX"] == sys.executable, sep="\\n")
+sys.exit(2)
 """
 
-ECHO = """
-import os, pathlib, sys
-pathlib.Path("harness-arguments").write_text(" ".join(sys.argv[1:]))
-sys.exit(int(os.environ["STAND_IN_CODE"]))
-"""
-
-INTERRUPTED_HARNESS = """
+INTERRUPTED = """
 import pathlib, signal, sys, time
 
 def interrupt(number, frame):  # as the harness does
@@ -50,286 +40,67 @@ except KeyboardInterrupt:
     sys.exit(130)
 """
 
-REPORTING = """
-import os, pathlib, sys
-pathlib.Path("report-arguments").write_text(" ".join(sys.argv[1:]))
-page = pathlib.Path("reports", f"report-{pathlib.Path(sys.argv[2]).name}.html")
-page.parent.mkdir(exist_ok=True)
-page.touch()
-sys.exit(int(os.environ.get("STAND_IN_REPORT_CODE", "0")))
-"""
-
-NEW_AND_OLD = """
-import warnings
-
-def test_new():
-    pass
-
-def test_old():
-    warnings.warn("gone soon", DeprecationWarning)
-"""
-
-STAND_IN = """
-import pathlib, runpy, sys
-folder, words = pathlib.Path(sys.argv[0]).parent, sys.argv[4:]  # after -P -m jaxmeter
-part = "harness" if words[0] in ("run", "self-test") else "reporting"
-sys.argv = [part, *words]
-runpy.run_path(folder / f"{part}.py", run_name="__main__")
-"""
-
-COPIED = ("__init__.py", "__main__.py", "version.py", "cli", "launch", "harness/__init__.py", "harness/record")
-
-
-def make_environment(checkout, lock):
-    """An environment of a lock, whose python runs the stand-ins."""
-    place = locate_locked(checkout / "docker" / "locks" / f"{lock}.txt", checkout / ".nox" / "environments")
-    (place / "bin").mkdir(parents=True)
-    (place / MARK).write_text("0")
-    python = place / "bin" / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} {checkout}/stand_in.py "$@"\n')
-    python.chmod(0o755)
-
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout of the command line, in which the environments of locks have stand-ins for all that they run."""
-    for name in COPIED:
-        source, target = CHECKOUT / "jaxmeter" / name, tmp_path / "jaxmeter" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-    shutil.copytree(CHECKOUT / "tests" / "tools", tmp_path / "tests" / "tools")
-    for name in ("noxfile.py", "pyproject.toml"):
-        shutil.copy(CHECKOUT / name, tmp_path)
+    """A checkout with what the noxfile imports, and a stand-in for the command line."""
+    for name in ("jaxmeter/launch", "jaxmeter/harness/record", "tests/tools"):
+        shutil.copytree(CHECKOUT / name, tmp_path / name)
+    for name in ("noxfile.py", "pyproject.toml", "jaxmeter/version.py", "jaxmeter/harness/__init__.py"):
+        shutil.copy(CHECKOUT / name, tmp_path / name)
+    (tmp_path / "jaxmeter" / "__init__.py").touch()
+    (tmp_path / "jaxmeter" / "__main__.py").write_text(PROGRAM)
     (tmp_path / "docker" / "locks").mkdir(parents=True)
-    (tmp_path / "docker" / "Dockerfile").touch()
-    for lock in ("cpu", "gpu"):
-        (tmp_path / "docker" / "locks" / f"{lock}.txt").touch()
-    make_environment(tmp_path, "cpu")
-    (tmp_path / "stand_in.py").write_text(STAND_IN)
-    (tmp_path / "harness.py").write_text(HARNESS)
-    (tmp_path / "reporting.py").write_text(REPORTING)
     return tmp_path
 
 
-def start_nox(checkout, *arguments, **environment):
-    # No environment of nox' own: the stand-ins need none, and python must be the one that runs this test.
-    # Nothing else is on the path: an engine of this machine would run the harness in a container.
-    path = str(Path(sys.executable).parent)
-    return subprocess.Popen(
-        [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", *arguments],
-        cwd=checkout,
-        env={**os.environ, "PATH": path, **environment},
-        start_new_session=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def start_nox(checkout, *arguments, **options):
+    # No environment of nox' own: the stand-in needs none, and python must be the one that runs this test.
+    nox = [sys.executable, "-m", "nox", "--no-venv", "--no-install", *arguments]
+    variables = {name: value for name, value in os.environ.items() if name != "JAXMETER_RUNTIME"}
+    variables["PATH"] = str(Path(sys.executable).parent)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(nox, cwd=checkout, env=variables, stdout=pipe, stderr=pipe, text=True, **options)
 
 
-def run_nox(checkout, *arguments, **environment):
-    nox = start_nox(checkout, *arguments, **environment)
-    output, _ = nox.communicate(timeout=60)
-    return nox.returncode, output
-
-
-def wait_for(path):
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path.name} never came"
-        time.sleep(0.05)
-
-
-@pytest.mark.end_to_end
-@pytest.mark.parametrize(
-    ("harness", "report", "code"),
-    [*((code, 0, code) for code in (0, 1, 2, 3, 130)), (3, 2, 3), (0, 2, 2)],
-)
-def test_nox_ends_with_the_exit_code_of_the_harness_or_of_a_report_that_failed(checkout, harness, report, code):
-    returned, output = run_nox(checkout, "cpu", STAND_IN_CODE=str(harness), STAND_IN_REPORT_CODE=str(report))
-
-    assert returned == code, output
-    assert (checkout / "report-arguments").exists() == (harness in (0, 3))
-
-
-@pytest.mark.end_to_end
-def test_the_run_that_the_harness_wrote_is_the_one_reported(checkout):
-    returned, output = run_nox(checkout, "cpu", "--", "--runtime", "local", "--select", "selu*")
-
-    assert returned == 0, output
-    (run,) = (checkout / "results").iterdir()
-    assert (checkout / "harness-arguments").read_text() == f"run --backend cpu --select selu* --run-id {run.name}"
-    assert (checkout / "report-arguments").read_text() == f"report results/{run.name}"
-
-
-@pytest.mark.end_to_end
-@pytest.mark.parametrize(
-    ("options", "environment", "opened"),
-    [
-        (["--open"], {"CI": ""}, True),
-        ([], {"CI": ""}, False),
-        (["--open"], {"CI": "true"}, False),
-        (["--open"], {"CI": "", "STAND_IN_REPORT_CODE": "2"}, False),
-    ],
-    ids=["asked for", "not asked for", "in CI", "no page"],
-)
-def test_the_page_is_opened_in_a_browser_on_request(checkout, options, environment, opened):
-    browser = checkout / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {checkout}/opened\n')
-    browser.chmod(0o755)
-
-    run_nox(
-        checkout, "cpu", "--", "--runtime", "local", "--run-id", "mine", *options, BROWSER=str(browser), **environment
-    )
-
-    if opened:
-        wait_for(checkout / "opened")
-        assert (checkout / "opened").read_text().strip() == (checkout / "reports/report-mine.html").as_uri()
-    else:
-        assert not (checkout / "opened").exists()
-
-
-@pytest.mark.end_to_end
-def test_a_self_test_hands_the_machines_name_on_and_ends_with_the_code_of_the_harness(checkout):
-    (checkout / "harness.py").write_text(ECHO)
-
-    returned, output = run_nox(
-        checkout, "self-test", "--", "--runtime", "local", "--machine", "lab 3", STAND_IN_CODE="3"
-    )
-
-    assert returned == 3, output
-    assert (checkout / "harness-arguments").read_text() == "self-test --backend cpu --machine lab 3"
-    assert not (checkout / "report-arguments").exists()
-
-
-@pytest.mark.end_to_end
-def test_a_dry_run_reports_nothing(checkout):
-    returned, output = run_nox(checkout, "cpu", "--", "--dry-run")
-
-    assert returned == 0, output
-    assert not (checkout / "report-arguments").exists()
-
-
-NO_ENGINE = "no container engine is installed"
-NO_TPU = "no TPU (looked for /dev/accel*, and for TPUs on the PCI bus with /dev/vfio/*)"
-
-
-@pytest.mark.end_to_end
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("cpu",), 0, (NO_ENGINE, "measuring in a local virtual environment instead (--runtime local)")),
-        (("cpu", "--", "--runtime", "container"), 2, (f"error: {NO_ENGINE}", "or measure without: --runtime local")),
-        (("tpu", "--", "--runtime", "local"), 2, ("nothing was downloaded or built", NO_TPU)),
-    ],
-    ids=["without an engine", "without the engine that is asked for", "without the device"],
-)
-def test_a_machine_that_lacks_something_says_so_before_anything_is_measured(checkout, arguments, code, said):
-    returned, output = run_nox(checkout, *arguments)
-
-    assert returned == code
-    assert [words for words in said if words not in output] == []
-    assert (checkout / "harness-arguments").exists() is (code == 0)
-
-
-@pytest.mark.end_to_end
-def test_the_lock_that_an_environment_was_made_from_goes_with_the_run(checkout):
-    (checkout / "docker" / "locks" / "cpu.txt").write_text("jax==0\n")
-    make_environment(checkout, "cpu")
-    (checkout / "harness.py").write_text("import os; print('lock', os.environ['JAXMETER_LOCK_SHA256'])")
-
-    _, output = run_nox(checkout, "cpu")
-
-    assert "lock 7d8472e64031b961609796ac7714df627bcc59160f8bf0ee95374daa72b16a59" in output
-
-
-@pytest.mark.end_to_end
-def test_the_report_session_hands_its_arguments_on_and_ends_with_the_code_of_the_report(checkout):
-    returned, output = run_nox(checkout, "report", "--", "results/earlier", STAND_IN_REPORT_CODE="2")
-
-    assert returned == 2, output
-    assert (checkout / "report-arguments").read_text() == "report results/earlier"
-
-
-@pytest.mark.end_to_end
 @pytest.mark.parametrize(
     ("session", "words", "called"),
     [
-        ("report", ("diff", "a", "b"), "diff a b"),
-        ("report", ("--out", "a.html", "results/it"), "report --out a.html results/it"),
-        ("compare", ("a", "b"), "compare a b"),
-        ("traces", ("results/it", "--port", "8123"), "trace --open results/it --port 8123"),
-        ("gate", ("a", "b", "--exact"), "gate a b --exact"),
+        ("cpu", ["--select", "selu*"], ["run", "--backend", "cpu", "--select", "selu*"]),
+        ("report", ["diff", "a", "b"], ["diff", "a", "b"]),
+        ("report", ["results/it"], ["report", "results/it"]),
+        ("traces", ["results/it"], ["trace", "--open", "results/it"]),
+        ("self-test", ["--machine", "lab 3"], ["self-test", "--machine", "lab 3"]),
+        ("schedule", ["slurm"], ["schedule", "slurm"]),
     ],
 )
-def test_a_session_calls_the_verb_of_its_name_and_the_report_any_other(checkout, session, words, called):
-    returned, output = run_nox(checkout, session, "--", *words)
+def test_a_session_calls_the_verb_of_its_name_and_the_report_any_other_and_ends_with_its_code(
+    checkout, session, words, called
+):
+    nox = start_nox(checkout, "--session", session, "--", *words)
 
-    assert returned == 0, output
-    assert (checkout / "report-arguments").read_text() == called
+    printed, said = nox.communicate(timeout=60)
 
-
-@pytest.mark.end_to_end
-def test_tests_that_fail_with_the_newest_packages_are_named_with_their_versions(checkout):
-    for path in ("docker/locks/dev.txt", "jaxmeter/harness/machine/jax_internals.py"):
-        (checkout / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(CHECKOUT / path, checkout / path)
-    (checkout / "test_it.py").write_text(NEW_AND_OLD)
-
-    returned, output = run_nox(checkout, "newest", "--", "--pre", "test_it.py")
-
-    assert returned == 1, output
-    (at,) = (at for at, line in enumerate(output.splitlines()) if line.startswith("error: 1 of 2 tests failed"))
-    assert output.splitlines()[at + 1] == "  test_it.py::test_old"
+    assert nox.returncode == 2, said
+    assert printed.splitlines() == [*called, "auto", "True"]  # nothing else: a schedule is printed into a file
 
 
-@pytest.mark.end_to_end
-def test_a_schedule_is_printed_alone_and_calls_the_nox_that_wrote_it(checkout):
-    def schedule(*words):
-        nox = [sys.executable, "-m", "nox", "--no-venv", "--no-install", "--session", "schedule", "--", *words]
-        return subprocess.run(nox, cwd=checkout, capture_output=True, text=True, timeout=60, check=False)
+@pytest.mark.parametrize("is_alone", [False, True], ids=["a terminal", "systemd"])
+def test_an_interrupted_program_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout, is_alone):
+    (checkout / "jaxmeter" / "__main__.py").write_text(INTERRUPTED)
+    if is_alone:
+        noxfile = checkout / "noxfile.py"
+        noxfile.write_text(noxfile.read_text("utf8").replace("INTERRUPT_TIMEOUT_S = 40", "INTERRUPT_TIMEOUT_S = 1", 1))
+    nox = start_nox(checkout, "--session", "cpu", start_new_session=True)
+    wait_for_file(nox, checkout, "measuring")
 
-    printed = schedule("slurm", "--store", "s3://team-bucket/nightly", "--machine", "lab")
-    refused = schedule("slurm", "--store", "s3://team-bucket/nightly")
+    (os.kill if is_alone else os.killpg)(nox.pid, signal.SIGINT)  # Ctrl-C reaches everyone in the group
+    _, said = nox.communicate(timeout=60)
 
-    assert printed.returncode == 0, printed.stderr
-    assert printed.stdout.startswith("#!/usr/bin/env bash\n")
-    nox = f"{sys.executable} -m nox --noxfile {checkout}/noxfile.py --session nightly -- --store"
-    assert f"{nox} s3://team-bucket/nightly" in printed.stdout
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "error: the following arguments are required: --machine" in refused.stderr
-
-
-@pytest.mark.end_to_end
-def test_an_interrupted_harness_has_time_to_keep_what_it_measured_and_nox_ends_with_130(checkout):
-    (checkout / "harness.py").write_text(INTERRUPTED_HARNESS)
-    nox = start_nox(checkout, "cpu")
-    wait_for(checkout / "measuring")
-
-    os.killpg(nox.pid, signal.SIGINT)  # what Ctrl-C in a terminal does: everyone in the group gets it
-    output, _ = nox.communicate(timeout=60)
-
-    assert nox.returncode == 130, output
+    assert nox.returncode == 130, said
     assert (checkout / "kept").exists()
-    assert not (checkout / "report-arguments").exists()
 
 
-@pytest.mark.end_to_end
-def test_nox_that_is_interrupted_alone_ends_the_harness_which_keeps_what_it_measured(checkout):
-    (checkout / "harness.py").write_text(INTERRUPTED_HARNESS)
-    noxfile = checkout / "noxfile.py"
-    noxfile.write_text(noxfile.read_text("utf8").replace("INTERRUPT_TIMEOUT_S = 40", "INTERRUPT_TIMEOUT_S = 1", 1))
-    nox = start_nox(checkout, "cpu")
-    wait_for(checkout / "measuring")
-
-    nox.send_signal(signal.SIGINT)  # what systemd does
-    output, _ = nox.communicate(timeout=60)
-
-    assert nox.returncode == 130, output
-    assert (checkout / "kept").exists()
-    assert not (checkout / "report-arguments").exists()
-
-
-@pytest.mark.end_to_end
 def test_a_command_line_that_cannot_be_installed_is_no_regression(checkout):
     (checkout / "docker" / "locks" / "launch.txt").write_text("no-such-package==1.0 --hash=sha256:00\n")
     nox = [sys.executable, "-m", "nox", "--session", "doctor"]
@@ -340,13 +111,10 @@ def test_a_command_line_that_cannot_be_installed_is_no_regression(checkout):
     assert ended.returncode == 3, ended.stdout + ended.stderr
 
 
-@pytest.mark.end_to_end
 def test_every_backend_has_a_session_that_measures_on_it(checkout):
-    command = [sys.executable, "-m", "nox", "--list"]
-    listed = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
+    printed, _ = start_nox(checkout, "--list").communicate(timeout=60)
 
     assert {
-        "- cpu -> Measure on the CPU, then report: nox -s cpu -- --quick.",
-        "- gpu -> Measure on NVIDIA GPUs, then report: nox -s gpu -- --quick.",
-        "- tpu -> Measure on TPUs, then report: nox -s tpu -- --quick.",
-    } <= set(listed.stdout.splitlines())
+        f"- {name} -> Measure on {needs.devices.name}, then report: nox -s {name} -- --quick."
+        for name, needs in BACKENDS.items()
+    } <= set(printed.splitlines())

@@ -24,12 +24,21 @@ rich==3.0 \
 
 
 def test_a_python_without_pip_has_one_made_for_it(monkeypatch):
+    made = []
+
+    def run(command, **options):
+        made.append(command)
+        return subprocess.CompletedProcess(command, len(made) - 1, "", "ensurepip is not available\n")
+
     monkeypatch.setattr(pip, "find_spec", lambda name: None)
+    monkeypatch.setattr(pip.subprocess, "run", run)
 
     command = pip.find_pip.__wrapped__()
 
-    assert command[0] != sys.executable
-    assert subprocess.run([*command, "--version"], capture_output=True, check=False).returncode == 0
+    (*words, folder), wanted = made[0], [sys.executable, "-m", "venv"]
+    assert (words, command) == (wanted, (f"{folder}/bin/python", "-m", "pip"))
+    with pytest.raises(UsageError, match=r"no environment with one: ensurepip is not available$"):
+        pip.find_pip.__wrapped__()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 import http.server
-import socket
 import ssl
 import threading
 import urllib.error
@@ -17,7 +16,6 @@ NO_SETTINGS = Index({})
 @pytest.mark.parametrize(
     ("url", "text"),
     [
-        ("https://pypi.org/simple", "https://pypi.org/simple"),
         ("https://user:s3cret@host:8443/simple?token=s3cret#s3cret", "https://host:8443/simple"),
         ("https://user:s3cret/s3cret@host/simple", "https://host/simple"),
         ("https://user:s3cret#s3cret@host/simple", "https://host/simple"),
@@ -31,19 +29,20 @@ def test_an_address_is_shown_without_its_secrets(url, text):
 
 
 @pytest.mark.parametrize(
-    ("image", "url"),
+    ("image", "registry"),
     [
-        ("python:3.13-slim-trixie", "https://registry-1.docker.io/v2/"),
-        ("library/python:3.13", "https://registry-1.docker.io/v2/"),
-        ("docker.io/library/python:3.13", "https://registry-1.docker.io/v2/"),
-        ("registry.example/team/python:3.13", "https://registry.example/v2/"),
-        ("registry.example:5000/python", "https://registry.example:5000/v2/"),
-        ("localhost:5000/python", "http://localhost:5000/v2/"),
-        ("localhost/python", "http://localhost/v2/"),
+        *(
+            (name, "https://registry-1.docker.io")
+            for name in ("python:3.13", "library/python", "docker.io/library/python")
+        ),
+        ("registry.example/team/python:3.13", "https://registry.example"),
+        ("registry.example:5000/python", "https://registry.example:5000"),
+        ("localhost:5000/python", "http://localhost:5000"),
+        ("localhost/python", "http://localhost"),
     ],
 )
-def test_the_registry_of_an_image_is_the_first_part_of_its_name_if_that_is_a_host(image, url):
-    assert locate_registry(image) == url
+def test_the_registry_of_an_image_is_the_first_part_of_its_name_if_that_is_a_host(image, registry):
+    assert locate_registry(image) == f"{registry}/v2/"
 
 
 @pytest.mark.parametrize(
@@ -59,12 +58,9 @@ def test_the_registry_of_an_image_is_the_first_part_of_its_name_if_that_is_a_hos
         ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "other.org,ample"}, "http://p:1"),
     ],
 )
-def test_the_proxy_is_the_one_that_the_environment_names(variables, proxy):
+def test_the_proxy_is_that_of_pips_settings_else_the_one_that_the_environment_names(variables, proxy):
     assert find_proxy("https://pypi.example/simple", NO_SETTINGS, variables) == proxy
-
-
-def test_the_proxy_of_pip_s_settings_counts_before_the_environment():
-    assert find_proxy("https://h/simple", Index({"proxy": "http://p:1"}), {"HTTPS_PROXY": "http://p:2"}) == "http://p:1"
+    assert find_proxy("https://pypi.example/simple", Index({"proxy": "http://p:9"}), variables) == "http://p:9"
 
 
 def failing(error):
@@ -73,16 +69,14 @@ def failing(error):
     return future
 
 
-CERTIFICATE = ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed certificate")
-
-
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (CERTIFICATE, "certificate verify failed: self-signed certificate"),
-        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (
+            ssl.SSLCertVerificationError(1, "certificate verify failed: self-signed"),
+            "certificate verify failed: self-s",
+        ),
         (ConnectionRefusedError(111, "Connection refused"), "Connection refused"),
-        (TimeoutError("timed out"), "timed out"),
         (OSError("Tunnel connection failed: 407 Proxy Authentication Required"), "407 Proxy Authentication Required"),
     ],
 )
@@ -101,11 +95,8 @@ def test_words_that_may_hold_a_password_are_not_shown(wrap):
     assert read_status(failing(error)) == f"no answer ({type(error).__name__})"
 
 
-def test_a_name_that_the_resolver_never_answers_does_not_hold_up_the_examination():
+def test_a_name_that_the_resolver_never_answers_does_not_hold_up_the_examination_and_an_error_is_raised_later():
     assert read_status(start(threading.Event().wait), timeout_s=0.01).startswith("no answer")
-
-
-def test_what_a_started_piece_of_work_raises_is_raised_where_its_result_is_asked_for():
     with pytest.raises(ZeroDivisionError):
         start(lambda: 1 // 0).result(5)
 
@@ -134,7 +125,7 @@ def server(status):
             thread.join()
 
 
-@pytest.mark.parametrize("status", [200, 401, 404, 503])
+@pytest.mark.parametrize("status", [200, 404])
 def test_any_http_status_is_an_answer(status):
     with server(status) as (host, _):
         assert fetch(f"http://{host}/v2/", NO_SETTINGS, None) == status

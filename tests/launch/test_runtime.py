@@ -6,10 +6,7 @@ from jaxmeter.launch.engines import EngineAnswer
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import choose_engine
 
-ELSEWHERE = [
-    *("ssh://me@cluster", "ssh://cluster", "tcp://10.0.0.5:2375", "tcp://build.example.com:2376"),
-    *("tcp://localhost.example.com:2375", "tcp://127.example.com:2375"),  # which only begin like this machine
-]
+ELSEWHERE = ["ssh://cluster", "tcp://10.0.0.5:2375", "tcp://localhost.example.com:2375", "tcp://127.example.com:2375"]
 HERE = ["unix:///run/user/1000/docker.sock", "tcp://127.0.0.1:2375", "tcp://localhost:2375", "tcp://[::1]:2375", ""]
 
 
@@ -30,11 +27,6 @@ def docker_on_path(tmp_path):
         return answers.get(command[1], EngineAnswer(0))
 
     return {"PATH": str(tmp_path)}, ask
-
-
-@pytest.fixture
-def nothing_on_path(tmp_path):
-    return {"PATH": str(tmp_path)}
 
 
 def ask_nobody(command):
@@ -61,23 +53,14 @@ def test_the_local_environment_is_used_where_asked_and_no_engine_is_bothered(doc
     assert choose_engine("here", variables, ask_nobody) == (None, "measuring in the environment of this command")
 
 
-def test_without_an_engine_the_local_environment_is_used_and_the_line_says_why(nothing_on_path):
-    engine, line = choose_engine("auto", nothing_on_path, ask_nobody)
+def test_without_an_engine_the_local_environment_is_used_or_a_container_that_was_asked_for_is_an_error(tmp_path):
+    engine, line = choose_engine("auto", {"PATH": str(tmp_path)}, ask_nobody)
 
     assert engine is None
     assert "no container engine is installed" in line
     assert "measuring in a local virtual environment instead" in line
-
-
-def test_without_an_engine_a_container_is_an_error_with_what_to_install_and_what_to_do_instead(nothing_on_path):
-    with pytest.raises(UsageError) as raised:
-        choose_engine("container", nothing_on_path, ask_nobody)
-
-    message = str(raised.value)
-    assert "no container engine is installed" in message
-    assert "apt install podman" in message
-    assert "--runtime local" in message
-    assert "nox -s doctor" in message
+    with pytest.raises(UsageError, match=r"no container engine is installed(.|\n)*apt install podman.*--runtime local"):
+        choose_engine("container", {"PATH": str(tmp_path)}, ask_nobody)
 
 
 def test_an_engine_of_another_machine_is_refused_where_it_is_asked_for(docker_on_path):
@@ -110,8 +93,7 @@ def test_an_engine_of_another_machine_is_passed_over_since_results_would_stay_th
 
     engine, line = choose_engine("auto", {**variables, "DOCKER_HOST": address}, ask)
 
-    assert (engine is None) is (address in ELSEWHERE)
-    assert ("its engine is on another machine" in line) is (address in ELSEWHERE)
+    assert (engine is None) is ("its engine is on another machine" in line) is (address in ELSEWHERE)
 
 
 def test_a_context_or_podmans_variable_may_name_another_machine_too(docker_on_path, tmp_path):

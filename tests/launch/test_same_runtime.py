@@ -12,37 +12,20 @@ from jaxmeter.launch.gate import follow_baseline, pass_gate
 from jaxmeter.launch.options import UsageError
 from tests import samples
 from tests.launch.engine_stand_in import Docker
+from tests.launch.shells import NotedShell, list_words
 
 IMAGE_ID = f"sha256:{'1f0c9a7b' * 8}"
 OWN = f"jaxmeter:cpu-1f0c9a7b3d52 {IMAGE_ID}"
 THEIRS = f"registry:5000/team/jax:1 {IMAGE_ID}"
 
 
-class NotedShell:
-    """Answers what it is asked for Python's version, and notes the programs that it runs."""
+class PythonShell(NotedShell):
+    """Answers what it is asked for Python's version."""
 
-    def __init__(self, folder, python="3.11.0", codes=None):
-        self.checkout, self.variables = folder, {"PATH": "", "JAXMETER_RUNTIME": "auto"}
-        self.runtime, self.environments = "auto", folder
-        self.python, self.codes = python, codes or {}
-        self.said: list[list[str]] = []
-
-    def install(self, *lock_names):
-        pass
-
-    def set_variable(self, name, value):
-        pass
+    python = "3.11.0"
 
     def ask(self, *command):
         return f"{self.python}\n" if "platform" in command[-1] else ""
-
-    def run(self, *command):
-        words = list(command[command.index("jaxmeter") :])
-        self.said.append(words)
-        return self.codes.get(words[1], 0)
-
-    def ran(self, program):
-        return [words for words in self.said if words[0] == program]
 
 
 @pytest.fixture
@@ -87,7 +70,7 @@ def baseline(tmp_path):
 def test_a_measurement_follows_its_baseline_into_its_runtime(tmp_path, engine, baseline, image, is_there, options):
     engine(is_there=is_there)
 
-    assert follow_baseline(NotedShell(tmp_path), "cpu", ["--quick"], baseline(image)) == options
+    assert follow_baseline(PythonShell(tmp_path), "cpu", ["--quick"], baseline(image)) == options
 
 
 @pytest.mark.parametrize(("known", "options"), [("registry:5000/team/jax:1", True), (IMAGE_ID, True), ("", False)])
@@ -97,15 +80,17 @@ def test_an_image_of_somebodys_own_is_used_where_it_is_here_and_never_pulled(
     docker = engine(is_there=True)
     docker.has(known)
 
-    assert follow_baseline(NotedShell(tmp_path), "cpu", [], baseline(THEIRS)) == (("--image", known) if options else ())
+    found = follow_baseline(PythonShell(tmp_path), "cpu", [], baseline(THEIRS))
+
+    assert found == (("--image", known) if options else ())
     assert docker.calls("pull") == []
 
 
-@pytest.mark.parametrize("words", [("--runtime", "container"), ("--runtime", "local"), ("--image", "mine")])
+@pytest.mark.parametrize("words", [("--runtime", "container"), ("--image", "mine")])
 def test_what_somebody_has_chosen_wins(tmp_path, engine, baseline, words):
     engine(is_there=True)
 
-    assert follow_baseline(NotedShell(tmp_path), "cpu", words, baseline()) == ()
+    assert follow_baseline(PythonShell(tmp_path), "cpu", words, baseline()) == ()
 
 
 @pytest.fixture
@@ -113,17 +98,13 @@ def passed(tmp_path, monkeypatch, baseline):
     """Passes a gate beside a baseline in this environment; its exit code and the shell."""
     monkeypatch.setattr(gate, "offer_baseline", lambda *words: nullcontext())
     measured = []
+    monkeypatch.setattr(gate, "run_harness", lambda shell, backend, request, run: measured.append(request.runtime) or 2)
 
-    def run_harness(shell, backend, request, run):
-        measured.append(request.runtime)
-        return 2
-
-    monkeypatch.setattr(gate, "run_harness", run_harness)
-
-    def run(*words, image=None, **shell):
-        noted = NotedShell(tmp_path, **shell)
-        code = pass_gate(noted, [str(baseline(image)), *words])
-        return code, noted, measured
+    def run(*words, image=None, python=PythonShell.python, code=0):
+        shell = PythonShell(tmp_path, {"runtime": code})
+        shell.python = python
+        ended = pass_gate(shell, [str(baseline(image)), *words])
+        return ended, [list_words(command) for command in shell.ran], measured
 
     return run
 
@@ -131,37 +112,36 @@ def passed(tmp_path, monkeypatch, baseline):
 def test_a_gate_measures_in_the_runtime_of_its_baseline(passed, engine):
     engine(is_there=True)
 
-    _, shell, measured = passed()
+    _, said, measured = passed()
 
     assert measured == ["local"]
-    (asked,) = [words for words in shell.ran("jaxmeter") if words[1] == "runtime"]
-    assert asked[3:] == ["--python", "3.11.0"]
+    (asked,) = [words for words in said if words[0] == "runtime"]
+    assert asked[2:] == ["--python", "3.11.0"]
 
 
 @pytest.mark.parametrize(("image", "python"), [(OWN, "3.11.0"), (None, "3.13.5")], ids=["no engine", "another Python"])
 def test_where_it_cannot_be_had_nothing_is_measured_and_there_is_no_answer(passed, engine, image, python):
     engine(is_there=False)
 
-    code, shell, measured = passed(image=image, python=python, codes={"runtime": 3})
+    code, said, measured = passed(image=image, python=python, code=3)
 
     assert (code, measured) == (3, [])
-    last = shell.ran("jaxmeter")[-1]
-    assert last[1:] == ["runtime", last[2], "--python", python]
+    assert said[-1] == ["runtime", said[-1][1], "--python", python]
 
 
 def test_a_runtime_that_was_chosen_is_measured_in_after_the_sentence(passed, engine):
     engine(is_there=True)
 
-    _, shell, measured = passed("--runtime", "local", image=OWN, codes={"runtime": 3})
+    _, said, measured = passed("--runtime", "local", image=OWN, code=3)
 
     assert measured == ["local"]
-    assert shell.ran("jaxmeter")[-1][1] == "runtime"
+    assert said[-1][0] == "runtime"
 
 
 def test_programs_alone_are_compared_whatever_the_runtime(passed, engine):
     engine(is_there=False)
 
-    _, shell, measured = passed("--exact", image=OWN, codes={"runtime": 3})
+    _, said, measured = passed("--exact", image=OWN, code=3)
 
     assert measured == ["auto"]
-    assert not [words for words in shell.ran("jaxmeter") if words[1] == "runtime"]
+    assert "runtime" not in [words[0] for words in said]

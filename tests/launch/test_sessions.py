@@ -8,38 +8,34 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.launch import measuring, nightly
+from jaxmeter.launch.command_line import read_request
+from jaxmeter.launch.images import lock_sha256
 from jaxmeter.launch.measuring import measure
 from jaxmeter.launch.nightly import run_nightly
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.runs import PlannedRun
+from jaxmeter.launch.runs import PlannedRun, plan_run
 from tests import samples
+from tests.launch.shells import NotedShell, list_words
 
 STORE = "s3://bucket/team"
 
 
-class NotedShell:
+class NightShell(NotedShell):
     """Answers programs by their words; the steps of a night leave files as the reporter does."""
 
     def __init__(self, folder: Path, codes: dict[str, int], files: dict[str, list[str]]) -> None:
-        self.checkout, self.variables = folder, {"PATH": "", "JAXMETER_RUNTIME": "auto"}
-        self.runtime, self.environments = "auto", folder
-        self.codes, self.files = codes, files
+        super().__init__(folder, codes)
+        self.files = files
         self.said: list[str] = []
         self.commands: list[list[str]] = []
         (folder / "docker" / "locks").mkdir(parents=True, exist_ok=True)
         (folder / "docker" / "locks" / "cpu.txt").touch()
 
-    def install(self, *lock_names):
-        pass
-
-    def set_variable(self, name, value):
-        pass
-
     def ask(self, *command):
         return "a machine\n" if "machine" in command else ""
 
     def run(self, *command):
-        words = list(command[command.index("jaxmeter") + 1 :])
+        words = list_words(command)
         self.commands.append(words)
         name = " ".join(words[:2]) if words[0] == "night" else words[0]
         anew = " anew" if "--restart" in words else ""
@@ -56,13 +52,29 @@ class NotedShell:
 
 
 @pytest.fixture
-def night(tmp_path, monkeypatch):
-    """Passes a night; its exit code, and which programs were called."""
+def here(tmp_path, monkeypatch):
+    """The working folder, in which stores can be used."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
+    for module in (measuring, nightly):
+        monkeypatch.setattr(module, "prepare_stores", lambda shell: tmp_path / "python")
+    return tmp_path
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Requests and runs of measurements that do not take place."""
+    asked = []
+    for module in (measuring, nightly):
+        monkeypatch.setattr(module, "run_harness", lambda *words: asked.append(words[2:]) or 0)
+    return asked
+
+
+@pytest.fixture
+def night(here):
+    """Passes a night; its exit code, and which programs were called."""
 
     def run(codes=None, files=None, *options):
-        shell = NotedShell(tmp_path, codes or {}, files or {})
+        shell = NightShell(here, codes or {}, files or {})
         code = run_nightly(shell, ["--store", STORE, "--runtime", "local", *options])
         return code, shell.said
 
@@ -94,99 +106,101 @@ def test_a_night_in_progress_can_begin_at_any_step(night, start, taken):
     assert (code, said) == (0, taken)
 
 
-@pytest.mark.parametrize("option", ["--budgets=b.toml", "--baseline=a", "--min-effect=2%", "--with-captures"])
-def test_an_option_of_the_first_step_is_refused_where_a_later_step_begins(night, option):
-    with pytest.raises(UsageError, match=f"^{option.partition('=')[0]} "):
-        night({}, {}, "--from", "suspects", option)
-
-
-def test_a_step_of_no_night_is_refused(night):
-    with pytest.raises(UsageError, match="--from conclude: no nightly run is in progress in results; leave it out"):
-        night({}, {}, "--from", "conclude")
-    with pytest.raises(UsageError, match="--from 'end' is no step; steps: begin, measure, suspects, confirm, conclude"):
-        night({}, {}, "--from", "end")
-
-
-def test_an_incomplete_run_is_judged_all_the_same(night):
-    code, said = night({"run": 3, "night conclude": 3})
-
-    assert (code, said[-1]) == (3, "night conclude")
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (("suspects", "--baseline=a"), "--baseline has an effect in the step begin only"),
+        (("suspects", "--with-captures"), "--with-captures has an effect in the step begin only"),
+        (("conclude",), "--from conclude: no nightly run is in progress in results; leave it out"),
+        (("end",), "--from 'end' is no step; steps: begin, measure, suspects, confirm, conclude"),
+    ],
+)
+def test_a_step_that_a_night_cannot_begin_at_is_refused(night, options, fault):
+    with pytest.raises(UsageError, match=f"^{fault}"):
+        night({}, {}, "--from", *options)
 
 
 @pytest.mark.parametrize(
-    ("codes", "last"),
+    ("codes", "code", "last"),
     [
-        ({"night begin": 2}, "night begin"),
-        ({"run": 2}, "run"),
-        ({"night suspects": 3}, "night suspects"),
+        ({"night begin": 2}, 2, "night begin"),
+        ({"run": 2}, 2, "run"),
+        ({"run": 3, "night conclude": 1}, 1, "night conclude"),  # an incomplete run is judged all the same
+        ({"night suspects": 3}, 3, "night suspects"),
     ],
 )
-def test_a_step_that_fails_ends_the_night_with_its_code(night, codes, last):
-    code, said = night(codes)
+def test_a_step_that_fails_ends_the_night_with_its_code(night, codes, code, last):
+    ended, said = night(codes)
 
-    assert (code, said[-1]) == (next(iter(codes.values())), last)
-
-
-def test_what_cannot_be_gone_on_with_gives_way_to_a_new_night(night):
-    code, said = night({"run resume": 2}, {"measure": ["--resume", "results/old"]})
-
-    assert code == 0
-    assert said[:4] == ["night begin", "run resume", "night begin anew", "run"]
+    assert (ended, said[-1]) == (code, last)
 
 
-def test_trouble_of_the_machine_does_not_give_up_a_night_that_goes_on(night):
-    code, said = night({"run resume": 3, "night conclude": 3}, {"measure": ["--resume", "results/old"]})
+@pytest.mark.parametrize(("code", "then"), [(2, ["night begin anew", "run"]), (3, [])])
+def test_what_cannot_be_gone_on_with_gives_way_to_a_new_night_and_trouble_of_the_machine_does_not(night, code, then):
+    said = night({"run resume": code}, {"measure": ["--resume", "results/old"]})[1]
 
-    assert (code, said) == (3, ["night begin", "run resume", "night suspects", "night conclude"])
+    assert said == ["night begin", "run resume", *then, "night suspects", "night conclude"]
+
+
+@pytest.mark.parametrize(("harness", "report", "code"), [(0, 0, 0), (3, 2, 3), (0, 2, 2), (2, 0, 2), (130, 0, 130)])
+def test_the_harness_decides_the_exit_code_and_the_report_only_where_it_is_content(tmp_path, harness, report, code):
+    run = PlannedRun((), samples.write_run(tmp_path / "a-run", samples.run()), is_rehearsal=False)
+    shell = NightShell(tmp_path, {"run": harness, "report": report}, {})
+
+    assert measuring.run_harness(shell, "cpu", read_request("cpu", ["--runtime", "local"], {}), run) == code
+
+    assert shell.said == ["run", "report"][: 2 if harness in (0, 3) else 1]
+    assert shell.set["JAXMETER_LOCK_SHA256"] == lock_sha256(tmp_path, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("words", "ci", "has_page", "count"),
+    [(["--open"], "", True, 1), ([], "", True, 0), (["--open"], "true", True, 0), (["--open"], "", False, 0)],
+    ids=["asked for", "not asked for", "in CI", "no page"],
+)
+def test_the_page_is_opened_in_a_browser_on_request(tmp_path, monkeypatch, words, ci, has_page, count):
+    monkeypatch.chdir(tmp_path)
+    opened, page = [], tmp_path / "reports" / "report-mine.html"
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    if has_page:
+        page.parent.mkdir()
+        page.touch()
+    shell = NightShell(tmp_path, {}, {})
+    shell.variables["CI"] = ci
+
+    measuring.show_page(shell, read_request("cpu", words, {}), plan_run(["--run-id", "mine"], ""))
+
+    assert opened == [page.as_uri()] * count
 
 
 @pytest.mark.parametrize("options", [[], ["--with-captures"]])
-def test_a_run_is_pushed_with_its_captures_only_where_that_is_asked_for(tmp_path, monkeypatch, options):
-    monkeypatch.setattr(measuring, "prepare_stores", lambda shell: tmp_path / "python")
-    run = PlannedRun((), samples.write_run(tmp_path / "a-run", samples.run()), is_rehearsal=False)
-    shell, measured = NotedShell(tmp_path, {}, {}), []
-
-    def run_harness(shell, backend, request, run):
-        measured.extend(request.arguments)
-        return 0
-
-    monkeypatch.setattr(measuring, "run_harness", run_harness)
+def test_a_run_is_pushed_with_its_captures_only_where_that_is_asked_for(here, measured, options):
+    run = PlannedRun((), samples.write_run(here / "a-run", samples.run()), is_rehearsal=False)
+    shell = NightShell(here, {}, {})
 
     assert measure(shell, "cpu", ["--quick", "--out", STORE, *options], lambda words: run) == 0
 
     assert shell.commands == [["reach", STORE], ["push", str(run.folder), STORE, *options]]
-    assert measured == ["--quick"]
+    assert [request.arguments for request, _ in measured] == [("--quick",)]
 
 
-@pytest.mark.parametrize("options", [[], ["--with-captures"]])
-def test_the_first_step_of_a_night_says_whether_captures_are_pushed(tmp_path, monkeypatch, options):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
-    shell = NotedShell(tmp_path, {"night suspects": 2}, {})
+def test_the_first_step_of_a_night_says_whether_captures_are_pushed(here):
+    shell = NightShell(here, {"night suspects": 2}, {})
 
-    run_nightly(shell, ["--store", STORE, "--runtime", "local", "--machine", "lab", *options])
+    run_nightly(shell, ["--store", STORE, "--runtime", "local", "--machine", "lab", "--with-captures"])
 
     where = ["--out", "results", "--backend", "cpu", "--machine", "lab"]
-    assert shell.commands[0] == ["night", "begin", STORE, *where, *options, "--"]
+    assert shell.commands[0] == ["night", "begin", STORE, *where, "--with-captures", "--"]
 
 
 @pytest.mark.parametrize("option", ["--against", "--resume"])
-def test_a_night_measures_in_the_runtime_of_what_it_is_compared_or_goes_on_with(tmp_path, monkeypatch, option):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(nightly, "prepare_stores", lambda shell: tmp_path / "python")
+def test_a_night_measures_in_the_runtime_of_what_it_is_compared_or_goes_on_with(here, measured, monkeypatch, option):
     monkeypatch.setattr(nightly, "offer_baseline", lambda *words: nullcontext())
-    earlier = samples.write_run(tmp_path / "earlier", samples.run())
-    shell = NotedShell(tmp_path, {"runtime": 3}, {"measure": [option, str(earlier)]})
-    measured = []
-
-    def run_harness(shell, backend, request, run):
-        measured.append(request.runtime)
-        return 0
-
-    monkeypatch.setattr(nightly, "run_harness", run_harness)
     monkeypatch.setattr(nightly, "name_machine", lambda *words: "a machine")
+    earlier = samples.write_run(here / "earlier", samples.run())
+    shell = NightShell(here, {"runtime": 3}, {"measure": [option, str(earlier)]})
 
     run_nightly(shell, ["--store", STORE])
 
-    assert measured == ["local"]
+    assert [request.runtime for request, _ in measured] == ["local"]
     assert ("runtime" in shell.said) == (option == "--against")

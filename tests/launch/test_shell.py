@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -21,6 +20,7 @@ from jaxmeter.launch.shell import (
     prepare_stores,
     run_jaxmeter,
 )
+from tests.end_to_end.conftest import wait_for_file
 
 VARIABLES = {"PATH": os.environ["PATH"], "HOME": "/home/me"}
 
@@ -40,6 +40,11 @@ def test_programs_run_in_the_environment_of_this_process_and_their_codes_are_tho
     assert here.run("python", "-c", f"import sys; sys.exit(sys.executable != {sys.executable!r})") == 0
     assert here.run("python", "-c", "import sys; sys.exit(7)") == 7
     assert here.run("python", "-c", "import os; os.kill(os.getpid(), 9)") == 137
+    with pytest.raises(KeyboardInterrupt):
+        here.run("python", "-c", "import sys; sys.exit(130)")
+    with pytest.raises(ProgramError) as raised:  # while its output is needed
+        here.ask("python", "-c", "import sys; sys.exit(2)")
+    assert raised.value.code == 2
 
 
 def test_a_program_has_the_variables_that_were_set_and_measures_where_it_is(here):
@@ -49,13 +54,6 @@ def test_a_program_has_the_variables_that_were_set_and_measures_where_it_is(here
     code = "import os; print(os.environ['JAXMETER_FINISH'], os.environ.get('JAXMETER_RUNTIME'))"
 
     assert shell.ask("python", "-c", code) == "again None\n"
-
-
-def test_a_program_that_fails_while_its_output_is_needed_ends_the_verb_with_its_code(here):
-    with pytest.raises(ProgramError) as raised:
-        here.ask("python", "-c", "import sys; sys.exit(2)")
-
-    assert raised.value.code == 2
 
 
 def test_nothing_is_installed_where_this_environment_measures(here):
@@ -83,24 +81,20 @@ def test_environments_of_an_installed_package_are_in_the_users_cache(installed, 
     assert Shell((), {}).environments.parts[-3:] == (".cache", "jaxmeter", "environments")
 
 
-@pytest.mark.parametrize("runtime", ["auto", "local", "container"])
-def test_what_needs_a_checkout_says_so(installed, runtime):
-    with pytest.raises(UsageError, match=f"--runtime {runtime} needs a checkout of jaxmeter.*or leave it out"):
-        Shell(("--runtime", runtime), VARIABLES)
+def test_what_needs_a_checkout_says_so(installed):
+    for runtime in ("auto", "local", "container"):
+        with pytest.raises(UsageError, match=f"--runtime {runtime} needs a checkout of jaxmeter.*or leave it out"):
+            Shell(("--runtime", runtime), VARIABLES)
     with pytest.raises(UsageError, match="a schedule needs"):
         find_checkout("a schedule")
 
 
-def test_other_environments_get_what_measuring_needs_and_what_is_measured_decides_on_jax(monkeypatch):
-    needed = list_needed()
-
-    assert needed == ("numpy", "msgspec", "rich", "typer", "packaging", "flatbuffers", "flax", "optax")
-
+def test_other_environments_get_what_measuring_needs_and_what_is_measured_decides_on_jax(request, monkeypatch):
+    assert list_needed() == ("numpy", "msgspec", "rich", "typer", "packaging", "flatbuffers", "flax", "optax")
     declared = ["jax>=0.10", "numpy", "s3fs; extra == 's3'", "msgspec>=1; python_version >= '3'"]
     declared += ["flax; extra == 'suites'", "pandas; extra == 'report'"]
-    monkeypatch.setattr(launch_shell, "is_checkout", lambda: False)
+    request.getfixturevalue("installed")
     monkeypatch.setattr(launch_shell.metadata, "requires", lambda name: declared)
-
     assert list_needed() == ("numpy", "msgspec", "flax")
 
 
@@ -113,7 +107,7 @@ def measure():
         pathlib.Path(sys.argv[1], "started").touch()
         time.sleep(60)
     finally:
-        time.sleep(1)  # a second interrupt would end this
+        time.sleep(0.5)  # a second interrupt would end this
         pathlib.Path(sys.argv[1], "kept").touch()
 
 sys.exit(run_command(measure))
@@ -133,30 +127,25 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("to_group", [False, True], ids=["caller", "group"])
-@pytest.mark.parametrize("is_nested", [False, True], ids=["one", "nested"])
+@pytest.mark.parametrize(
+    ("number", "to_group", "is_nested"),
+    [
+        (signal.SIGTERM, False, True),
+        (signal.SIGTERM, True, True),
+        (signal.SIGINT, False, False),
+        (signal.SIGINT, True, True),
+    ],
+)
 def test_an_interrupted_program_keeps_what_it_has_and_no_next_step_begins(tmp_path, number, to_group, is_nested):
     nested = ("python", "-c", CALLER) if is_nested else ()
     words = [sys.executable, "-c", CALLER, *nested, "python", "-c", PATIENT, str(tmp_path)]
     caller = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 30
-    while not (tmp_path / "started").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_for_file(caller, tmp_path, "started")
 
-    if to_group:  # as Ctrl-C of a terminal, or a scheduler
-        os.killpg(caller.pid, number)
-    else:
-        caller.send_signal(number)
-
+    (os.killpg if to_group else os.kill)(caller.pid, number)  # Ctrl-C of a terminal, or a scheduler, reaches all
     _, errors = caller.communicate(timeout=30)
     assert {path.name for path in tmp_path.iterdir()} == {"started", "kept"}, errors
     assert caller.returncode == 130
-
-
-def test_a_program_that_was_interrupted_alone_interrupts_its_caller(here):
-    with pytest.raises(KeyboardInterrupt):
-        here.run("python", "-c", "import sys; sys.exit(130)")
 
 
 def test_no_folder_where_the_user_works_takes_a_librarys_place(here, tmp_path, monkeypatch):

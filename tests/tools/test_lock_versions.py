@@ -27,27 +27,21 @@ cuda==13.1 ; python_full_version >= '3.12' and sys_platform == 'linux'
     [
         ("jax", "3.11.9", "0.10.2"),
         ("jax", "3.12.0", "0.12.0.1"),
-        ("jax", "3.14.0", "0.12.0.1"),
         ("ml-dtypes", "3.11.9", "1.0"),
         ("cuda", "3.11.9", ""),
         ("cuda", "3.13.0", "13.1"),
         ("torch", "3.13.0", ""),
+        ("scipy", "3.11.9", ""),
+        ("scipy", "3.12.7", "1"),
+        ("scipy", "3.13.0", ""),
+        ("two", "3.13.0", "1.9 or 1.10"),
     ],
 )
-def test_the_locked_version_is_that_of_the_python(name, python, version):
-    assert choose_version(read_locked(OLD), name, python) == version
+def test_the_locked_version_is_that_of_the_python_and_of_several_platforms_all_are_named(name, python, version):
+    two = "two==1.10 ; sys_platform == 'linux'\ntwo==1.9 ; sys_platform != 'linux'\n"
+    locked = read_locked(f"{OLD}scipy==1 ; python_full_version == '3.12.*'\n{two}")
 
-
-def test_a_version_for_one_minor_release_of_python_is_locked_for_that_alone():
-    locked = read_locked("scipy==1 ; python_full_version == '3.12.*'\n")
-
-    assert [choose_version(locked, "scipy", python) for python in ("3.11.9", "3.12.7", "3.13.0")] == ["", "1", ""]
-
-
-def test_versions_for_several_platforms_are_all_named():
-    locked = read_locked("a==1.10 ; sys_platform == 'linux'\na==1.9 ; sys_platform != 'linux'\n")
-
-    assert choose_version(locked, "a", "3.13.0") == "1.9 or 1.10"
+    assert choose_version(locked, name, python) == version
 
 
 @pytest.mark.parametrize(
@@ -59,11 +53,7 @@ def test_versions_for_several_platforms_are_all_named():
         ("ml_dtypes==1.0", "ml-dtypes==1.0", []),
         ("sha256:0", "sha256:5", []),
         ("'3.12' \\\n    --hash=sha256:1", "'3.13' \\\n", [Change("jax", "0.12.0.1", "", "Python ≥ 3.12, < 3.13")]),
-        (
-            "ml_dtypes==1.0",
-            "numpy==2",
-            [Change("ml-dtypes", "1.0", ""), Change("numpy", "", "2")],
-        ),
+        ("ml_dtypes==1.0", "numpy==2", [Change("ml-dtypes", "1.0", ""), Change("numpy", "", "2")]),
     ],
 )
 def test_a_change_names_both_versions_and_the_pythons_where_they_differ(replaced, by, changes):

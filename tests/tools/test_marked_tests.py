@@ -23,11 +23,10 @@ def test_all_tests_with_a_mark_are_in_its_folders(mark):
     assert not [path for path in marked if not path.startswith(tuple(f"{folder}/" for folder in FOLDERS[mark]))]
 
 
-@pytest.mark.parametrize("path", BREAK_FIRST)
-def test_what_a_new_release_breaks_first_has_tests(path):
-    place = CHECKOUT / path
+def test_what_a_new_release_breaks_first_has_tests():
+    places = [CHECKOUT / path for path in BREAK_FIRST]
 
-    assert place.is_file() or list(place.rglob("test_*.py"))
+    assert [place for place in places if not (place.is_file() or list(place.rglob("test_*.py")))] == []
 
 
 @pytest.mark.parametrize(
@@ -35,7 +34,6 @@ def test_what_a_new_release_breaks_first_has_tests(path):
     [
         (["cloud"], [], ["-m", "cloud", "tests/cloud"]),
         (["page", "browser"], ["-n", "0"], ["-m", "page or browser", "-n", "0", "tests/reporting"]),
-        (["suites"], ["-k", "cnn"], ["-m", "suites", "-k", "cnn", "tests/end_to_end", "tests/suites"]),
         (["cloud"], ["tests/cloud/test_s3.py::test_a"], ["-m", "cloud", "tests/cloud/test_s3.py::test_a"]),
         (["cloud"], ["tests", "-x"], ["-m", "cloud", "tests", "-x"]),
     ],
