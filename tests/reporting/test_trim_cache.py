@@ -18,13 +18,13 @@ def folders(tmp_path, monkeypatch):
     """Runs of one machine in the cache, the oldest first."""
     monkeypatch.setenv("JAXMETER_CACHE", str(tmp_path / "cache"))
     store = (tmp_path / "store").as_uri()
-    for number in range(RUNS):
-        case = samples.planned_case()
-        run = samples.run(
-            (case, samples.fast_case(case)), run_id=f"run-{number}", started=f"2026-01-0{number + 1}T00:00:00Z"
-        )
-        push(RunFolder(samples.write_run(tmp_path / "results" / f"run-{number}", run)), store)
+    for run in make_runs():
+        push(RunFolder(samples.write_run(tmp_path / "results" / run.manifest.run_id, run)), store)
     return fetch(store).folders
+
+
+def make_runs():
+    return [samples.run(run_id=f"run-{number}", started=f"2026-01-0{number + 1}T00:00:00Z") for number in range(RUNS)]
 
 
 def kept(folders):
@@ -64,7 +64,7 @@ def test_a_run_of_which_more_is_needed_is_read_whole(folders):
 @pytest.mark.parametrize(
     "spoil", [lambda data: b"", lambda data: data[:-3], lambda data: b"0" + data[1:]], ids=["empty", "cut", "older"]
 )
-def test_a_damaged_file_of_times_is_made_anew(folders, spoil):
+def test_a_damaged_file_of_times_is_made_anew_and_one_of_another_record_not_read(folders, spoil):
     first = load(folders, only_newest=True)
     path = folders[0] / FILE
     data = path.read_bytes()
@@ -73,18 +73,12 @@ def test_a_damaged_file_of_times_is_made_anew(folders, spoil):
     assert read_cut(RunFolder(folders[0])) is None
     assert [one.record for one in load(folders, only_newest=True).runs] == [one.record for one in first.runs]
     assert path.read_bytes() == data
-
-
-def test_times_of_another_record_are_not_read(folders):
-    load(folders, only_newest=True)
     (folders[0] / SEAL).write_text("0" * 64)
-
     assert read_cut(RunFolder(folders[0])) is None
 
 
 def test_nothing_is_written_beside_runs_that_are_no_copies(tmp_path):
-    runs = [samples.run(run_id=f"run-{number}", started=f"2026-01-0{number + 1}T00:00:00Z") for number in range(RUNS)]
-    own = [samples.write_run(tmp_path / run.manifest.run_id, run) for run in runs]
+    own = [samples.write_run(tmp_path / run.manifest.run_id, run) for run in make_runs()]
 
     load(own, only_newest=True)
 
