@@ -8,13 +8,11 @@ from axe_playwright_python.sync_playwright import Axe
 from jaxmeter.harness.record.wording import visible
 from jaxmeter.reporting.render import html
 from tests import samples
-from tests.odd_run import odd_run
 from tests.reporting.browser import Visit
 from tests.reporting.views import page_of
 
 PAGES = {
     "ok": (samples.run(), samples.sweep_run(run_id="pass_number"), samples.gpu_run()),
-    "odd": (odd_run(),),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
     "many": tuple(samples.run(run_id=f"run-{index}") for index in range(30)),

@@ -21,7 +21,7 @@ TASKS = {
         '#case [data-card="speed"]',
         r"jit is [\d.]+× \[",
     ),
-    "which case got slower": (RELEASES, "", (), '[data-card="changed"]', r"\d+ slower[\s\S]*scalar.leaves"),
+    "which case got slower": (RELEASES, "", (), '[data-card="changed"]', r"scalar.leaves[\s\S]*\d+ slower"),
     "the rate of a large product on a GPU": (
         *(GPU, "matmul 8192 bfloat16", ("#case summary", "^Speed")),
         *("#case details[open] table", r"\d\sTFLOP/s"),

@@ -81,11 +81,17 @@ OTHER_NUMPY = samples.environment(packages={"jax": "0.10.0", "jaxlib": "0.10.0",
 MIB, KIB = 2**20, 2**10
 EXACT, FIRST = {"exact": True}, compare(BASELINE, SUSPECT)
 VAGUE = compare(BASELINE, replayed(1.2, scatter=8))
-UNTIMED = {"selu:jit": {"numerics": changed.checked()}}
+UNTIMED, UNKNOWN = ({"selu:jit": {"numerics": changed.checked(mark)}} for mark in ("aa", None))
 FAILED = {"selu:jit": {"numerics": Outcome(status=Status.FAILED, reason="no luck")}}
 ELSEWHERE = compare(plain(BEFORE, machine="lab 1"), replayed(1.001, machine="lab 2"))
 LONGER_CALL = compare(BASELINE, samples.change_timings(replayed(1.1), slow_call))
 COMPILING = {"probes": {"compilation": Outcome(status=Status.OK, values={"compiles": (2,)})}, "environment": NEWER}
+COMPILED_MORE = compare(counting(BEFORE, compiles=1), plain(AFTER, **COMPILING))
+COUNT_GONE = compare_counts({"hlo_fusions": 3}, {})
+GREW_IN_SOME = compare_counts({"compiles": (1, 1, 1)}, {"compiles": (1, 5, 5)})
+TIME_GONE, BARE = compare(BASELINE, changed.run(AFTER, (changed.case(), UNTIMED))), (changed.case(), UNKNOWN)
+SCATTERED = compare(earlier(), stored(2.2, scatter=60))
+SCATTERS = [compare(earlier(scatter=20), stored(1.9, scatter=scatter)) for scatter in (20, 90)]
 RULES = {
     "unchanged": (compare(BASELINE, plain(AFTER)), {}, FINE),
     "slower and confirmed": (FIRST, {"confirmed_by": again(1.05)}, REGRESSED),
@@ -103,11 +109,7 @@ RULES = {
     "more planned memory": (compare_memory(100, 101), {}, REGRESSED),
     "as much planned memory": (compare_memory(100, 100), {}, FINE),
     "less planned memory": (compare_memory(100, 99), {}, FINE),
-    "more compiled programs of another release": (
-        compare(counting(BEFORE, compiles=1), plain(AFTER, **COMPILING)),
-        EXACT,
-        REGRESSED,
-    ),
+    "more compiled programs of another release": (COMPILED_MORE, EXACT, REGRESSED),
     **{
         f"memory of another release beyond a budget of {more} bytes": (
             compare_memory(MIB, MIB + KIB, environment=NEWER),
@@ -124,18 +126,10 @@ RULES = {
         )
         for more, code in ((None, FINE), (1, REGRESSED), (2, FINE))
     },
-    "a count that is gone": (compare_counts({"hlo_fusions": 3}, {}), EXACT, FINE),
-    "a count that is gone and has a budget": (
-        compare_counts({"hlo_fusions": 3}, {}),
-        {**EXACT, **budget(hlo_fusions=0)},
-        UNDECIDED,
-    ),
+    "a count that is gone": (COUNT_GONE, EXACT, FINE),
+    "a count that is gone and has a budget": (COUNT_GONE, {**EXACT, **budget(hlo_fusions=0)}, UNDECIDED),
     "a fingerprint that is gone": (compare(BASELINE, plain(AFTER, fingerprint=None)), EXACT, UNDECIDED),
-    "a count that grew in some processes": (
-        compare_counts({"compiles": (1, 1, 1)}, {"compiles": (1, 5, 5)}),
-        EXACT,
-        UNDECIDED,
-    ),
+    "a count that grew in some processes": (GREW_IN_SOME, EXACT, UNDECIDED),
     "a case that failed": (compare(BASELINE, changed.run(AFTER, (changed.case(), FAILED))), {}, UNDECIDED),
     "a case that is gone": (compare(earlier(1, 1), stored(1)), {}, UNDECIDED),
     **{
@@ -147,45 +141,16 @@ RULES = {
         for scatter, code in (((0.1, 9), FINE), ((0.1, 9, 9), UNDECIDED))
     },
     "most cases edited": (compare(earlier(1, 1, 1), stored(1, 1, 1, definition="1" * 16)), {}, UNDECIDED),
-    "no exact number": (
-        compare(
-            *(
-                changed.run(name, (changed.case(), {"selu:jit": {"numerics": changed.checked(None)}}))
-                for name in (BEFORE, AFTER)
-            )
-        ),
-        EXACT,
-        UNDECIDED,
-    ),
-    "a time that only the earlier run has": (
-        compare(BASELINE, changed.run(AFTER, (changed.case(), UNTIMED))),
-        {},
-        UNDECIDED,
-    ),
-    "the same, of exact numbers alone": (
-        leave_out_times(compare(BASELINE, changed.run(AFTER, (changed.case(), UNTIMED)))),
-        EXACT,
-        FINE,
-    ),
+    "no exact number": (compare(*(changed.run(name, BARE) for name in (BEFORE, AFTER))), EXACT, UNDECIDED),
+    "a time that only the earlier run has": (TIME_GONE, {}, UNDECIDED),
+    "the same, of exact numbers alone": (leave_out_times(TIME_GONE), EXACT, FINE),
     "a longer call that a budget allows": (compare(earlier(), stored(1.5)), budget(execution_s=1.0), FINE),
     "a longer call beyond its budget": (compare(earlier(), stored(2.1)), budget(execution_s=1.0), UNDECIDED),
-    "longer calls that a budget allows": (
-        compare(earlier(1, 1, 1), stored(1.2, 1.2, 1.2)),
-        budget(execution_s=0.3),
-        FINE,
-    ),
+    "longer calls that a budget allows": (compare(earlier(1, 1), stored(1.2, 1.2)), budget(execution_s=0.3), FINE),
     "a budget that allows the program and not its call": (LONGER_CALL, budget(execution_s=0.2), UNDECIDED),
     "the same, confirmed": (LONGER_CALL, {"confirmed_by": LONGER_CALL, **budget(execution_s=0.2)}, UNDECIDED),
-    "a second look that scatters": (
-        compare(earlier(), stored(4)),
-        {"confirmed_by": compare(earlier(), stored(2.2, scatter=60))},
-        UNDECIDED,
-    ),
-    "a second look of two that scatter": (
-        compare(earlier(scatter=20), stored(1.9, scatter=20)),
-        {"confirmed_by": compare(earlier(scatter=20), stored(1.9, scatter=90))},
-        UNDECIDED,
-    ),
+    "a second look that scatters": (compare(earlier(), stored(4)), {"confirmed_by": SCATTERED}, UNDECIDED),
+    "a second look of two that scatter": (SCATTERS[0], {"confirmed_by": SCATTERS[1]}, UNDECIDED),
     "the same program on another machine": (ELSEWHERE, {}, UNDECIDED),
     "the same, of exact numbers": (ELSEWHERE, EXACT, FINE),
     **{
