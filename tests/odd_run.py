@@ -4,7 +4,7 @@ import math
 
 import msgspec
 
-from jaxmeter.harness.record import Answer, Artifact, CompilationDetails, NumericsDetails, ProcessWarning, Trap
+from jaxmeter.harness.record import Answer, Artifact, CompilationDetails, Figure, NumericsDetails, ProcessWarning, Trap
 from tests import samples
 
 IN_ROUNDS = samples.settings(most_rounds=12, shown_confidence=0.95)
@@ -32,9 +32,8 @@ def odd_run(**changes):
         {"compilation": msgspec.structs.replace(compiled, details=CompilationDetails(traps=found))}
         for found in (traps, (declared,))
     )
-    at_odds = samples.timing(2.5e-4)
     ratios = tuple(math.log(2 * factor) for factor in samples.WOBBLE)
-    at_odds = msgspec.structs.replace(at_odds, values={**at_odds.values, "log_ratio": ratios})
+    at_odds = samples.with_values(samples.timing(2.5e-4), log_ratio=ratios)
     loaded_again = {"executable_bytes": 2048, "executable_load_s": 0.002, "executable_first_call_s": 0.001}
     raised = samples.Outcome(status=samples.Status.OK, details=NumericsDetails(raised="Argument types differ"))
     failed, wrong = (
@@ -79,6 +78,12 @@ def odd_run(**changes):
             data_missing="digits' files (a.txt)",
             record={"artifacts": artifacts},
             answer=Answer("What is the first call?", "f:jit", metric="first_call_s", rank=2),
+            published=(
+                samples.claim(Figure("f:eager", 786e-6, 31.8e-6), Figure("f:jit", 132e-6, 260e-6)),
+                samples.claim(Figure("f:jit", 4e-3), Figure("f:eager", 2e-3)),
+                samples.claim(Figure("f:eager", 1.0), Figure("numpy:native", 0.5)),
+                samples.claim(Figure("f:jit", 2, metric="compiles")),
+            ),
         ),
         case(
             "normalised",

@@ -1,7 +1,5 @@
 """A run as somebody else could send it: every value that could run code or install something names planted code."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import stat

@@ -270,11 +270,6 @@ def caching(
     return Outcome(status=Status.OK, values=values, details=details, notes=notes)
 
 
-PROVEN_COLD = CacheStateCall(cache_state="cold", proven=True, elapsed_s=0.05, traces=1, compiled=1)
-UNPROVEN_CACHED = CacheStateCall(cache_state="cached", proven=False, elapsed_s=0.031, traces=1, compiled=1, misses=1)
-PROVEN_WARM = CacheStateCall(cache_state="warm", proven=True, elapsed_s=4e-5)
-
-
 def memory(
     argument: int,
     output: int,
@@ -454,6 +449,29 @@ def run(*pairs: tuple[PlannedCase, CaseRecord | None], **changes: Any) -> RunRec
     return RunRecord(manifest=manifest([one for one, _ in pairs], **changes), cases=records, ended=ended)
 
 
+def pair(
+    outcomes: Mapping[str, Outcome | Mapping[str, Outcome]], case: PlannedCase | None = None, **changes: Any
+) -> tuple[PlannedCase, CaseRecord]:
+    """A planned case and its record, with outcomes by variant and probe; a timing alone needs no probe.
+
+    Args:
+      changes: What `planned_case` takes in addition to the variants.
+    """
+    planned = case or planned_case(**{"variants": tuple(outcomes), **changes})
+    probes = {name: {"timing": one} if isinstance(one, Outcome) else one for name, one in outcomes.items()}
+    return planned, record(planned, probes)
+
+
+def one_case(
+    outcomes: Mapping[str, Outcome | Mapping[str, Outcome]],
+    case: PlannedCase | Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> RunRecord:
+    """A run of one case; see `pair`."""
+    made = pair(outcomes, case) if isinstance(case, PlannedCase) else pair(outcomes, **(case or {}))
+    return run(made, **changes)
+
+
 def change_outcomes(made: RunRecord, change: Callable[..., Mapping[str, Outcome]]) -> RunRecord:
     """The run with what `change` makes of the outcomes of each variant: `change(outcomes, variant's name, params)`."""
     params = {planned.id: planned.params for planned in made.manifest.cases}
@@ -491,219 +509,61 @@ def sweep_run(**changes: Any) -> RunRecord:
     for n in (16, 64, 256, 1024):
         loop = planned_variant("loop:jit", skip="unrolled, minutes to compile" if n > 256 else None)
         planned = planned_case("cumulative_sum", params={"n": n}, variants=("scan:jit", loop, "numpy:native"))
+        right, baseline_s = numerics(), n * 1e-7
+        rolled = compilation(0.003, 0.004, 0.04, 0.001, equations=4)
+        unrolled = compilation(n * 3e-4, n * 2e-4, n * 2e-3, 0.001, equations=3 * n)
         outcomes = {
-            "scan:jit": {
-                "numerics": numerics(),
-                "timing": timing(n * 1e-7),
-                "compilation": compilation(0.003, 0.004, 0.04, 0.001, equations=4),
-            },
-            "numpy:native": {"numerics": numerics(0.0), "timing": timing(n * 2e-9 + 1e-6, baseline_s=n * 1e-7)},
+            "scan:jit": {"numerics": right, "timing": timing(n * 1e-7), "compilation": rolled},
+            "numpy:native": {"numerics": numerics(0.0), "timing": timing(n * 2e-9 + 1e-6, baseline_s=baseline_s)},
         }
         if n <= 256:
-            outcomes["loop:jit"] = {
-                "numerics": numerics(),
-                "timing": timing(n * 2e-8, baseline_s=n * 1e-7),
-                "compilation": compilation(n * 3e-4, n * 2e-4, n * 2e-3, 0.001, equations=3 * n),
-            }
+            timed = timing(n * 2e-8, baseline_s=baseline_s)
+            outcomes["loop:jit"] = {"numerics": right, "timing": timed, "compilation": unrolled}
         pairs.append((planned, record(planned, outcomes)))
-    return run(*pairs, **changes)
-
-
-def published_run(**changes: Any) -> RunRecord:
-    """A run with claims that are as published, opposite and undecided."""
-    eager, jit = Figure("selu:eager", 786e-6, 31.8e-6), Figure("selu:jit", 132e-6, 260e-6)
-    selu = planned_case(
-        published=(
-            claim(eager, jit),
-            claim(Figure("selu:jit", 4e-3), Figure("selu:eager", 2e-3)),
-            claim(Figure("selu:eager", 1.0), Figure("numpy:native", 0.5)),
-            claim(Figure("selu:jit", 6, metric="jaxpr_equations")),
-        )
-    )
-    lost = planned_case(params={"dtype": "float32", "n": 1_000_000}, published=(claim(eager, jit),))
-    pairs: list[tuple[PlannedCase, CaseRecord | None]] = [(selu, fast_case(selu)), (lost, None)]
-    grown = claim(Figure("loop:jit", 2, metric="compile_exponent"))
-    pass_number = sweep_run()
-    for planned, ended in zip(pass_number.manifest.cases, pass_number.cases, strict=True):
-        pairs.append((msgspec.structs.replace(planned, published=(grown,)), ended))
     return run(*pairs, **changes)
 
 
 def troubled_run(**changes: Any) -> RunRecord:
     """A run with one variant of every status, a lost case and contended, vague and null values."""
     names = ("a:eager", "ok:jit", "wrong:jit", "failed:jit", "killed:jit", "slow:jit", "gone:jit")
-    odd = planned_case(
-        "odd", variants=(*names, planned_variant("skipped:jit", skip="needs 2 devices, found 1"), "torch:native")
-    )
-    baseline_s = 1e-3
+    skipped = planned_variant("skipped:jit", skip="needs 2 devices, found 1")
+    odd = planned_case("odd", variants=(*names, skipped, "torch:native"))
+    baseline_s, right, null = 1e-3, numerics(), Outcome(status=Status.OK, values={"argument_bytes": (None,)})
+    wrong = Outcome(status=Status.WRONG, reason="largest error 0.5, allowed 1e-05", values={"max_error": (0.5,)})
+    failed = Outcome(status=Status.FAILED, reason="XlaRuntimeError: out of memory", stderr="Traceback\n  line 2")
+    stages = Outcome(status=Status.UNSUPPORTED, reason="native code has no stages")
+    slow, vague = timing(2e-3, baseline_s=baseline_s, processes=2), timing(9e-4, baseline_s=baseline_s, spread=8)
     outcomes = {
-        "a:eager": {
-            "numerics": numerics(),
-            "timing": timing(baseline_s, contended=3),
-        },
-        "ok:jit": {
-            "numerics": numerics(),
-            "timing": timing(9e-4, baseline_s=baseline_s, spread=8),
-            "memory": Outcome(status=Status.OK, values={"argument_bytes": (None,)}),
-        },
-        "wrong:jit": {
-            "numerics": Outcome(
-                status=Status.WRONG, reason="largest error 0.5, allowed 1e-05", values={"max_error": (0.5,)}
-            ),
-            "timing": timing(1e-6, baseline_s=baseline_s),
-        },
-        "failed:jit": {
-            "numerics": numerics(),
-            "timing": Outcome(
-                status=Status.FAILED, reason="XlaRuntimeError: out of memory", stderr="Traceback\n  line 2"
-            ),
-        },
+        "a:eager": {"numerics": right, "timing": timing(baseline_s, contended=3)},
+        "ok:jit": {"numerics": right, "timing": vague, "memory": null},
+        "wrong:jit": {"numerics": wrong, "timing": timing(1e-6, baseline_s=baseline_s)},
+        "failed:jit": {"numerics": right, "timing": failed},
         "killed:jit": {"numerics": Outcome(status=Status.KILLED, reason="ended by signal 9")},
-        "slow:jit": {"numerics": numerics(), "timing": Outcome(status=Status.TIMED_OUT, reason="longer than 120 s")},
-        "torch:native": {
-            "numerics": numerics(),
-            "timing": timing(2e-3, baseline_s=baseline_s, processes=2),
-            "compilation": Outcome(status=Status.UNSUPPORTED, reason="native code has no stages"),
-        },
+        "slow:jit": {"numerics": right, "timing": Outcome(status=Status.TIMED_OUT, reason="longer than 120 s")},
+        "torch:native": {"numerics": right, "timing": slow, "compilation": stages},
     }
-    lost = planned_case("lost")
-    return run((odd, record(odd, outcomes)), (lost, None), **changes)
+    return run((odd, record(odd, outcomes)), (planned_case("lost"), None), **changes)
 
 
 def inconsistent_run() -> RunRecord:
     """A jitted variant that the times make 4 times as fast, and the speedup twice."""
-    case = planned_case(variants=("f:eager", "f:jit", "g:jit"))
-    fast = timing(2.5e-4)
-    ratios = tuple(math.log(2 * factor) for factor in WOBBLE)
-    fast = msgspec.structs.replace(fast, values={**fast.values, "log_ratio": ratios})
-    outcomes = {
-        "f:eager": {"timing": timing(1e-3)},
-        "f:jit": {"timing": fast},
-        "g:jit": {"timing": timing(5e-4, baseline_s=1e-3)},
-    }
-    return run((case, record(case, outcomes)))
+    fast = with_values(timing(2.5e-4), log_ratio=tuple(math.log(2 * factor) for factor in WOBBLE))
+    return one_case({"f:eager": timing(1e-3), "f:jit": fast, "g:jit": timing(5e-4, baseline_s=1e-3)})
 
 
 def gpu_run(**changes: Any) -> RunRecord:
     """A run on a GPU that does not exist, with other versions and larger cases."""
     pairs = []
     for n in (10_000, 100_000_000):
-        cost = Cost(flops=5 * n, bytes=8 * n)
-        planned = planned_case(params={"dtype": "float32", "n": n}, cost=cost)
+        planned = planned_case(params={"dtype": "float32", "n": n}, cost=Cost(flops=5 * n, bytes=8 * n))
         pairs.append((planned, fast_case(planned, eager_s=2e-4 + n * 2e-11, jit_s=1e-5 + n * 2e-12)))
-    changes = {
-        "run_id": "2026-01-03T03-04-05Z-gpu-0000000",
-        "started": "2026-01-03T03:04:05Z",
-        "backend": "gpu",
-        "environment": environment(
-            device_kind="Sample GPU", device_name="Sample GPU", packages={"jax": "0.10.1", "jaxlib": "0.10.1"}
-        ),
-        **changes,
+    machine = {
+        "device_kind": "Sample GPU",
+        "device_name": "Sample GPU",
+        "packages": {"jax": "0.10.1", "jaxlib": "0.10.1"},
     }
-    return run(*pairs, **changes)
-
-
-def watched_run(**changes: Any) -> RunRecord:
-    """A run that looked closely at compilation, caches and memory: sound, compiling again, unproven, too large."""
-    usual = planned_case(
-        variants=("selu:eager", "selu:jit", "selu:aot"),
-        cost=Cost(flops=2_000_000, bytes=4_000_000),
-        new_shape={"n": 10_001},
-        new_static={"variant": "fast"},
-        represents_workload=True,
-    )
-    mib = 2**20
-    program = ("a1b2c3d4e5f60718",)
-    plan = {"planned_peak_bytes": 10 * mib, "donation_saves_bytes": 4 * mib}
-    buffers = (buffer(4 * mib, kind="argument", instruction="x"), buffer(2 * mib, values=3), buffer(mib, source=None))
-    cold = {"processes": 5, "counts": PROGRAM, "fingerprints": program}
-    planned_memory = memory(4 * mib, 4 * mib, 2 * mib, more=plan, buffers=buffers)
-    no_program = Outcome(status=Status.UNSUPPORTED, reason="this variant has no program of its own")
-    states_s = {"cold_s": 0.06, "cached_s": 0.012, "warm_s": 5e-5, "new_shape_s": 0.05, "new_static_s": 0.055}
-    sound = {
-        "selu:eager": {
-            "numerics": numerics(),
-            "timing": timing(5e-4),
-            "compilation": compilation(0.08, processes=5, counts={"compiles": 6, "recompiles": 0}),
-            "memory": no_program,
-            "measured_memory": measured_memory(14 * mib),
-        },
-        "selu:jit": {
-            "numerics": numerics(),
-            "timing": timing(5e-5, baseline_s=5e-4),
-            "compilation": compilation(0.004, 0.006, 0.05, 0.001, **cold),
-            "caching": caching(processes=5, **states_s),
-            "memory": planned_memory,
-            "measured_memory": measured_memory(11 * mib),
-        },
-        "selu:aot": {
-            "numerics": numerics(),
-            "timing": timing(4e-5, baseline_s=5e-4),
-            "compilation": compilation(0.004, 0.006, 0.051, 0.0005, **cold),
-            "memory": planned_memory,
-        },
-    }
-    many = msgspec.structs.replace(planned_variant("many:jit"), compiles=1)
-    odd = planned_case(
-        "restless",
-        variants=("restless:eager", "restless:jit", "two:jit", many),
-        represents_workload=True,
-        new_shape={"n": 10_001},
-    )
-    counts = {**PROGRAM, "recompiles": 2}
-    del counts["counted_flops"], counts["counted_bytes"]
-    uncounted = "XLA's count is left out: how often a loop of this program runs is not known"
-    too_many = msgspec.structs.replace(
-        compilation(0.02, 0.02, 0.3, 0.2, processes=3, counts={**counts, "compiles": 3}),
-        status=Status.FAILED,
-        reason="compiled 5 programs, 1 declared (compiles=1); JAX's explanation is kept",
-        details=CompilationDetails(explanation="explanation: cache miss\n  because of argument shapes"),
-    )
-    few, calls = {"processes": 3}, (PROVEN_COLD, UNPROVEN_CACHED, PROVEN_WARM)
-    restless = {
-        "restless:eager": {
-            "numerics": numerics(),
-            "timing": timing(5e-4),
-            "compilation": compilation(0.03, processes=2, counts={"compiles": 4, "recompiles": 0}),
-        },
-        "restless:jit": {
-            "numerics": numerics(),
-            "timing": timing(6e-5, baseline_s=5e-4),
-            "compilation": compilation(
-                *(0.002, 0.004, 0.03, 0.02), **few, counts=counts, fingerprints=program, notes=(uncounted,)
-            ),
-            "caching": caching(**few, cold_s=0.05, warm_s=4e-5, calls=calls),
-        },
-        "two:jit": {
-            "numerics": numerics(),
-            "timing": timing(7e-5, baseline_s=5e-4),
-            "compilation": compilation(
-                *(0.003, 0.005, 0.06, 0.002), **few, counts=PROGRAM, fingerprints=(*program, "0f" * 8)
-            ),
-        },
-        "many:jit": {"numerics": numerics(), "compilation": too_many},
-    }
-    large = planned_case("matmul", params={"n": 100_000}, variants=("matmul:eager", "matmul:jit"))
-    too_large = Outcome(status=Status.TOO_LARGE, reason="needs 10.5 GiB of 8 GiB")
-    gib, half_gib = 2**30, 2**29
-    needed = {"planned_peak_bytes": 21 * half_gib}
-    slow = ("not compiled again to see what donating saves: compiling took 3.1 s",)
-    beyond = {
-        "matmul:eager": {"numerics": too_large, "memory": too_large},
-        "matmul:jit": {
-            "numerics": too_large,
-            "memory": memory(5 * gib, 3 * gib, 5 * half_gib, more=needed, notes=slow),
-        },
-    }
-    pairs = [(usual, record(usual, sound)), (odd, record(odd, restless)), (large, record(large, beyond))]
-    changes = {
-        "environment": environment(device_memory_bytes=8 * gib),
-        "settings": settings(
-            probes=("numerics", "compilation", "caching", "timing", "memory", "measured_memory"), cold_processes=5
-        ),
-        **changes,
-    }
-    return run(*pairs, **changes)
+    usual = {"run_id": "2026-01-03T03-04-05Z-gpu-0000000", "started": "2026-01-03T03:04:05Z", "backend": "gpu"}
+    return run(*pairs, **{**usual, "environment": environment(**machine), **changes})
 
 
 HOSTILE = (
@@ -755,22 +615,6 @@ def hostile_run(**changes: Any) -> RunRecord:
         }
         variants = (*ended.variants, VariantRecord(name=f"failed {text}:jit", outcomes=outcomes))
         pairs.append((planned, msgspec.structs.replace(ended, variants=variants, notes=(text,))))
-    pass_number = sweep_run()
-    for planned, ended in zip(pass_number.manifest.cases, pass_number.cases, strict=True):
-        names = {
-            variant.name: f"{text} {variant.name}" for variant, text in zip(planned.variants, HOSTILE[4:], strict=False)
-        }
-        renamed = [
-            msgspec.structs.replace(variant, name=names[variant.name], implementation=names[variant.name])
-            for variant in planned.variants
-        ]
-        records = [msgspec.structs.replace(variant, name=names[variant.name]) for variant in ended.variants]
-        pairs.append(
-            (
-                msgspec.structs.replace(planned, variants=tuple(renamed), baseline=renamed[0].name),
-                msgspec.structs.replace(ended, variants=tuple(records)),
-            )
-        )
     machine = environment(
         processor=HOSTILE[0], device_name=HOSTILE[0], host=HOSTILE[1], variables={text: text for text in HOSTILE}
     )

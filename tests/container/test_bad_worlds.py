@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
-import subprocess
 from contextlib import nullcontext
 
 import pytest

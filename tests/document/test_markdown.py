@@ -46,13 +46,6 @@ def test_every_row_of_a_table_has_the_same_number_of_cells():
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
 
 
-def test_a_long_report_stays_below_the_limit_of_a_comment():
-    planned = [samples.planned_case(params={"n": n, "why": "x" * 100}) for n in range(400)]
-    text = rendered(samples.run(*((one, samples.fast_case(one)) for one in planned)))
-
-    assert len(text) < markdown.MOST_CHARACTERS
-
-
 def test_hostile_text_makes_no_markup_of_its_own():
     text = rendered(samples.hostile_run())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.engines import EngineAnswer, Engine, Rejected, Search, ask_client, find_engine
+from jaxmeter.launch.engines import Engine, EngineAnswer, Rejected, Search, ask_client, find_engine
 from jaxmeter.launch.options import UsageError
 from tests.golden_texts import check_golden_scenes
 

@@ -4,7 +4,7 @@ import pytest
 
 from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.doctor.interferences import find_other_use
-from jaxmeter.launch.engines import EngineAnswer, Engine
+from jaxmeter.launch.engines import Engine, EngineAnswer
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
 from jaxmeter.launch.observations import Observation, ObservationState
@@ -72,6 +72,6 @@ BUSY = "GPU 1 is busy (6 %, 700 MiB in use)"
 def test_a_gpu_is_busy_above_five_per_cent_and_named(answer, state, found):
     (row,) = find_other_use(NVIDIA_GPUS, lambda command: answer)
 
-    assert row == Observation("GPUs idle", state, row.found, row.remedy)
-    assert row.found.startswith(found)
+    assert row == Observation("GPUs idle", state, row.finding, row.remedy)
+    assert row.finding.startswith(found)
     assert bool(row.remedy) is (state is ObservationState.NOISY)

@@ -68,3 +68,15 @@ class Visit:
         if script:
             self.page.add_init_script(script)
         self.page.goto(path.as_uri())
+
+    def save(self, kind):
+        """The text that all results are saved as."""
+        with self.page.expect_download() as download:
+            self.page.locator("#all").get_by_role("button", name=kind).click()
+        return Path(download.value.path()).read_text("utf-8")
+
+    def go(self, fragment, shows="#all tbody tr", **state):
+        """Follow a fragment of the page, and wait until something of it is there."""
+        self.page.evaluate("one => { location.hash = one }", fragment)
+        self.page.wait_for_selector(shows, **state)
+        return self.page

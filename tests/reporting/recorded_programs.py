@@ -61,24 +61,14 @@ def compared(a, b):
 def recorded(folder, texts=TEXTS, *, case=None, memory=PLANNED, change=lambda artifact: artifact, **changes):
     """A run on disk whose only case keeps these texts for `selu:jit`, or for each of the variants that they are of."""
     planned = case or samples.planned_case(params={"n": 1})
-    artifacts = []
+    place, artifacts = RunFolder(folder).case(planned.id), []
     for variant, kept in (texts if "hlo" not in texts and "jaxpr" not in texts else {"selu:jit": texts}).items():
         for kind, text in kept.items():
-            place = RunFolder(folder).case(planned.id)
             path = place.exported(variant) if kind == EXPORTED else place.programs(variant) / PROGRAM_TEXTS[kind]
             write_bytes(path, text.encode(), lasting=False)
+            told = {"path": str(path.relative_to(place.path)), "size_bytes": len(text)}
             digest = hashlib.sha256(text.encode()).hexdigest()
-            artifacts.append(
-                change(
-                    Artifact(
-                        kind=kind,
-                        variant=variant,
-                        path=str(path.relative_to(place.path)),
-                        size_bytes=len(text),
-                        sha256=digest,
-                    )
-                )
-            )
+            artifacts.append(change(Artifact(kind=kind, variant=variant, sha256=digest, **told)))
     outcome = Outcome(status=Status.OK, values={name: (value,) for name, value in memory.items()})
     outcomes = {variant.name: {"memory": outcome} for variant in planned.variants}
     ended = samples.record(planned, outcomes, artifacts=tuple(artifacts))

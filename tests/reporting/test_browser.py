@@ -13,8 +13,6 @@ from tests.reporting.views import page_of
 
 PAGES = {
     "ok": (samples.run(), samples.sweep_run(run_id="pass_number"), samples.gpu_run()),
-    "watched": (samples.watched_run(),),
-    "published": (samples.published_run(),),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
     "many": tuple(samples.run(run_id=f"run-{index}") for index in range(30)),
@@ -30,12 +28,13 @@ def path(request, tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_is_silent_and_asks_for_nothing_but_itself(chromium, path, scheme):
+@pytest.mark.parametrize(("scheme", "colour"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(15, 19, 24)")])
+def test_a_page_is_silent_asks_for_nothing_but_itself_and_has_the_colour_of_its_scheme(chromium, path, scheme, colour):
     visit = Visit(chromium, path, scheme=scheme)
 
     assert visit.noise == []
     assert visit.requests == [path.as_uri()]
+    assert visit.page.evaluate("getComputedStyle(document.body).backgroundColor") == colour
 
 
 @pytest.mark.parametrize("width", [390, 1280, 1920])
@@ -50,13 +49,6 @@ def test_the_style_sheet_is_the_one_that_the_policy_allows(chromium, path):
     page = Visit(chromium, path).page
 
     assert page.evaluate("getComputedStyle(document.querySelector('.results td')).textAlign") == "right"
-
-
-def test_dark_pages_are_dark(chromium, path):
-    colour = "getComputedStyle(document.body).backgroundColor"
-
-    assert Visit(chromium, path, scheme="dark").page.evaluate(colour) == "rgb(15, 19, 24)"
-    assert Visit(chromium, path).page.evaluate(colour) == "rgb(255, 255, 255)"
 
 
 def test_hostile_text_is_read_as_it_is_and_starts_nothing(chromium, tmp_path):
@@ -79,25 +71,11 @@ def test_hostile_text_is_read_as_it_is_and_starts_nothing(chromium, tmp_path):
     assert all(re.match(r"[\d.,\u202f]+|not run$", one) for one in bold)  # numbers of our own, and nothing recorded
 
 
-def test_a_page_can_be_printed_with_its_folds_open(chromium, tmp_path):
-    file = tmp_path / "page.html"
-    file.write_bytes(html.render(page_of(*PAGES["troubled"])).encode())
-    page = Visit(chromium, file).page
-
-    page.emulate_media(media="print")
-
-    assert page.evaluate("document.querySelector('nav').offsetHeight") == 0
-    assert page.evaluate("document.querySelector('.suite table').getBoundingClientRect().height") > 0
-
-
 @pytest.mark.page
 @pytest.mark.parametrize(
     ("name", "scheme", "width"),
     [
-        ("ok", "light", 1280),
-        ("ok", "dark", 1280),
-        ("hostile", "light", 1280),
-        ("hostile", "dark", 1280),
+        *((name, scheme, 1280) for name in ("ok", "hostile") for scheme in ("light", "dark")),
         ("ok", "dark", 390),
         ("ok", "light", 1920),
     ],

@@ -48,22 +48,16 @@ def save(page, label):
     return download.value.suggested_filename, Path(download.value.path()).read_bytes()
 
 
-def test_arrow_keys_read_the_marks_of_a_focused_figure_until_escape(page):
+def test_arrow_keys_and_the_mouse_read_the_marks_of_a_figure_until_escape(page):
     first, second, *_ = list_titles(page)
     page.locator(FIGURE).focus()
-
     told = []
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "Escape"):
         page.keyboard.press(key)
         told.append(page.locator("#read").text_content())
-
-    assert told == [first, second, first, ""]
-
-
-def test_the_mark_under_the_mouse_is_read(page):
     page.locator(f"{FIGURE} .m").first.dispatch_event("mouseover")
 
-    assert page.locator("#read").text_content() == list_titles(page)[0]
+    assert [*told, page.locator("#read").text_content()] == [first, second, first, "", first]
 
 
 @pytest.mark.parametrize("by_key", [False, True])
@@ -126,25 +120,17 @@ def test_every_mark_of_the_overview_that_can_be_clicked_names_a_case_of_the_page
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_saved_svg_needs_no_page(page, theme):
+def test_a_saved_svg_needs_no_page_and_says_what_it_is_and_where_it_was_measured(page, theme):
+    heading = page.locator("#overview h1").text_content()
     page.emulate_media(color_scheme=theme)
-
     name, content = save(page, "SVG")
+
     image = ElementTree.fromstring(content)
     behind, *drawn = [one for one in image.iter() if one.tag not in (f"{SVG}title", f"{SVG}svg")]
-
-    assert name == "jit.svg"
-    assert behind.tag == f"{SVG}rect"
+    assert (name, behind.tag) == ("jit.svg", f"{SVG}rect")
     assert behind.get("fill") == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 26, 33)"}[theme]
     assert all(one.get("fill").startswith(("rgb", "none")) for one in drawn)
-
-
-def test_a_saved_figure_says_what_it_is_and_where_it_was_measured(page):
-    heading = page.locator("#overview h1").text_content()
-
-    _, content = save(page, "SVG")
-    texts = [one.text for one in ElementTree.fromstring(content).iter(f"{SVG}text")]
-
+    texts = [one.text for one in image.iter(f"{SVG}text")]
     assert texts[0] == "Is jit worth it?"
     assert heading in texts
     assert any("hollow" in text for text in texts[-4:])

@@ -12,7 +12,6 @@ from jaxmeter.cli.app import app
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.harness.record.files import EXPORTED
-from jaxmeter.reporting.load import load
 from jaxmeter.reporting.reproduce import NothingToReproduceError, find_subject, make_zip
 from tests import samples
 from tests.reporting.recorded_programs import TEXTS, recorded
@@ -67,77 +66,52 @@ def test_a_path_outside_home_in_a_program_is_said_before_anybody_shares_the_zip(
 
 
 def test_a_zip_holds_the_program_the_script_the_texts_and_the_numbers(tmp_path):
-    folder, files = zipped(recorded(tmp_path / "a", KEPT))
+    loaded = recorded(tmp_path / "a", KEPT)
+    folder, files = zipped(loaded)
 
     assert folder.startswith("selu-n=1-selu-jit-")
-    assert list(files) == [
-        "README.md",
-        "reproduce.py",
-        "program.jaxexport",
-        "jaxpr.txt",
-        "stablehlo.mlir",
-        "hlo.txt",
-        "numbers.json",
-    ]
+    texts = ["jaxpr.txt", "stablehlo.mlir", "hlo.txt"]
+    assert list(files) == ["README.md", "reproduce.py", "program.jaxexport", *texts, "numbers.json"]
     assert files["program.jaxexport"] == b"the program"
     assert files["hlo.txt"].decode() == TEXTS["hlo"]
-    rows = {row["metric"]: row for row in json.loads(files["numbers.json"])}
-    assert rows["planned_peak_bytes"]["value"] == 1200
-    assert rows["planned_peak_bytes"]["variant"] == "selu:jit"
+    (row,) = (row for row in json.loads(files["numbers.json"]) if row["metric"] == "planned_peak_bytes")
+    assert (row["value"], row["variant"]) == (1200, "selu:jit")
     assert all(f"`{name}`: " in files["README.md"].decode() for name in files if name != "README.md")
+    assert make_zip(find_subject(loaded, "selu*"), []) == make_zip(find_subject(loaded, "selu*"), [])
 
 
-def test_the_readme_says_what_was_measured_and_where_and_what_to_install(tmp_path):
-    loaded = with_environment(
-        recorded(tmp_path / "a", KEPT),
-        packages={"jax": "0.10.0", "jaxlib": "0.10.1", "jax-cuda13-plugin": "0.10.0", "torch": "2", "jaxtyping": "1"},
-        driver="580.1",
-    )
+def test_the_readme_says_what_was_measured_and_where_what_to_install_and_what_went_wrong(tmp_path):
+    packages = {"jax": "0.10.0", "jaxlib": "0.10.1", "jax-cuda13-plugin": "0.10.0", "torch": "2", "jaxtyping": "1"}
+    loaded = with_environment(recorded(tmp_path / "a", KEPT), packages=packages, driver="580.1")
+    wrong = {"numerics": Outcome(status=Status.WRONG, reason="largest error 0.5 | `rm`")}
+    run = samples.change_outcomes(loaded.record, lambda outcomes, *_: {**outcomes, **wrong})
 
-    text = zipped(loaded)[1]["README.md"].decode()
+    text, of_wrong = (zipped(one)[1]["README.md"].decode() for one in (loaded, Run(run, loaded.folder)))
 
     assert "    pip install jax==0.10.0 jax-cuda13-plugin==0.10.0 jaxlib==0.10.1 flatbuffers\n" in text
     assert re.search(r"\| planned peak memory \| 1\.17.KiB \|", text)
     assert "| driver | 580.1 |" in text
     assert "| device | Sample Processor 1 |" in text
-    assert "run a" in text
     assert "What went wrong" not in text
-
-
-def test_what_went_wrong_is_said(tmp_path):
-    loaded = recorded(tmp_path / "a", KEPT)
-    wrong = {"numerics": Outcome(status=Status.WRONG, reason="largest error 0.5 | `rm`")}
-    run = samples.change_outcomes(loaded.record, lambda outcomes, *_: {**outcomes, **wrong})
-
-    text = zipped(Run(run, loaded.folder))[1]["README.md"].decode()
-
-    assert "## What went wrong" in text
-    assert r"- wrong: largest error 0.5 &#124; \`rm\`" in text
+    assert r"- wrong: largest error 0.5 &#124; \`rm\`" in of_wrong.partition("## What went wrong")[2]
 
 
 def test_the_script_sets_what_was_set_where_it_was_measured(tmp_path):
-    case = samples.planned_case(params={"n": 1}, devices=4, config={"jax_enable_x64": False}, platform="cpu")
-    loaded = with_environment(
-        recorded(tmp_path / "a", KEPT, case=case),
-        x64=True,
-        matmul_precision="highest",
-        variables={
-            "XLA_FLAGS": "--a=b",
-            "JAX_A": "'b'\n\"c\"",
-            "JAX_COMPILATION_CACHE_DIR": "theirs",
-            "LD_PRELOAD": "mine.so",
-            "OMP_NUM_THREADS": "2",
-        },
-    )
+    def settings_on(platform, name, **facts):
+        config = {"jax_enable_x64": False} if facts else {}
+        case = samples.planned_case(params={"n": 1}, devices=4, config=config, platform=platform)
+        loaded = recorded(tmp_path / name, KEPT, case=case, backend=platform)
+        return settings_of(
+            zipped(with_environment(loaded, **{"variables": {}, **facts}), warnings=[])[1]["reproduce.py"]
+        )
 
-    variables, config = settings_of(zipped(loaded, warnings=[])[1]["reproduce.py"])
+    variables = {"XLA_FLAGS": "--a=b", "OMP_NUM_THREADS": "2"}
+    hidden = {"JAX_A": "'b'\n\"c\"", "JAX_COMPILATION_CACHE_DIR": "theirs", "LD_PRELOAD": "mine.so"}
+    set_there = settings_on("cpu", "a", x64=True, matmul_precision="highest", variables={**variables, **hidden})
 
-    assert variables == [{"XLA_FLAGS": "--a=b", "OMP_NUM_THREADS": "2"}]
-    assert config == {
-        "jax_enable_x64": False,
-        "jax_default_matmul_precision": "highest",
-        "jax_num_cpu_devices": 4,
-    }
+    precision = {"jax_enable_x64": False, "jax_default_matmul_precision": "highest"}
+    assert set_there == ([variables], {**precision, "jax_num_cpu_devices": 4})
+    assert settings_on("cpu", "b") == ([], {"jax_num_cpu_devices": 4})
 
 
 def test_the_script_compiles_with_the_options_that_were_declared_but_those_that_may_name_a_file(tmp_path):
@@ -170,51 +144,19 @@ def test_what_may_name_a_file_is_left_out_of_the_script_and_of_the_command_and_t
     assert any("XLA_FLAGS may name a file" in one for one in warnings)
 
 
-def test_where_nothing_was_set_the_script_sets_nothing(tmp_path):
-    loaded = with_environment(recorded(tmp_path / "a", KEPT), variables={})
-
-    assert settings_of(zipped(loaded)[1]["reproduce.py"]) == ([], {})
-
-
-def test_on_another_backend_than_the_cpu_nobody_asks_for_more_devices(tmp_path):
-    case = samples.planned_case(params={"n": 1}, devices=4, platform="gpu")
-
-    _, config = settings_of(zipped(recorded(tmp_path / "a", KEPT, case=case, backend="gpu"))[1]["reproduce.py"])
-
-    assert "jax_num_cpu_devices" not in config
-
-
-def test_equal_runs_give_equal_bytes(tmp_path):
-    first, second = (
-        make_zip(find_subject(load([recorded(tmp_path / "a", KEPT).folder.path]).runs[0], "selu*"), [])
-        for _ in range(2)
-    )
-
-    assert first == second
-
-
-def test_a_text_that_is_damaged_is_left_out_with_a_warning(tmp_path):
+def test_a_text_that_is_damaged_is_left_out_with_a_warning_and_a_damaged_program_is_no_report(tmp_path):
     loaded = recorded(tmp_path / "a", KEPT)
     next(loaded.folder.path.rglob("hlo.txt")).write_text("other")
     warnings = []
-
     _, files = zipped(loaded, warnings=warnings)
 
     assert "hlo.txt" not in files
     assert "stablehlo.mlir" in files
     (warning,) = warnings
     assert "is not what was recorded" in warning
-
-
-def test_a_program_that_is_damaged_is_no_report(tmp_path):
-    loaded = recorded(tmp_path / "a", KEPT)
     next(loaded.folder.path.rglob("program.jaxexport")).write_text("other")
-    warnings = []
-
     with pytest.raises(NothingToReproduceError, match="is not what was recorded"):
-        make_zip(find_subject(loaded, "selu*"), warnings)
-
-    assert warnings == []
+        make_zip(find_subject(loaded, "selu*"), [])
 
 
 def test_of_several_programs_one_has_to_be_named(tmp_path):
@@ -237,46 +179,26 @@ def test_what_is_not_there_is_said_with_the_nearest_that_is(tmp_path, pattern, v
     assert message in refused(recorded(tmp_path / "a", KEPT), pattern, variant)
 
 
-def test_a_pattern_that_several_cases_match_is_refused(tmp_path):
-    cases = [samples.planned_case(params={"n": n}) for n in (1, 2)]
-    run = samples.run(*((case, samples.record(case, {})) for case in cases))
-    samples.write_run(tmp_path / "a", run)
-
-    assert "2 cases match --case 'selu', and a report is about one: selu[n=1], selu[n=2]" in refused(
-        load([tmp_path / "a"]).runs[0], "selu"
-    )
-
-
-def test_a_run_without_programs_says_why(tmp_path):
+def test_where_there_is_no_one_program_the_reason_is_said(tmp_path):
     loaded = recorded(tmp_path / "a")
+    refusal = {"export": Outcome(status=Status.UNSUPPORTED, reason="it has 40 MiB, most of it constants")}
+    unsupported = Run(samples.change_outcomes(loaded.record, lambda *_: refusal), loaded.folder)
+    cases = [samples.planned_case(params={"n": n}) for n in (1, 2)]
+    two = Run(samples.run(*((case, samples.record(case, {})) for case in cases)), loaded.folder)
 
     assert "the run keeps no program of any variant; measure again" in refused(loaded)
     assert "the run keeps no program of selu:jit; measure again" in refused(loaded, variant="selu:jit")
+    assert "it has 40 MiB, most of it constants" in refused(unsupported, variant="selu:jit")
+    assert "2 cases match --case 'selu', and a report is about one: selu[n=1], selu[n=2]" in refused(two, "selu")
 
 
-def test_a_program_that_could_not_be_kept_says_what_the_run_says_of_it(tmp_path):
-    loaded = recorded(tmp_path / "a")
-    refusal = {"export": Outcome(status=Status.UNSUPPORTED, reason="it has 40 MiB, most of it constants")}
-    run = samples.change_outcomes(loaded.record, lambda *_: refusal)
-
-    assert "it has 40 MiB, most of it constants" in refused(Run(run, loaded.folder), variant="selu:jit")
-
-
-def test_the_command_writes_the_zip_and_says_where(tmp_path, monkeypatch):
+def test_the_command_writes_the_zip_and_says_where_or_ends_with_2(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     recorded(tmp_path / "a", KEPT)
+    recorded(tmp_path / "b")
 
-    ended = CliRunner().invoke(app, ["reproduce", "a", "--case", "selu*"])
+    ended, failed = (CliRunner().invoke(app, ["reproduce", name, "--case", "selu*"]) for name in "ab")
 
-    assert ended.exit_code == 0
+    assert (ended.exit_code, zipfile.is_zipfile(tmp_path / ended.stdout.strip())) == (0, True)
     assert ended.stdout.startswith("reports/selu-n=1-selu-jit-")
-    assert zipfile.is_zipfile(tmp_path / ended.stdout.strip())
-
-
-def test_the_command_ends_with_2_where_there_is_nothing_to_report(tmp_path):
-    recorded(tmp_path / "a")
-
-    ended = CliRunner().invoke(app, ["reproduce", str(tmp_path / "a"), "--case", "selu*"])
-
-    assert ended.exit_code == 2
-    assert ended.stderr.startswith("error: ")
+    assert (failed.exit_code, failed.stderr.startswith("error: ")) == (2, True)

@@ -1,12 +1,9 @@
 """Values that JSON holds and the reader's own encodings do not: such a record is named, the others are read."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import warnings
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -36,8 +33,6 @@ TOO_LARGE = {
 }
 HELD = {"2^64 - 1": str(2**64 - 1), "-2^63": str(-(2**63)), "a long text of digits": f'"{10**40}"', "1e308": "1e308"}
 
-PLATFORMS = ("params", "values", "allowed_cores")
-
 
 def write_with(folder: Path, place: str, token: str, run_id: str = "strange") -> Path:
     """A run with a token of JSON in the place of a number."""
@@ -57,7 +52,7 @@ def write_with(folder: Path, place: str, token: str, run_id: str = "strange") ->
     return folder
 
 
-@pytest.mark.parametrize("place", PLATFORMS)
+@pytest.mark.parametrize("place", ["params", "values", "allowed_cores"])
 @pytest.mark.parametrize("token", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_such_a_record_is_named_and_the_others_are_read(tmp_path, place, token):
     good = [samples.write_run(tmp_path / name, samples.run(run_id=name)) for name in ("a", "b", "c")]
@@ -69,7 +64,7 @@ def test_such_a_record_is_named_and_the_others_are_read(tmp_path, place, token):
     assert any(str(strange) in warning for warning in loaded.warnings)
 
 
-def test_the_page_of_the_others_is_written(tmp_path):
+def test_the_page_of_the_others_is_written_and_what_is_allowed_is_said(tmp_path):
     good = [samples.write_run(tmp_path / name, samples.run(run_id=name)) for name in ("a", "b", "c")]
     strange = write_with(tmp_path / "strange", "params", str(10**40))
     page = tmp_path / "page.html"
@@ -78,14 +73,7 @@ def test_the_page_of_the_others_is_written(tmp_path):
 
     assert ended.exit_code == 0, ended.output
     assert page.read_text().startswith("<!DOCTYPE html>")
-    assert "left out" in ended.output
-
-
-def test_what_was_wrong_what_is_allowed_and_what_to_do_is_said(tmp_path):
-    strange = write_with(tmp_path / "strange", "params", str(10**40))
-
     (warning,) = load([strange]).warnings
-
     assert "an integer of 133 bits" in warning
     assert "from -2^63 to 2^64 - 1; correct it, or leave this run out" in warning
 
@@ -111,21 +99,6 @@ def test_the_largest_values_that_records_hold_are_read(tmp_path, token):
 
     assert [one.manifest.run_id for one in loaded.runs] == ["strange"]
     assert "</html>" in html.render(build(loaded))
-
-
-@settings(deadline=None, max_examples=30)
-@given(place=st.sampled_from(PLATFORMS), number=st.integers(min_value=-(2**80), max_value=2**80))
-@example(place="params", number=2**63)
-def test_any_integer_is_read_or_refused_and_never_a_crash(place, number):
-    with TemporaryDirectory() as name:
-        strange = write_with(Path(name) / "strange", place, str(number))
-
-        loaded = load([strange], only_newest=True)
-
-        assert bool(loaded.warnings) == (not -(2**63) <= number < 2**64)
-        assert loaded.runs or place != "values"  # which the manifest does not hold
-        if loaded.runs:
-            assert "</html>" in html.render(build(loaded))
 
 
 RUN = json.loads(msgspec.json.encode(odd_run(run_id="strange")))
@@ -194,7 +167,7 @@ def others(tmp_path_factory):
     return folder
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=settings.default.max_examples * 3 // 5)
 @given(
     names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=3),
     everywhere=st.booleans(),

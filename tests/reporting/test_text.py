@@ -46,32 +46,13 @@ def test_visible_text_stays_as_it_is_when_made_visible_again(text):
 
 
 def test_every_string_of_a_record_becomes_visible_and_stderr_keeps_its_lines():
-    planned = samples.planned_case("a\x00b")
     failed = samples.Outcome(status=samples.Status.FAILED, reason="one\ntwo", stderr="one\n\x1b[31mtwo")
-    record = samples.record(planned, {"selu:jit": {"timing": failed}})
 
-    shown = visible_record(samples.run((planned, record)))
+    shown = visible_record(samples.one_case({"selu:jit": failed}, {"workload": "a\x00b"}))
 
+    outcome = shown.cases[0].variants[0].outcomes["timing"]
     assert shown.manifest.cases[0].workload == r"a\x00b"
-    assert shown.cases[0].variants[0].outcomes["timing"].reason == r"one\ntwo"
-    assert shown.cases[0].variants[0].outcomes["timing"].stderr == "one\n\\x1b[31mtwo"
-
-
-def test_a_long_text_is_cut_with_an_ellipsis():
-    assert shorten("abcdef", 4) == "abc…"
-    assert shorten("abcd", 4) == "abcd"
-
-
-@pytest.mark.parametrize(
-    ("count", "shown"), [(0, "0 entries"), (1, "1 entry"), (2, "2 entries")], ids=["none", "one", "several"]
-)
-def test_a_count_agrees_with_its_noun(count, shown):
-    assert counted(count, "entry", "entries") == shown
-    assert counted(count, "case") == shown.replace("entries", "cases").replace("entry", "case")
-
-
-def test_line_breaks_stay_in_what_has_a_block_of_its_own():
-    assert visible("one\n\ttwo\x1b", multi_line=True) == "one\n\ttwo\\x1b"
+    assert (outcome.reason, outcome.stderr) == (r"one\ntwo", "one\n\\x1b[31mtwo")
 
 
 @given(st.text())
@@ -81,3 +62,10 @@ def test_a_record_is_walked_only_where_a_text_in_it_changes(text):
 
     assert visible_record(named).description == visible(text)
     assert (visible_record(named) is named) <= (visible(text) == text)
+
+
+def test_words_are_shortened_counted_and_keep_their_lines_in_a_block_of_their_own():
+    assert (shorten("abcdef", 4), shorten("abcd", 4)) == ("abc…", "abcd")
+    assert [counted(count, "entry", "entries") for count in (0, 1, 2)] == ["0 entries", "1 entry", "2 entries"]
+    assert [counted(count, "case") for count in (1, 2)] == ["1 case", "2 cases"]
+    assert visible("one\n\ttwo\x1b", multi_line=True) == "one\n\ttwo\\x1b"

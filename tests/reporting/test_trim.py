@@ -20,6 +20,14 @@ def run_of(run_id, *planned, started="2026-01-01T00:00:00Z", **changes):
     return samples.run(*pairs, run_id=run_id, started=started, **changes)
 
 
+def cut_older(run):
+    """What is kept of a run to which there are two newer ones of one case."""
+    outdated = Outdated()
+    for name in ("new", "second"):
+        outdated.cut(run_of(name))
+    return outdated.cut(run)
+
+
 def probes(run):
     return [set(variant.outcomes) for case in run.cases for variant in case.variants]
 
@@ -43,13 +51,9 @@ def test_the_two_newest_runs_of_a_place_are_kept_whole_and_of_older_ones_the_tim
 
 
 def test_a_case_that_no_newer_run_has_is_kept_whole():
-    other = samples.planned_case("other")
-    older = run_of("old", PLANNED, other)
-    outdated = Outdated()
+    older = run_of("old", PLANNED, samples.planned_case("other"))
 
-    for name in ("new", "second"):
-        outdated.cut(run_of(name))
-    cut = outdated.cut(older)
+    cut = cut_older(older)
 
     assert cut.cases[1] == older.cases[1]
     assert cut.cases[0] != older.cases[0]
@@ -77,12 +81,8 @@ def test_runs_of_one_plan_share_their_cases():
 
 def test_how_a_variant_ended_is_kept_and_what_it_wrote_is_not():
     failed = Outcome(status=Status.FAILED, reason="no memory", stderr="Traceback")
-    record = samples.record(PLANNED, {"selu:jit": {"timing": failed, "memory": failed}})
-    outdated = Outdated()
-    for name in ("new", "second"):
-        outdated.cut(run_of(name))
 
-    cut = outdated.cut(samples.run((PLANNED, record), run_id="old"))
+    cut = cut_older(samples.one_case({"selu:jit": {"timing": failed, "memory": failed}}, PLANNED, run_id="old"))
 
     (variant,) = [one for one in cut.cases[0].variants if one.outcomes]
     assert variant.outcomes == {"timing": Outcome(status=Status.FAILED, reason="no memory", values={})}
@@ -127,37 +127,27 @@ def test_a_case_of_the_same_name_in_another_suite_is_another():
 
 
 def test_of_older_runs_exact_numbers_are_kept_where_all_processes_agree():
-    outdated = Outdated()
-    for name in ("new", "second"):
-        outdated.cut(run_of(name))
     values = {"planned_peak_bytes": (5, 5), "compiles": (1, 2), "recompiles": (None, 0), "argument_bytes": (3,)}
     failed = Outcome(status=Status.FAILED, reason="r", values={"compiles": (1,)})
     outcomes = {"numerics": samples.numerics(), "memory": Outcome(status=Status.OK, values=values, notes=("n",))}
-    older = samples.record(PLANNED, {"selu:jit": {**outcomes, "compilation": failed, "caching": samples.numerics()}})
+    more = {"compilation": failed, "caching": samples.numerics()}
 
-    cut = outdated.cut(samples.run((PLANNED, older), run_id="old"))
+    cut = cut_older(samples.one_case({"selu:jit": {**outcomes, **more}}, PLANNED, run_id="old"))
 
     (variant,) = [one for one in cut.cases[0].variants if one.outcomes]
-    assert set(variant.outcomes) == {"numerics", "memory"}
-    assert variant.outcomes["memory"] == Outcome(
-        status=Status.OK, values={"planned_peak_bytes": (5,), "recompiles": (0,)}
-    )
+    exact = Outcome(status=Status.OK, values={"planned_peak_bytes": (5,), "recompiles": (0,)})
+    assert variant.outcomes == {"numerics": Outcome(status=Status.OK, values={}), "memory": exact}
 
 
 def test_the_page_tells_since_when_planned_memory_is_another(tmp_path):
     folders = []
     for day in range(1, 8):
-        bytes_held = 1000 if day < 4 else 3000
-        jit = {
-            "numerics": samples.numerics(),
-            "timing": samples.timing(5e-5),
-            "memory": samples.memory(bytes_held, 8, 8),
-        }
-        record = samples.record(PLANNED, {"selu:jit": jit})
-        run = samples.run((PLANNED, record), run_id=f"day-{day}", started=f"2026-01-0{day}T00:00:00Z")
+        memory = samples.memory(1000 if day < 4 else 3000, 8, 8)
+        jit = {"numerics": samples.numerics(), "timing": samples.timing(5e-5), "memory": memory}
+        run = samples.one_case({"selu:jit": jit}, PLANNED, run_id=f"day-{day}", started=f"2026-01-0{day}T00:00:00Z")
         folders.append(samples.write_run(tmp_path / f"day-{day}", run))
 
-    page = build(load(folders, only_newest=True))
+    page = str(build(load(folders, only_newest=True)))
 
-    assert r"planned peak memory 1\u202f016\u202fB → 2.95\u202fKiB" in str(page)
-    assert "since run day-4, begun 2026-01-04" in str(page)
+    assert r"planned peak memory 1\u202f016\u202fB → 2.95\u202fKiB" in page
+    assert "since run day-4, begun 2026-01-04" in page

@@ -1,8 +1,5 @@
 """Two made-up runs, the later one changed."""
 
-from __future__ import annotations
-
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,6 +69,12 @@ def plain(
     return run(run_id, (case(source=source), {"selu:jit": probes}), **more)
 
 
+def counting(run_id: str, *, probe: str = "compilation", **values: object) -> RunRecord:
+    """A run of one program with exact numbers by metric: one, or a tuple of one for each process."""
+    known = {name: number if isinstance(number, tuple) else (number,) for name, number in values.items()}
+    return plain(run_id, probes={probe: Outcome(status=Status.OK, values=known)})
+
+
 def replayed(
     ratio: float,
     *,
@@ -133,8 +136,3 @@ def time_of(changes: Changes) -> Change:
 def tell(changes: Changes) -> list[tuple[str, str, Verdict]]:
     """Variant, metric and verdict of all but times."""
     return [(one.variant, one.metric, one.verdict) for one in changes.entries if one.metric != TIME]
-
-
-def close_to(one: float | None, other: float) -> bool:
-    """Whether two numbers are the same up to rounding."""
-    return one is not None and math.isclose(one, other, rel_tol=1e-2)

@@ -35,18 +35,15 @@ def test_a_budget_is_found_by_suite_and_case_and_brackets_mean_themselves(tmp_pa
         ('"*" = { time = "much" }', 'write "5%"'),
         ('"*" = { compiles = -1 }', "a number that may be added"),
         ('"*" = { compiles = true }', "is not a budget"),
+        (None, "cannot be read"),
     ],
 )
 def test_what_nobody_understands_is_said_with_what_to_write(tmp_path, text, word):
+    path = tmp_path / "budgets.toml" if text is None else write(tmp_path, text)
     with pytest.raises(LimitError, match=r"budgets\.toml") as caught:
-        read_budgets(write(tmp_path, text))
+        read_budgets(path)
 
     assert word in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(LimitError, match="cannot be read"):
-        read_budgets(tmp_path / "none.toml")
 
 
 def test_numbers_that_may_be_added_are_read_as_they_are(tmp_path):
@@ -70,12 +67,12 @@ def test_a_metric_that_the_first_pattern_leaves_out_is_looked_for_in_the_next(tm
     assert budgets.find("b", "x", "compiles") == Allowance(more=2)
 
 
-def test_patterns_know_capitals(tmp_path):
-    budgets = read_budgets(write(tmp_path, '"A/*" = { compiles = 1 }'))
+def test_patterns_know_capitals_and_the_smallest_time_is_known(tmp_path):
+    budgets = read_budgets(write(tmp_path, '"A/*" = { compiles = 1, time = "1%" }'))
 
     assert budgets.find("a", "x", "compiles") == Allowance(more=0)
-    assert budgets.find_unused(["a/x"]) == ["A/*"]
-    assert budgets.find_unused(["A/x"]) == []
+    assert (budgets.find_unused(["a/x"]), budgets.find_unused(["A/x"])) == (["A/*"], [])
+    assert budgets.least_time(0.03) == 0.01
 
 
 def test_an_allowance_is_a_share_or_a_number_added():

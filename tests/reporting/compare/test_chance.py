@@ -65,8 +65,11 @@ def test_processes_that_agree_to_the_last_digit_leave_nothing_to_chance():
 
 
 def test_too_few_processes_have_no_chance():
+    sides = Reading(METRICS["execution_s"], values=(1.0, 1.0)), Reading(METRICS["execution_s"], values=(1.0, 1.1, 1.2))
+
     assert with_ratios((1.1,) * FEWEST_PROCESSES).chance is not None
     assert with_ratios((1.1,) * (FEWEST_PROCESSES - 1)).chance is None
+    assert find_chance_unpaired(*sides, minimum_effect=0.03) is None
 
 
 @given(RATIOS, RATIOS, st.floats(0.5, 3), st.sampled_from([0.0, 0.05]), st.integers(1, 3))
@@ -90,9 +93,3 @@ def test_the_chance_of_unpaired_processes_is_the_level_from_which_on_their_inter
     assert LEAST_CHANCE <= chance <= 1
     assert chance == 1 or excludes(chance)
     assert chance == LEAST_CHANCE or not excludes(chance / 1.02)
-
-
-def test_too_few_unpaired_processes_have_no_chance():
-    sides = Reading(METRICS["execution_s"], values=(1.0, 1.0)), Reading(METRICS["execution_s"], values=(1.0, 1.1, 1.2))
-
-    assert find_chance_unpaired(*sides, minimum_effect=0.03) is None

@@ -62,18 +62,7 @@ def test_what_a_time_hangs_on_weakens_and_hardware_does_in_lock_step_too(changes
         (NEWER, ""),
         ({"variables": {"XLA_FLAGS": "--x", "JAX_X": "1", "LIBTPU_INIT_ARGS": "a"}, "platform_version": "13"}, ""),
         ({"variables": {"CUDA_X": "1"}}, "CUDA_X none → 1"),
-        (
-            {
-                "packages": {
-                    "jax": "0.11",
-                    "jaxlib": "0.11",
-                    "numpy": "2.0.0",
-                    "jax-cuda13-plugin": "1",
-                    "nvidia-cudnn": "9",
-                }
-            },
-            "nvidia-cudnn none → 9",
-        ),
+        ({"packages": {**NEWER["packages"], "jax-cuda13-plugin": "1", "nvidia-cudnn": "9"}}, "nvidia-cudnn none → 9"),
         ({"threads": {"OMP_NUM_THREADS": "1"}, "driver": "580"}, "OMP_NUM_THREADS none → 1, driver none → 580"),
     ],
 )
@@ -105,33 +94,18 @@ def test_a_package_that_compiles_nothing_is_told_apart():
     assert found.anything
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "told"),
-    [
-        ("here", "there", "another machine: here → there"),
-        ("here", "here", ""),
-        ("h" * 200, "there", "another machine: "),
-    ],
-)
-def test_another_machine_is_said(before, after, told):
-    found = compared(made(machine=before), machine=after).other_machine
+def test_another_machine_is_said_and_long_facts_are_cut():
+    (flags,) = compared(variables={"XLA_FLAGS": "--f=" + "x" * 500}).steering
 
-    assert found.startswith(told)
-    assert len(found) <= LONGEST_FACT
-    assert bool(found) == bool(told)
+    assert compared(made(machine="here"), machine="there").other_machine == "another machine: here → there"
+    assert compared(made(machine="here"), machine="here").other_machine == ""
+    assert len(compared(made(machine="h" * 200), machine="there").other_machine) == LONGEST_FACT
+    assert flags.startswith("XLA_FLAGS none → --f=x")
+    assert len(flags) == LONGEST_FACT
 
 
-def test_of_many_facts_the_first_are_named_and_the_others_counted():
-    variables = {f"XLA_{index}": "1" for index in range(MOST_NAMED + 1)}
+@pytest.mark.parametrize(("more", "end"), [(0, "XLA_3 none → 1"), (1, " and 1 more"), (2, " and 2 more")])
+def test_of_many_facts_the_first_are_named_and_the_others_counted(more, end):
+    variables = {f"XLA_{index}": "1" for index in range(MOST_NAMED + more)}
 
-    assert compared(variables={**variables, "XLA_9": "1"}).weak.endswith("XLA_3 none → 1 and 2 more")
-    assert compared(variables=variables).weak.endswith("XLA_3 none → 1 and 1 more")
-    del variables["XLA_0"]
-    assert compared(variables=variables).weak.endswith("XLA_3 none → 1, XLA_4 none → 1")
-
-
-def test_a_long_fact_is_cut():
-    (told,) = compared(variables={"XLA_FLAGS": "--f=" + "x" * 500}).steering
-
-    assert told.startswith("XLA_FLAGS none → --f=x")
-    assert len(told) == LONGEST_FACT
+    assert compared(variables=variables).weak.endswith(f"XLA_{MOST_NAMED - 1} none → 1{end if more else ''}")

@@ -37,12 +37,11 @@ def test_without_bounds_nothing_tells_the_scatter(ratio):
     assert plan_processes([(ratio, 0.03)], among=60) == CONFIRMING_PROCESSES
 
 
-def test_a_quiet_machine_and_no_suspect_need_no_more_than_usual():
-    assert plan_processes([], among=60) == CONFIRMING_PROCESSES
-    assert plan_processes([(ratio_of(0.013), 0.03)], among=60) == CONFIRMING_PROCESSES
+def test_a_quiet_machine_needs_no_more_than_usual_and_one_that_tells_nothing_is_given_the_most():
+    quiet = (ratio_of(0.013), 0.03)
 
-
-def test_a_machine_that_tells_nothing_is_given_the_most():
+    assert plan_processes([], among=60) == plan_processes([quiet], among=60) == CONFIRMING_PROCESSES
+    assert plan_processes([quiet, quiet, (ratio_of(0.5), 0.03)], among=60) == CONFIRMING_PROCESSES
     assert plan_processes([(ratio_of(0.2), 0.03)], among=60) == MOST_CONFIRMING
 
 
@@ -52,12 +51,6 @@ def test_there_are_as_few_as_find_half_as_much_again_as_is_allowed(scatter, shar
 
     assert count == MOST_CONFIRMING or finds(scatter, slowdown * (1 + 1e-9), count, among=among)
     assert count == CONFIRMING_PROCESSES or not finds(scatter, slowdown * (1 - 1e-9), count - 1, among=among)
-
-
-def test_one_wild_suspect_among_quiet_ones_costs_nothing():
-    quiet = [(ratio_of(0.013), 0.03)] * 2
-
-    assert plan_processes([*quiet, (ratio_of(0.5), 0.03)], among=60) == CONFIRMING_PROCESSES
 
 
 def test_so_many_processes_find_what_they_should():

@@ -51,6 +51,7 @@ def test_a_case_is_named_in_full_or_by_a_pattern_in_which_brackets_are_themselve
         ("sel[un]", None, "no case matches --case 'sel[un]'; nearest: 'selu"),
         ("selu", "jit", "nearest: 'selu:jit'"),
         ("selu", "selu:eager", "no program of 'selu:eager'; nearest: 'selu:jit'"),
+        ("*e" * 25 + "*b", None, "no case matches --case"),
     ],
 )
 def test_what_is_not_there_is_an_error_that_names_the_nearest(tmp_path, pattern, variant, message):
@@ -60,14 +61,6 @@ def test_what_is_not_there_is_an_error_that_names_the_nearest(tmp_path, pattern,
         find_pairs(a, b, pattern, variant)
 
     assert message in str(raised.value)
-
-
-def test_a_case_that_was_lost_is_an_error(tmp_path):
-    a = recorded(tmp_path / "a")
-    lost = Run(samples.run((a.record.manifest.cases[0], None)), RunFolder(tmp_path / "b"))
-
-    with pytest.raises(NothingToCompareError, match="was lost; complete it with --resume"):
-        find_pairs(a, lost, "selu")
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../../../secret.txt", "programs/../../x/../../secret.txt"])
@@ -85,48 +78,32 @@ def test_a_path_out_of_the_case_is_not_read(tmp_path, path):
     assert f"its path {path!r} leads out" in found.warnings[0]
 
 
-def test_a_link_out_of_the_case_is_not_read(tmp_path):
+def test_a_link_out_of_the_case_and_a_case_whose_id_is_a_path_are_not_read(tmp_path):
     a, b = recorded(tmp_path / "a"), recorded(tmp_path / "b")
     path = next(a.folder.path.rglob("jaxpr.txt"))
-    (tmp_path / "elsewhere").write_bytes(path.read_bytes())
-    path.unlink()
+    path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-
-    assert "leads out of the case's folder" in find_pairs(a, b, "selu").warnings[0]
-
-
-def test_a_case_whose_id_is_a_path_is_not_read(tmp_path):
     case = samples.planned_case(params={"n": 1}, id="../outside")
 
+    assert "leads out of the case's folder" in find_pairs(a, b, "selu").warnings[0]
     with pytest.raises(NothingToCompareError, match="leads out of the case's folder"):
-        find_pairs(recorded(tmp_path / "a", case=case), recorded(tmp_path / "b"), "selu")
+        find_pairs(recorded(tmp_path / "c", case=case), recorded(tmp_path / "d"), "selu")
 
 
-def test_a_pattern_of_many_stars_is_answered(tmp_path):
-    case = samples.planned_case("a" * 100, variants=("selu:jit",), id="1")
-    a, b = recorded(tmp_path / "a", case=case), recorded(tmp_path / "b", case=case)
-
-    with pytest.raises(NothingToCompareError, match="no case matches --case"):
-        find_pairs(a, b, "*a" * 25 + "*b")
-
-
-def test_a_case_that_only_one_run_has_is_named(tmp_path):
+def test_a_case_that_only_one_run_has_or_that_was_lost_is_named(tmp_path):
     one, other = (samples.planned_case(params={"n": n}, variants=("selu:jit",)) for n in (1, 2))
     a, b = recorded(tmp_path / "a", case=one), recorded(tmp_path / "b", case=other)
+    lost = Run(samples.run((one, None)), RunFolder(tmp_path / "b"))
 
     with pytest.raises(NothingToCompareError, match=r"b: no case 'selu\[n=1\]'; nearest: 'selu\[n=2\]'"):
         find_pairs(a, b, "selu")
+    with pytest.raises(NothingToCompareError, match="was lost; complete it with --resume"):
+        find_pairs(a, lost, "selu")
 
 
 def test_runs_that_keep_programs_of_different_variants_only_have_nothing_to_compare(tmp_path):
     case = samples.planned_case(params={"n": 1}, variants=("a:jit", "b:jit"))
     a, b = (recorded(tmp_path / name, {f"{name}:jit": TEXTS}, case=case) for name in ("a", "b"))
 
-    with pytest.raises(NothingToCompareError) as raised:
+    with pytest.raises(NothingToCompareError, match="no variant has a program in both runs"):
         find_pairs(a, b, "selu")
-
-    assert str(raised.value).split("\n") == [
-        "case selu[n=1]: no variant has a program in both runs",
-        f"case selu[n=1]: a:jit has a program in {tmp_path / 'a'} only",
-        f"case selu[n=1]: b:jit has a program in {tmp_path / 'b'} only",
-    ]

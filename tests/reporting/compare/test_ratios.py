@@ -7,6 +7,7 @@ from jaxmeter.reporting.compare.ratios import compare_unpaired, divide_readings,
 from tests import samples
 
 ONCE = samples.settings()
+SIDES = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
 
 
 def reading(metric, *values, exact=False, looks=1):
@@ -14,62 +15,52 @@ def reading(metric, *values, exact=False, looks=1):
 
 
 def test_times_of_processes_of_their_own_are_compared_without_pairs():
-    above, below = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
 
-    ours = divide_readings(reading("cold_s", *above, None), reading("cached_s", *below), ONCE)
+    ours = divide_readings(reading("cold_s", *SIDES[0], None), reading("cached_s", *SIDES[1]), ONCE)
 
-    expected = compare_unpaired(above, below, confidence=ONCE.confidence)
+    expected = compare_unpaired(*SIDES, confidence=ONCE.confidence)
     assert ours.estimate == expected.estimate
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
 
 
 @pytest.mark.parametrize("looks", [(1, 3), (3, 1), (2, 3)])
 def test_the_error_of_a_ratio_is_shared_among_the_looks_of_the_side_that_was_looked_at_more_often(looks):
-    above, below = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
-    sides = reading("execution_s", *above, looks=looks[0]), reading("cold_s", *below, looks=looks[1])
+    sides = reading("execution_s", *SIDES[0], looks=looks[0]), reading("cold_s", *SIDES[1], looks=looks[1])
 
     ours = divide_readings(*sides, ONCE)
 
-    expected = compare_unpaired(above, below, confidence=1 - 0.01 / 3)
+    expected = compare_unpaired(*SIDES, confidence=1 - 0.01 / 3)
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_times_at_reference_speed_of_two_runs_differ_by_more_than_their_processes_tell():
-    values = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
     metric = METRICS["normalised_s"]
-    sides = [Reading(metric, one, shared=variance) for one, variance in zip(values, (0.01, 0.02), strict=True)]
+    sides = [Reading(metric, one, shared=variance) for one, variance in zip(SIDES, (0.01, 0.02), strict=True)]
 
     within, between = (divide_readings(*sides, ONCE, two_runs=two_runs) for two_runs in (False, True))
 
-    assert within == compare_unpaired(*values, confidence=0.99)
-    assert between == compare_unpaired(*values, confidence=0.99, shared=0.03)
+    assert within == compare_unpaired(*SIDES, confidence=0.99)
+    assert between == compare_unpaired(*SIDES, confidence=0.99, shared=0.03)
     assert between.low < within.low
 
 
-def test_a_ratio_has_the_bounds_that_are_shown_and_those_of_verdicts():
-    sides = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
+def test_a_ratio_has_the_bounds_that_are_shown_and_those_of_verdicts_or_one_for_both():
+    ours = divide_unpaired(*SIDES, samples.settings(shown_confidence=0.95), looks=2)
+    once = divide_unpaired(*SIDES, ONCE)
 
-    ours = divide_unpaired(*sides, samples.settings(shown_confidence=0.95), looks=2)
-
-    shown, decisive = (compare_unpaired(*sides, confidence=1 - error / 2) for error in (0.05, 0.01))
+    shown, decisive, only = (compare_unpaired(*SIDES, confidence=1 - error) for error in (0.025, 0.005, 0.01))
     assert (ours.low, ours.high) == pytest.approx((shown.low, shown.high))
     assert (ours.decisive.low, ours.decisive.high) == pytest.approx((decisive.low, decisive.high))
+    assert once.decisive is once
+    assert (once.low, once.high) == pytest.approx((only.low, only.high))
 
 
-def test_where_one_level_is_recorded_it_is_shown_and_decides():
-    sides = (4.0, 4.1, 4.2), (1.0, 1.1, 1.2)
+def test_a_ratio_of_exact_counts_is_exact_unless_one_is_not_the_same_in_all_processes():
+    exact, four = (reading("hlo_fusions", *[count] * 3, exact=True) for count in (6.0, 4.0))
+    ours = divide_readings(reading("hlo_fusions", 6.0, 6.1, 6.2), four, ONCE)
 
-    ours = divide_unpaired(*sides, ONCE)
-
-    expected = compare_unpaired(*sides, confidence=0.99)
-    assert ours.decisive is ours
-    assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
-
-
-def test_a_ratio_of_exact_counts_is_exact():
-    sides = reading("hlo_fusions", 6.0, 6.0, 6.0, exact=True), reading("hlo_fusions", 4.0, 4.0, exact=True)
-
-    assert divide_readings(*sides, ONCE) == statistics.Interval(1.5, 1.5, 1.5, 2)
+    assert divide_readings(exact, four, ONCE) == statistics.Interval(1.5, 1.5, 1.5, 3)
+    assert ours.low < ours.estimate < ours.high
 
 
 def test_a_count_of_1_and_a_time_below_a_second_have_a_ratio():
@@ -78,14 +69,6 @@ def test_a_count_of_1_and_a_time_below_a_second_have_a_ratio():
 
     assert divide_readings(*counts, ONCE).estimate == 3.0
     assert divide_readings(*times, ONCE).estimate == pytest.approx(2.0)
-
-
-def test_a_count_that_is_not_the_same_in_all_processes_makes_no_exact_ratio():
-    sides = reading("hlo_fusions", 6.0, 6.1, 6.2), reading("hlo_fusions", 4.0, 4.0, 4.0, exact=True)
-
-    ours = divide_readings(*sides, ONCE)
-
-    assert ours.low < ours.estimate < ours.high
 
 
 @pytest.mark.parametrize("sides", [((0.0,), (1.0,)), ((1.0,), (0.0,)), ((), (1.0,)), ((1.0,), ())])
@@ -103,10 +86,6 @@ def test_processes_that_differ_by_more_than_a_float_holds_have_a_middle_and_no_b
     assert (ours.low, ours.estimate, ours.high) == (None, 1.0, None)
 
 
-@pytest.mark.parametrize("sides", [((), (1.0,)), ((1.0,), ()), ((), ())])
-def test_a_side_without_processes_has_no_ratio(sides):
-    assert divide_unpaired(*sides, ONCE) is None
-
-
-def test_a_ratio_without_bounds_has_a_middle():
-    assert divide_unpaired((4.0,), (2.0,), ONCE).estimate == pytest.approx(2.0)
+@pytest.mark.parametrize("above", [(), (1.0,)])
+def test_a_side_without_processes_has_no_ratio(above):
+    assert divide_unpaired(above, (1.0,) if not above else (), ONCE) is None

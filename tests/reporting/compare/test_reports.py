@@ -50,14 +50,11 @@ def test_a_report_is_judged_by_the_ratio_of_both_releases(ratio, factor, here):
     assert verdicts(ratio, factor) == [here]
 
 
-def test_a_ratio_without_certainty_tells_nothing():
-    assert verdicts(1.5, 2.0, processes=2) == [Here.UNDECIDED]
-
-
-def test_times_that_two_runs_stored_tell_nothing():
+def test_stored_times_and_a_ratio_without_certainty_tell_nothing():
     before = plain(BEFORE, environment=released(OLD))
     (one,) = compare(before, reported(plain("after", 6e-3, environment=released(NEW)), REPORT)).reports
 
+    assert verdicts(1.5, 2.0, processes=2) == [Here.UNDECIDED]
     assert (one.here, one.ours) == (Here.UNDECIDED, None)
     assert one.reason
 
@@ -72,6 +69,7 @@ def test_times_that_two_runs_stored_tell_nothing():
         ("0.4.31", "0.4.32", False),
         ("0.9.0", "0.10.2", False),
         ("", "0.10.2", False),
+        ("0.10.0", "0.10.2", False),
     ],
 )
 def test_a_report_is_of_two_releases_whose_change_lies_between_them(old, new, is_between):
@@ -85,21 +83,13 @@ def test_from_a_later_release_to_an_earlier_one_the_factor_is_turned_round():
     assert one.here is Here.REPRODUCED
 
 
-def test_releases_are_ordered_by_their_numbers():
-    report = msgspec.structs.replace(REPORT, before="0.9.2", after="0.10.0")
-
-    assert judge(60.0, report, old="0.9.2", new="0.10.0")
-    assert not judge(60.0, report, old="0.10.0", new="0.10.2")
-
-
 def test_a_time_of_cold_processes_is_compared_over_both_runs():
     report = msgspec.structs.replace(REPORT, metric="trace_s", factor=2.0)
 
     def with_traces(made, seconds):
         traced = samples.compilation(seconds, 0.01, 0.05, 0.1, processes=9)
         return samples.change_outcomes(
-            made,
-            lambda outcomes, name, _: outcomes if name.endswith("before") else {**outcomes, "compilation": traced},
+            made, lambda outcomes, name, _: outcomes if name.endswith("before") else {**outcomes, "compilation": traced}
         )
 
     before = with_traces(plain(BEFORE, environment=released(OLD)), 0.1)
@@ -113,11 +103,8 @@ def test_a_time_of_cold_processes_is_compared_over_both_runs():
 
 def test_a_report_is_written_with_both_factors():
     found = judge(20.0, REPORT)
-    case = "selu[dtype=float32,n=10000]"
 
-    assert describe_reports(found) == "Of 1 report: 1 same direction"
-    told = f"jax issue 40150, 0.4.31 → 0.4.33: {case} reported 60×, measured 20× ["
-    assert write_report(found[0]).startswith(told)
+    assert (describe_reports(found), describe_reports(())) == ("Of 1 report: 1 same direction", "")
+    assert " reported 60×, measured 20× [" in write_report(found[0])
     (group,) = make_report_table(found).groups
-    assert [cell.text for cell in group.rows[0].cells][:5] == [case, "jax issue 40150", "same direction", "60×", "20×"]
-    assert describe_reports(()) == ""
+    assert [cell.text for cell in group.rows[0].cells][1:5] == ["jax issue 40150", "same direction", "60×", "20×"]

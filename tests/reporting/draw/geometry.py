@@ -1,7 +1,5 @@
 """Geometry of a drawn figure, read back from its SVG: where its texts and marks are."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -14,6 +12,8 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 ROUNDING = 0.51
 """Pixels: places of texts are rounded to whole ones."""
+DIAMOND = 1.21
+"""Pixels by which the diamond of a mark at the edge, without a label, leaves the image."""
 
 
 def read_svg(svg: str) -> ElementTree.Element:
@@ -56,43 +56,11 @@ def list_numbers(svg: str) -> Iterator[float]:
 
 def list_marks_outside(root: ElementTree.Element) -> list[Box]:
     """Return the boxes of lines, curves, bars, circles, squares and diamonds that leave the image."""
-    width, height = (float(root.attrib[name]) + ROUNDING for name in ("width", "height"))
+    width, height = (float(root.attrib[name]) + DIAMOND for name in ("width", "height"))
     return [
         box
         for box in map(_find_extent, root.iter())
-        if box.left < -ROUNDING or box.top < -ROUNDING or box.right > width or box.bottom > height
-    ]
-
-
-def find_plot(root: ElementTree.Element) -> Box:
-    """Return the box of the hairlines, which span the plots of a figure."""
-    boxes = [box for one in root.iter() if "grid" in one.get("class", "").split() for box in _list_hairlines(one)]
-    return _join(boxes)
-
-
-def list_mark_centres(root: ElementTree.Element) -> Iterator[tuple[float, float]]:
-    """Yield the centres of marks, the ends of their intervals, and the corners of parts and curves."""
-    marks = [one for one in root.iter() if "m" in one.get("class", "").split()]
-    for element in itertools.chain.from_iterable(marks):
-        get = {name: float(value) for name, value in element.attrib.items() if _is_number(value)}
-        if "cx" in get:
-            yield get["cx"], get["cy"]
-        elif "x1" in get:
-            yield get["x1"], get["y1"]
-            yield get["x2"], get["y2"]
-        elif "width" in get:
-            yield get["x"] + get["width"] / 2, get["y"] + get["height"] / 2
-        for x, y in re.findall(r"(-?[\d.]+),(-?[\d.]+)", element.get("points", "")):
-            yield float(x), float(y)
-
-
-def list_strays(root: ElementTree.Element, reach: float) -> list[tuple[float, float]]:
-    """Return the marks that lie outside the plots by more than `reach` pixels."""
-    plot = find_plot(root)
-    return [
-        (x, y)
-        for x, y in list_mark_centres(root)
-        if not (plot.left - reach <= x <= plot.right + reach and plot.top - reach <= y <= plot.bottom + reach)
+        if box.left < -DIAMOND or box.top < -DIAMOND or box.right > width or box.bottom > height
     ]
 
 

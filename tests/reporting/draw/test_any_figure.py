@@ -1,7 +1,5 @@
 """What holds for any figure at any width."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -10,30 +8,7 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.reporting.draw import draw
-from jaxmeter.reporting.view.figure_model import (
-    Axis,
-    Curve,
-    CurvePanel,
-    CurvePoint,
-    Curves,
-    Dot,
-    Ending,
-    Estimate,
-    Figure,
-    Fill,
-    Forest,
-    ForestRow,
-    Hue,
-    Limit,
-    Mark,
-    PointRow,
-    Points,
-    Roof,
-    Roofline,
-    StackPart,
-    StackRow,
-    Stacks,
-)
+from jaxmeter.reporting.view import figure_model as drawn
 
 from .geometry import list_clipped, list_marks_outside, list_numbers, list_overlaps, read_svg
 
@@ -62,17 +37,17 @@ sizes = st.sampled_from((1.0, 1.0 + 1e-12, 1e-9, 1e15, 0.5, 100.0)) | st.floats(
 amounts = st.just(0.0) | sizes
 bounds = st.none() | sizes | st.sampled_from((0.0, math.inf))
 units = st.sampled_from(Unit)
-hues = st.sampled_from(Hue)
-axes = st.builds(Axis, texts, units, st.booleans())
+hues = st.sampled_from(drawn.Hue)
+axes = st.builds(drawn.Axis, texts, units, st.booleans())
 marks = st.builds(
-    Mark,
-    st.builds(Estimate, amounts, bounds, bounds, st.booleans(), st.lists(amounts, max_size=4).map(tuple)),
+    drawn.Mark,
+    st.builds(drawn.Estimate, amounts, bounds, bounds, st.booleans(), st.lists(amounts, max_size=4).map(tuple)),
     hues,
     texts,
     texts,
     st.booleans(),
 )
-limits = st.builds(Limit, amounts, texts)
+limits = st.builds(drawn.Limit, amounts, texts)
 
 
 def tuples(one: st.SearchStrategy, *, most: int = 4) -> st.SearchStrategy:
@@ -81,32 +56,32 @@ def tuples(one: st.SearchStrategy, *, most: int = 4) -> st.SearchStrategy:
 
 
 points = st.builds(
-    Points,
+    drawn.Points,
     texts,
     axes,
-    tuples(st.builds(PointRow, short_texts, st.lists(marks, max_size=3).map(tuple), short_texts, st.booleans())),
+    tuples(st.builds(drawn.PointRow, short_texts, st.lists(marks, max_size=3).map(tuple), short_texts, st.booleans())),
     short_texts,
     st.tuples(short_texts, short_texts),
     st.none() | limits,
 )
 
-x_axes = axes | st.builds(Axis, texts, units, st.just(False), st.lists(texts, min_size=1, max_size=9).map(tuple))
+x_axes = axes | st.builds(drawn.Axis, texts, units, st.just(False), st.lists(texts, min_size=1, max_size=9).map(tuple))
 
 curves = st.builds(
-    Curves,
+    drawn.Curves,
     texts,
     st.lists(
         st.builds(
-            CurvePanel,
+            drawn.CurvePanel,
             x_axes,
             axes,
             tuples(
                 st.builds(
-                    Curve,
+                    drawn.Curve,
                     short_texts,
-                    st.lists(st.builds(CurvePoint, sizes, marks), max_size=4).map(tuple),
+                    st.lists(st.builds(drawn.CurvePoint, sizes, marks), max_size=4).map(tuple),
                     st.booleans(),
-                    st.none() | st.builds(Ending, sizes, short_texts),
+                    st.none() | st.builds(drawn.Ending, sizes, short_texts),
                 ),
                 most=3,
             ),
@@ -119,15 +94,17 @@ curves = st.builds(
 )
 
 stacks = st.builds(
-    Stacks,
+    drawn.Stacks,
     texts,
-    st.builds(Axis, texts, units),
+    st.builds(drawn.Axis, texts, units),
     tuples(
         st.builds(
-            StackRow,
+            drawn.StackRow,
             short_texts,
             hues,
-            st.lists(st.builds(StackPart, short_texts, amounts, st.sampled_from(Fill), texts), max_size=5).map(tuple),
+            st.lists(
+                st.builds(drawn.StackPart, short_texts, amounts, st.sampled_from(drawn.Fill), texts), max_size=5
+            ).map(tuple),
             short_texts,
             st.none() | marks,
         )
@@ -137,36 +114,42 @@ stacks = st.builds(
 )
 
 forests = st.builds(
-    Forest,
+    drawn.Forest,
     texts,
-    st.builds(Axis, texts, st.just(Unit.RATIO), st.just(True)),
-    tuples(st.builds(ForestRow, short_texts, marks, short_texts)),
+    st.builds(drawn.Axis, texts, st.just(Unit.RATIO), st.just(True)),
+    tuples(st.builds(drawn.ForestRow, short_texts, marks, short_texts)),
 )
 
 
 rooflines = st.builds(
-    Roofline,
+    drawn.Roofline,
     texts,
     axes,
     axes,
-    tuples(st.builds(Dot, amounts, marks, short_texts)),
-    st.lists(st.builds(Roof, sizes, sizes, texts), max_size=3).map(tuple),
+    tuples(st.builds(drawn.Dot, amounts, marks, short_texts)),
+    st.lists(st.builds(drawn.Roof, sizes, sizes, texts), max_size=3).map(tuple),
 )
 
-KINDS: dict[type[Figure], st.SearchStrategy[Figure]] = {
-    Points: points,
-    Curves: curves,
-    Stacks: stacks,
-    Forest: forests,
-    Roofline: rooflines,
+KINDS: dict[type[drawn.Figure], st.SearchStrategy[drawn.Figure]] = {
+    drawn.Points: points,
+    drawn.Curves: curves,
+    drawn.Stacks: stacks,
+    drawn.Forest: forests,
+    drawn.Roofline: rooflines,
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=settings.default.max_examples * 3 // 5,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data(), width=st.sampled_from(WIDTHS))
 def test_any_figure_is_well_formed_and_readable_at_any_width(
-    kind: type[Figure], data: st.DataObject, width: int
+    kind: type[drawn.Figure], data: st.DataObject, width: int
 ) -> None:
     figure = data.draw(KINDS[kind])
 

@@ -1,10 +1,8 @@
 """The canvas: escapes everything, and refuses texts that overlap or leave the image."""
 
-from __future__ import annotations
-
 import pytest
 
-from jaxmeter.reporting.draw.canvas import ELLIPSIS, Canvas, measure_text, shorten_text
+from jaxmeter.reporting.draw.canvas import ELLIPSIS, Canvas, measure_text
 from jaxmeter.reporting.draw.palette import COLOURS, make_style_sheet
 
 from .geometry import list_texts, read_svg
@@ -60,16 +58,13 @@ def test_letters_that_xml_forbids_leave_it_well_formed(letter: str) -> None:
     assert read_svg(svg).tag.endswith("svg")
 
 
-def test_a_coordinate_that_is_no_number_is_an_error() -> None:
-    with pytest.raises(ValueError, match="not finite"):
-        Canvas(100, 40, "").line(0, 0, float("nan"), 1)
-
-
-def test_coordinates_are_rounded_to_half_a_pixel() -> None:
+def test_coordinates_are_rounded_to_half_a_pixel_and_one_that_is_no_number_is_an_error() -> None:
     canvas = Canvas(100, 40, "")
     canvas.line(-0.01, 1.26, 10.0, 20.24)
 
     assert 'x1="0" y1="1.5" x2="10" y2="20"' in canvas.render()
+    with pytest.raises(ValueError, match="not finite"):
+        canvas.line(0, 0, float("nan"), 1)
 
 
 def test_a_figure_has_classes_instead_of_colours_and_no_script() -> None:
@@ -86,11 +81,6 @@ def test_the_style_sheet_has_both_colours_of_every_class() -> None:
     sheet = make_style_sheet()
 
     assert all(f".{name}{{color:{colour}}}" in sheet for name, both in COLOURS.items() for colour in both)
-
-
-def test_a_shortened_text_fits_its_room() -> None:
-    for room in range(0, 120, 7):
-        assert measure_text(shorten_text("attention, causal, by blocks", room)) <= room
 
 
 def test_widths_are_those_of_the_widest_common_font() -> None:

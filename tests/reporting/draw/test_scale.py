@@ -1,7 +1,5 @@
 """Scales: limits and ticks follow from the data."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,21 +17,44 @@ def texts(scale: Scale) -> list[str]:
     return [tick.text.replace("\u202f", " ") for tick in scale.ticks]
 
 
-def test_a_logarithmic_axis_ends_at_full_decades() -> None:
-    scale = fit([3.7e-4, 8.5e-3], Unit.SECONDS, is_log=True)
+@pytest.mark.parametrize(
+    ("values", "unit", "is_log", "ticks"),
+    [
+        ([3.7e-4, 8.5e-3], Unit.SECONDS, True, "100 µs|1 ms|10 ms"),
+        ([1.3, 4.1], Unit.SECONDS, True, "1 s|2 s|5 s"),
+        ([0.93], Unit.SECONDS, False, "0|200 ms|400 ms|600 ms|800 ms|1 s"),
+        ([37.4 * 2**20], Unit.BYTES, False, "0|10 MiB|20 MiB|30 MiB|40 MiB"),
+        ([2.0], Unit.COUNT, False, "0|1|2"),
+        ([1e-9], Unit.COUNT, False, "0|1"),
+    ],
+    ids=["full decades", "steps of 1, 2, 5", "a full step", "round binary ticks", "whole counts", "a tiny count"],
+)
+def test_an_axis_ends_at_round_ticks(values: list[float], unit: Unit, is_log: bool, ticks: str) -> None:
+    scale = fit(values, unit, is_log=is_log)
 
-    assert (scale.low, scale.high) == (1e-4, 1e-2)
-    assert texts(scale) == ["100 µs", "1 ms", "10 ms"]
+    assert texts(scale) == ticks.split("|")
+    assert (scale.low, scale.high) == (scale.ticks[0].value, pytest.approx(scale.ticks[-1].value))
 
 
-def test_data_within_a_decade_gets_steps_of_1_2_5() -> None:
-    assert texts(fit([1.3, 4.1], Unit.SECONDS, is_log=True)) == ["1 s", "2 s", "5 s"]
-
-
-def test_equal_values_still_span_an_axis() -> None:
+def test_equal_values_still_span_an_axis_and_a_rounding_error_above_100_percent_adds_no_tick() -> None:
     scale = fit([5.0, 5.0], Unit.COUNT, is_log=True)
 
     assert scale.low < 5 < scale.high
+    assert fit([1.0000001], Unit.SHARE).high == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("scale", "ticks"),
+    [
+        (fit_sizes(Axis("", Unit.COUNT, is_log=True), [8, 16, 32, 64, 128, 256, 512], 0, 200), "8|32|128|512"),
+        (fit_sizes(Axis("", Unit.COUNT, names=("0.9.1", "0.9.2", "0.10.0")), [1, 2, 3], 0, 300), "0.9.1|0.9.2|0.10.0"),
+        (fit_changes(Axis("", Unit.RATIO, is_log=True), [0.92, 1.04], 0, 500), "−10 %|−5 %|0|+5 %"),
+        (fit_changes(Axis("", Unit.RATIO, is_log=True), [0.02, 30.0], 0, 500), "0.01×|0.1×|1×|10×|100×"),
+    ],
+    ids=["sizes", "releases", "changes in percent", "changes by factors"],
+)
+def test_ticks_are_sizes_names_or_changes(scale: Scale, ticks: str) -> None:
+    assert texts(scale) == ticks.split("|")
 
 
 @pytest.mark.parametrize(("high", "base"), [(2.0**20, 4), (2.0**33, 32)])
@@ -41,26 +62,6 @@ def test_ticks_of_bytes_are_powers_of_4_or_32(high: float, base: int) -> None:
     first, second, *_ = fit([2.0**14, high], Unit.BYTES, is_log=True).ticks
 
     assert second.value / first.value == base
-
-
-def test_a_linear_axis_begins_at_0_and_ends_at_a_full_step() -> None:
-    assert texts(fit([0.93], Unit.SECONDS)) == ["0", "200 ms", "400 ms", "600 ms", "800 ms", "1 s"]
-
-
-def test_a_linear_axis_of_bytes_has_round_binary_ticks() -> None:
-    assert texts(fit([37.4 * 2**20], Unit.BYTES)) == ["0", "10 MiB", "20 MiB", "30 MiB", "40 MiB"]
-
-
-def test_counts_have_whole_ticks() -> None:
-    assert texts(fit([2.0], Unit.COUNT)) == ["0", "1", "2"]
-
-
-def test_a_rounding_error_above_100_percent_adds_no_tick() -> None:
-    assert fit([1.0000001], Unit.SHARE).high == pytest.approx(1.0)
-
-
-def test_a_tiny_count_still_spans_an_axis() -> None:
-    assert texts(fit([1e-9], Unit.COUNT)) == ["0", "1"]
 
 
 def test_a_narrow_axis_has_fewer_ticks() -> None:
@@ -73,30 +74,6 @@ def test_a_logarithmic_axis_does_not_show_0() -> None:
     assert not scale.shows(0.0)
     assert not scale.shows(float("nan"))
     assert scale.shows(1.0)
-
-
-def test_the_ticks_of_a_sweep_are_its_sizes() -> None:
-    scale = fit_sizes(Axis("batch", Unit.COUNT, is_log=True), [8, 16, 32, 64, 128, 256, 512], 0, 200)
-
-    assert texts(scale) == ["8", "32", "128", "512"]
-
-
-def test_the_ticks_of_releases_are_their_names() -> None:
-    scale = fit_sizes(Axis("release", Unit.COUNT, names=("0.9.1", "0.9.2", "0.10.0")), [1, 2, 3], 0, 300)
-
-    assert texts(scale) == ["0.9.1", "0.9.2", "0.10.0"]
-
-
-def test_changes_are_signed_per_cent() -> None:
-    scale = fit_changes(Axis("change", Unit.RATIO, is_log=True), [0.92, 1.04], 0, 500)
-
-    assert texts(scale) == ["−10 %", "−5 %", "0", "+5 %"]
-
-
-def test_changes_by_large_factors_are_factors() -> None:
-    assert texts(fit_changes(Axis("change", Unit.RATIO, is_log=True), [0.02, 30.0], 0, 500)) == [
-        "0.01×", "0.1×", "1×", "10×", "100×",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

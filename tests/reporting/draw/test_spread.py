@@ -1,7 +1,5 @@
 """Places of names: apart, inside, and moved as little as possible."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -13,20 +11,17 @@ from jaxmeter.reporting.draw.rows import spread
 PLACES = st.lists(st.floats(0, 100), max_size=8)
 
 
-def test_names_at_one_place_move_up_and_down_alike() -> None:
-    assert spread([50.0, 50.0, 50.0], 10, 0, 100) == [40.0, 50.0, 60.0]
-
-
-def test_what_is_apart_stays() -> None:
-    assert spread([80.0, 10.0, 45.0], 10, 0, 100) == [80.0, 10.0, 45.0]
-
-
-def test_a_group_at_an_edge_pushes_the_next_name() -> None:
-    assert spread([0.0, 2.0, 12.0], 10, 0, 100) == pytest.approx([0.0, 10.0, 20.0])
-
-
-def test_without_room_gaps_are_kept() -> None:
-    assert spread([1.0, 2.0, 3.0], 10, 0, 15) == [-5.0, 5.0, 15.0]
+@pytest.mark.parametrize(
+    ("places", "end", "moved"),
+    [
+        ([50.0, 50.0, 50.0], 100, [40.0, 50.0, 60.0]),
+        ([80.0, 10.0, 45.0], 100, [80.0, 10.0, 45.0]),
+        ([0.0, 2.0, 12.0], 100, [0.0, 10.0, 20.0]),
+        ([1.0, 2.0, 3.0], 15, [-5.0, 5.0, 15.0]),
+    ],
+)
+def test_names_move_apart(places: list[float], end: float, moved: list[float]) -> None:
+    assert spread(places, 10, 0, end) == pytest.approx(moved)
 
 
 @given(PLACES)

@@ -1,7 +1,6 @@
 """Texts: their widths are upper bounds, and what has no room is cut between words."""
 
-from __future__ import annotations
-
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,24 +8,18 @@ from jaxmeter.reporting.draw import canvas as widths
 from jaxmeter.reporting.draw.canvas import ELLIPSIS, measure_text, shorten_apart, shorten_text
 
 
-def test_a_text_that_fits_stays_whole() -> None:
-    assert shorten_text("CNN step", 100) == "CNN step"
-
-
-def test_a_long_text_is_cut_between_two_words() -> None:
-    assert shorten_text("memory: planned (bars), measured (marks)", 175) == "memory: planned (bars)…"
-
-
-def test_a_long_word_is_cut_within_it() -> None:
-    assert shorten_text("a" * 40, 60) == "aaaaaaa…"
-
-
-def test_no_comma_or_bracket_stands_before_the_ellipsis() -> None:
-    assert shorten_text("MLP step, (batch 32)", measure_text("MLP step, (b…")) == "MLP step…"
-
-
-def test_a_text_without_room_for_two_letters_is_left_out() -> None:
-    assert shorten_text("compile", measure_text("c…")) == ""
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("CNN step", 100, "CNN step"),
+        ("memory: planned (bars), measured (marks)", 175, "memory: planned (bars)…"),
+        ("a" * 40, 60, "aaaaaaa…"),
+        ("MLP step, (batch 32)", measure_text("MLP step, (b…"), "MLP step…"),
+        ("compile", measure_text("c…"), ""),
+    ],
+)
+def test_a_text_without_room_is_cut(text: str, room: float, shown: str) -> None:
+    assert shorten_text(text, room) == shown
 
 
 def test_bold_text_is_wider() -> None:

@@ -1,7 +1,5 @@
 """Made-up runs of one machine, night after nightly run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path

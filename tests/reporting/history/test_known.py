@@ -17,21 +17,16 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_file_names_run_case_variant_and_reason(file):
+    file.write_text("")
+    assert read_known(file) == ()
     file.write_text(
         '[[change_point]]\nrun = "a"\nwhy = "because"\n\n'
         '[[change_point]]\nrun = "b"\ncase = "selu*"\nvariant = "selu:jit"\nwhy = "it is so"\n'
     )
-
     assert read_known(file) == (
         KnownChangePoint("a", "because"),
         KnownChangePoint("b", "it is so", "selu*", "selu:jit"),
     )
-
-
-def test_an_empty_file_knows_of_none(file):
-    file.write_text("")
-
-    assert read_known(file) == ()
 
 
 @pytest.mark.parametrize(
@@ -39,31 +34,25 @@ def test_an_empty_file_knows_of_none(file):
     [
         ('[[change_point]]\nwhy = "x"', "1 lacks 'run'; write run = "),
         ('[[change_point]]\nrun = "x"', "1 lacks 'why'; write why = "),
-        (
-            '[[change_point]]\nrun = "x"\nwhi = "x"',
-            "1 has no 'whi', nearest: why",
-        ),
+        ('[[change_point]]\nrun = "x"\nwhi = "x"', "1 has no 'whi', nearest: why"),
         ('[[change_point]]\nrun = 1\nwhy = "x"', "1: run = 1 is not a text"),
         ('[[change_point]]\nrun = ""\nwhy = "x"', "1: run = '' is not a text"),
         ("change_point = [1]", "1 is not a table"),
         ("change_point = 1", "contains other entries than [[change_point]] tables"),
         ('[known]\nrun = "x"', "contains other entries than [[change_point]] tables"),
         ("[[step]", "is no TOML"),
+        (None, "cannot be read: No such file"),
     ],
 )
 def test_what_nobody_understands_is_refused_with_what_to_write(file, text, said):
-    file.write_text(text)
+    if text is not None:
+        file.write_text(text)
 
     with pytest.raises(KnownError) as caught:
         read_known(file)
 
     assert str(caught.value).startswith(str(file))
     assert said in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named(file):
-    with pytest.raises(KnownError, match=r"known.toml: cannot be read: No such file"):
-        read_known(file)
 
 
 @given(data=st.binary(max_size=60))

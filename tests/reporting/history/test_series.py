@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import pytest
 from msgspec import structs
@@ -42,11 +43,9 @@ def test_what_processes_tell_of_the_calibration_beside_their_blocks_goes_before_
 
 
 def test_without_a_calibration_the_times_are_as_they_were_measured():
-    planned = samples.planned_case(variants=("selu:jit",))
-
     def measured(number, time_s):
         outcomes = {"numerics": samples.numerics(), "timing": samples.timing(time_s)}
-        return samples.run((planned, samples.record(planned, {"selu:jit": outcomes})), run_id=f"r{number}", machine="m")
+        return samples.one_case({"selu:jit": outcomes}, run_id=f"r{number}", machine="m")
 
     (series,) = series_of([measured(0, 1e-3), measured(1, 2e-3)])
 
@@ -77,41 +76,29 @@ def test_contended_times_are_left_out_and_counted():
     assert ([point.index for point in series.points], series.contended) == ([0, 1, 3], 1)
 
 
-def test_a_run_that_lacks_the_case_is_a_gap():
-    other = samples.planned_case("mlp", variants=("selu:jit",))
-    runs = nights(4, lambda number: 1e-3)
-    runs[1] = night(1, 1e-3, case=other)
-
-    (series,) = series_of(runs)
-
-    assert [point.index for point in series.points] == [0, 2, 3]
+def without_the_case(run):
+    return night(1, 1e-3, case=samples.planned_case("mlp", variants=("selu:jit",)))
 
 
-def test_under_another_definition_it_is_another_case():
-    runs = nights(4, lambda number: 1e-3)
-
-    (series,) = series_of([another_definition(runs[0]), *runs[1:]])
-
-    assert [point.index for point in series.points] == [1, 2, 3]
+def wrong(run):
+    outcome = {"numerics": Outcome(status=Status.WRONG, reason="no")}
+    return samples.change_outcomes(run, lambda outcomes, *_: {**outcomes, **outcome})
 
 
-def test_a_variant_that_did_not_end_well_is_a_gap():
+@pytest.mark.parametrize(
+    "change",
+    [
+        without_the_case,
+        another_definition,
+        wrong,
+        *(partial(with_times, execution_s=(value,) * 5) for value in (0.0, math.inf, math.nan, -1.0)),
+    ],
+)
+def test_a_run_without_a_time_of_the_case_that_anybody_can_have_measured_is_a_gap(change):
     runs = nights(3, lambda number: 1e-3)
-    wrong = {"numerics": Outcome(status=Status.WRONG, reason="no")}
-    runs[1] = samples.change_outcomes(runs[1], lambda outcomes, *_: {**outcomes, **wrong})
-
-    assert {tuple(point.index for point in one.points) for one in gather_series(snapshots(runs))} == {(0, 2)}
-
-
-def test_one_run_is_no_series():
-    assert gather_series(snapshots(nights(1, lambda number: 1e-3))) == ()
-
-
-@pytest.mark.parametrize("value", [0.0, math.inf, math.nan, -1.0])
-def test_a_time_that_nobody_can_have_measured_is_a_gap(value):
-    runs = nights(3, lambda number: 1e-3)
-    runs[1] = with_times(runs[1], execution_s=(value,) * 5)
+    runs[1] = change(runs[1])
 
     (series,) = series_of(runs)
 
     assert [point.index for point in series.points] == [0, 2]
+    assert gather_series(snapshots(runs[:1])) == ()

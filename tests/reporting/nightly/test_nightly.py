@@ -1,7 +1,7 @@
 import json
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,18 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.reporting.nightly import stored
-from jaxmeter.reporting.nightly.state import (
-    NightlyError,
-    NightlyRun,
-    end_waiting,
-    let_wait,
-    list_waiting,
-    read_state,
-    remove_state,
-    write_state,
-    write_steps,
-)
+from jaxmeter.reporting.nightly import state, stored
+from jaxmeter.reporting.nightly.state import NightlyError, NightlyRun, read_state, remove_state, write_state
 from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects
 from jaxmeter.reporting.nightly.stored import Acceptance, NightlyVerdict
 from jaxmeter.reporting.store import stores
@@ -44,16 +34,8 @@ def ask(tmp_path, monkeypatch):
     store = (tmp_path / "store").as_uri()
 
     def make(run, **changes):
-        asked = NightlyRun(
-            store=store,
-            run=run,
-            backend="cpu",
-            machine=MACHINE,
-            begun="2026-03-01T02:00:00+00:00",
-            measuring=("--quick",),
-            min_effect="3%",
-        )
-        return msgspec.structs.replace(asked, **changes)
+        usual = {"backend": "cpu", "machine": MACHINE, "begun": "2026-03-01T02:00:00+00:00", "measuring": ("--quick",)}
+        return NightlyRun(store=store, run=run, min_effect="3%", **{**usual, **changes})
 
     return make
 
@@ -89,10 +71,8 @@ def test_the_first_night_has_nothing_to_compare_with_and_becomes_the_baseline(as
     begun = begin(ask(AFTER), out)
     assert [(one.role, one.run) for one in begun.nightly.beside] == [("last", BEFORE)]
     folder = begun.nightly.beside[0].folder
-    assert arguments(out) == [
-        *("--backend", "cpu", "--machine", MACHINE, "--quick", "--against", folder),
-        *("--out", str(out), "--run-id", AFTER),
-    ]
+    measured = ["--backend", "cpu", "--machine", MACHINE, "--quick", "--against", folder]
+    assert arguments(out) == [*measured, "--out", str(out), "--run-id", AFTER]
     assert (Path(folder) / "run.json").is_file()
 
 
@@ -152,19 +132,6 @@ def test_an_accepted_run_is_the_pinned_one_from_then_on(ask, live, out):
     assert [(one.role, one.run) for one in begin(ask("next"), out).nightly.beside] == [("last", AFTER)]
 
 
-def test_the_last_accepted_run_is_pinned_though_it_began_earlier(ask, live, out):
-    live(plain(BEFORE))
-    live(replayed(1.0))
-    store = open_store(ask("any").store)
-    for run_id, at in ((AFTER, "2026-03-03"), (BEFORE, "2026-03-04")):
-        stored.accept(store, Acceptance(run=run_id, why="as it is", at=at))
-
-    assert [(one.role, one.run) for one in begin(ask("next"), out).nightly.beside] == [
-        ("last", AFTER),
-        ("pinned", BEFORE),
-    ]
-
-
 def test_only_whole_runs_with_a_verdict_are_accepted_and_for_a_reason(ask, live, tmp_path):
     live(plain(BEFORE))
     store = open_store(ask("any").store)
@@ -177,57 +144,43 @@ def test_only_whole_runs_with_a_verdict_are_accepted_and_for_a_reason(ask, live,
         stored.accept(store, Acceptance(run=BEFORE, why="x", at=""))
 
 
-def test_a_run_that_a_rule_of_the_bucket_has_removed_is_passed_over(ask, live, out, tmp_path):
+def make_huge(path):
+    path.touch()
+    os.truncate(path, 300 * 2**20)
+
+
+@pytest.mark.parametrize("lose", [shutil.rmtree, lambda run: make_huge(run / "run.json")], ids=["removed", "too large"])
+def test_a_run_that_a_rule_of_the_bucket_has_removed_or_that_is_too_large_is_passed_over(
+    ask, live, out, tmp_path, lose
+):
     live(plain(BEFORE))
     live(replayed(1.0))
-    shutil.rmtree(tmp_path / "store" / AFTER)
+    lose(tmp_path / "store" / AFTER)
 
     begun = begin(ask("next"), out)
 
     assert [one.run for one in begun.nightly.beside] == [BEFORE]
-    assert [note.partition(" ")[0] for note in begun.notes] == [f"{ask('any').store}/{AFTER}"]
+    assert begun.notes == (f"{ask('any').store}/{AFTER} is not whole there any more, and is passed over",)
 
 
-def test_a_run_or_verdict_that_is_too_large_is_passed_over_and_named(ask, live, out, tmp_path):
-    live(plain(BEFORE))
-    live(replayed(1.0))
-    store = tmp_path / "store"
-    for path in (store / AFTER / "run.json", store / "verdicts" / "huge.json"):
-        path.touch()
-        os.truncate(path, 300 * 2**20)
-
-    begun = begin(ask("next"), out)
-
-    assert [one.run for one in begun.nightly.beside] == [BEFORE]
-    assert begun.notes == (
-        f"{ask('any').store}/verdicts/huge.json has 300\u202fMiB, over 256\u202fMiB; it is not counted",
-        f"{ask('any').store}/{AFTER} is not whole there any more, and is passed over",
-    )
-
-
-def test_a_night_that_cannot_be_concluded_does_not_stand_in_the_way_of_the_next(ask, live, out, tmp_path):
+@pytest.mark.parametrize(
+    ("is_stored", "said"), [(True, "concluded now: Passed"), (False, f"{AFTER} cannot be concluded (")]
+)
+def test_a_night_whose_earlier_run_is_gone_does_not_stand_in_the_way_of_the_next(
+    ask, live, out, tmp_path, is_stored, said
+):
     live(plain(BEFORE))
     begin(ask(AFTER), out)
     samples.write_run(out / AFTER, replayed(1.0))
-    shutil.rmtree(tmp_path / "store" / BEFORE)
     shutil.rmtree(tmp_path / "cache")
+    if not is_stored:
+        shutil.rmtree(tmp_path / "store" / BEFORE)
 
     begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
 
     assert begun.nightly.run == "next"
-    assert f"{AFTER} cannot be concluded (" in begun.notes[0]
+    assert said in begun.notes[0]
     assert (out / AFTER / "run.json").is_file()
-
-
-def test_what_was_fetched_may_be_removed_before_a_night_goes_on_or_is_concluded(ask, live, out, tmp_path):
-    live(plain(BEFORE))
-    begin(ask(AFTER), out)
-    samples.write_run(out / AFTER, replayed(1.0))
-    shutil.rmtree(tmp_path / "cache")
-
-    begun = begin(ask("next", begun="2026-03-02T02:00:00+00:00"), out)
-
-    assert "concluded now: Passed" in begun.notes[0]
 
 
 def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
@@ -239,9 +192,13 @@ def test_a_night_that_passes_on_a_busy_machine_says_why_it_is_no_baseline(live):
     assert verdict.why_not.startswith("the machine was too busy: 1 of 1 times")
 
 
-def test_a_machine_without_a_name_is_refused(ask, out):
-    with pytest.raises(NightlyError, match="--machine is empty"):
-        begin(ask("one", machine=" "), out)
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"machine": " "}, "--machine is empty"), ({"measuring": ("--select", "a\nb")}, "a line break")],
+)
+def test_a_machine_without_a_name_and_an_option_with_a_line_break_are_refused(ask, out, changes, said):
+    with pytest.raises(NightlyError, match=said):
+        begin(ask("one", **changes), out)
 
 
 def test_a_machine_that_was_too_busy_says_so_and_is_no_baseline(ask, live, out):
@@ -290,7 +247,7 @@ def test_a_night_that_was_cut_short_goes_on_with_its_own_run(ask, out):
 
     night = read_state(out)
     paths = ("--suites", "mine.py", "--data=numbers", "--suites", "yours")
-    write_steps(out, msgspec.structs.replace(night, measuring=("--quick", *paths, "--select", "x")))
+    state.write_steps(out, msgspec.structs.replace(night, measuring=("--quick", *paths, "--select", "x")))
     assert arguments(out) == ["--resume", str(out / "one"), *paths]
 
     samples.write_run(out / "one", plain("one"))
@@ -351,6 +308,8 @@ def test_a_run_that_used_up_its_budget_is_no_answer_and_the_night_is_over(ask, o
 
 
 def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
+    with pytest.raises(NightlyError, match="no nightly run is in progress"):
+        conclude(out)
     begin(ask("one"), out)
     samples.write_run(out / "one", plain("one"), cut_short=True)
 
@@ -406,30 +365,22 @@ def test_a_night_whose_store_is_down_at_its_first_step_is_measured_and_judged_la
     assert "run.json" in open_store(ask("any").store).list_files(AFTER)
 
 
-def test_a_store_that_is_back_after_the_measurement_is_used_at_once(ask, live, out, outage):
+def test_a_store_that_is_back_before_or_after_the_measurement_is_used_at_once(ask, live, out, outage):
     live(plain(BEFORE))
     with outage():
         begin(ask(AFTER), out, BEFORE)
     samples.write_run(out / AFTER, plain(AFTER, started="2026-01-03T00:00:00Z"))
     said = []
-
     list_suspects(out, said.append)
 
     assert said == []
     assert [(one.role, one.run) for one in read_state(out).beside] == [("last", BEFORE)]
     assert conclude(out).verdict.exit_code == 0
-
-
-def test_a_run_that_was_not_begun_while_the_store_was_down_is_measured_next_to_the_last_good_one(
-    ask, live, out, outage
-):
-    live(plain(BEFORE))
-    with outage():
-        begin(ask(AFTER), out)
-
-    begin(ask(AFTER), out)
-
-    assert "--against" in arguments(out)
+    remove_state(out)
+    for is_out in (True, False):
+        with outage() if is_out else nullcontext():
+            begin(ask("next"), out)
+        assert ("--against" in arguments(out)) is not is_out
 
 
 def test_nights_that_the_store_has_not_received_are_sent_in_their_order_by_the_next_that_can(ask, live, out, outage):
@@ -455,20 +406,22 @@ def test_a_night_waits_for_the_store_though_another_ends(ask, out):
     waits = ask("waits", begun="2026-02-28T02:00:00+00:00")
     write_state(out, waits)
 
-    let_wait(out, waits)
+    state.let_wait(out, waits)
     write_state(out, ask("other"))
     remove_state(out)
 
-    assert list_waiting(out) == [waits]
-    end_waiting(out, waits)
+    assert state.list_waiting(out) == [waits]
+    state.end_waiting(out, waits)
     assert not (out / ".night").exists()
 
 
-def test_a_damaged_night_that_waits_says_what_to_remove(ask, out):
-    let_wait(out, ask("waits"))
-    (out / ".night" / "waiting" / "waits.json").write_text("{")
+@pytest.mark.parametrize("file", ["night.json", "waiting/waits.json"])
+def test_a_damaged_night_says_what_to_remove(ask, out, file):
+    write_state(out, ask("one"))
+    state.let_wait(out, ask("waits"))
+    (out / ".night" / file).write_text("{")
 
-    with pytest.raises(NightlyError, match=r"remove .*/waiting/waits.json: the runs next to it are kept"):
+    with pytest.raises(NightlyError, match=r"remove .*\.night.*: the runs next to it are kept"):
         begin(ask("two"), out)
 
 
@@ -484,16 +437,19 @@ def test_a_night_goes_on_without_its_store_unless_what_it_fetched_is_gone(ask, l
             begin(ask(AFTER), out)
 
 
-def test_what_is_no_verdict_is_named_and_not_counted(ask, out):
+def test_what_is_no_verdict_is_named_and_not_counted(ask, out, tmp_path):
     store = open_store(ask("any").store)
-    for name, data in (("a.json", b"{"), ("b.accepted.json", b"[]"), ("notes.txt", b"")):
+    for name, data in (("a.json", b"{"), ("b.accepted.json", b"[]"), ("notes.txt", b""), ("huge.json", b"")):
         store.create(data, "verdicts", name)
+    make_huge(tmp_path / "store" / "verdicts" / "huge.json")
 
-    begun = begin(ask("one"), out)
-
-    assert begun.notes == tuple(
-        f"{store.name('verdicts', name)} is not a verdict, and is not counted" for name in ("a.json", "b.accepted.json")
-    )
+    assert set(begin(ask("one"), out).notes) == {
+        f"{store.name('verdicts', 'huge.json')} has 300\u202fMiB, over 256\u202fMiB; it is not counted",
+        *(
+            f"{store.name('verdicts', name)} is not a verdict, and is not counted"
+            for name in ("a.json", "b.accepted.json")
+        ),
+    }
 
 
 def set_time(path, time):
@@ -545,26 +501,16 @@ def test_a_night_that_began_later_than_the_store_received_it_is_set_aside_and_na
 
     assert choose_runs(known) == ("newer", "first")
     (note,) = (note for note in begin(ask("next"), out).notes if "ahead.json" in note)
-    received = datetime.now(UTC) - timedelta(days=2)
-    assert note == (
-        f"{ask('any').store}/verdicts/ahead.json is of a run that began on 2131-01-01, later than the store's time, "
-        f"{received:%Y-%m-%d}; it is not counted: correct the clock of '{MACHINE}'"
-    )
+    assert f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%d}; it is not counted" in note
+    assert note.endswith(f"correct the clock of '{MACHINE}'")
 
 
-def test_a_verdict_of_a_time_that_the_store_has_not_reached_is_set_aside(store_nights):
-    known = store_nights((1, "first", ""), (-1000, "later", "2020-01-01T02:00:00+00:00"))
+def test_a_verdict_of_a_time_that_the_store_has_not_reached_is_set_aside_unless_clocks_differ_by_minutes(store_nights):
+    near = (datetime.now(UTC) + timedelta(minutes=50)).isoformat()
+    known = store_nights((1, "first", ""), (-1000, "later", "2020-01-01T02:00:00+00:00"), (0, "near", near))
 
-    assert choose_runs(known) == ("first", None)
+    assert [one.run for one in known.verdicts] == ["first", "near"]
     assert "later than the store's time" in known.set_aside["later.json"]
-
-
-def test_clocks_that_differ_by_minutes_set_nothing_aside(store_nights):
-    now = datetime.now(UTC)
-
-    known = store_nights((0, "it", (now + timedelta(minutes=50)).isoformat()))
-
-    assert [one.run for one in known.verdicts] == ["it"]
 
 
 def test_the_run_that_the_store_saw_accepted_last_is_pinned(ask, store_nights, tmp_path):
@@ -588,24 +534,6 @@ def test_verdicts_are_read_from_the_cache_once_they_are_there(ask, live, monkeyp
     assert stored.read_all(store) == first
 
 
-def test_without_a_night_there_is_nothing_to_conclude(out):
-    with pytest.raises(NightlyError, match="no nightly run is in progress"):
-        conclude(out)
-
-
-def test_a_damaged_night_says_what_to_remove(ask, out):
-    write_state(out, ask("one"))
-    (out / ".night" / "night.json").write_text("{")
-
-    with pytest.raises(NightlyError, match=r"remove .*\.night: the runs next to it are kept"):
-        begin(ask("two"), out)
-
-
-def test_an_option_with_a_line_break_is_refused(ask, out):
-    with pytest.raises(NightlyError, match="a line break"):
-        begin(ask("one", measuring=("--select", "a\nb")), out)
-
-
 @pytest.fixture
 def call(tmp_path, monkeypatch):
     """Calls a step; exit code, stdout, stderr."""
@@ -618,62 +546,44 @@ def call(tmp_path, monkeypatch):
     return run
 
 
-def test_a_night_by_its_commands_says_in_three_lines_what_happened(ask, call, out, tmp_path):
+def test_a_night_by_its_commands_ends_with_its_verdict_and_its_page(ask, call, out, tmp_path):
     store = ask("any").store
     code, said, _ = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
     run_id = read_state(out).run
-    assert (code, said) == (0, f"the nightly run of {run_id} begins; it is compared with no earlier run\n")
+    assert (code, said.count("\n"), f"run of {run_id} begins" in said) == (0, 1, True)
     samples.write_run(out / run_id, plain(run_id))
+
     assert call("suspects", "--out", out) == (0, "", "")
+    files = tmp_path / "a.md", tmp_path / "a.json"
+    code, said, complained = call("conclude", "--out", out, "--markdown", files[0], "--verdict", files[1])
 
-    code, said, complained = call(
-        "conclude", "--out", out, "--markdown", tmp_path / "a.md", "--verdict", tmp_path / "a.json"
-    )
-
-    told = json.loads((tmp_path / "a.json").read_text())
+    told = json.loads(files[1].read_text())
     assert (code, complained, told["good"]) == (0, "", True)
-    words = " ".join(said.split())
-    assert words.startswith(f"{told['heading']} 1 case on {MACHINE}, pushed to {store}/{run_id} ")
-    assert words.endswith(f" page: reports/report-{run_id}.html; verdict: {store}/verdicts/{run_id}.json")
-    assert (tmp_path / "a.md").read_text().startswith(f"<!-- jaxmeter report -->\n## {told['heading']}")
+    assert told["heading"] in " ".join(said.split())
+    assert told["heading"] in files[0].read_text()
     assert run_id in (tmp_path / "reports" / f"report-{run_id}.html").read_text()
     assert not (out / ".night").exists()
-    assert call("accept", store, run_id, "--why", "as it is")[:2] == (
-        0,
-        f"{run_id}: accepted; it is the pinned run from now on\n",
-    )
+    assert call("accept", store, run_id, "--why", "as it is")[0] == 0
 
 
-def test_the_commands_of_a_night_without_a_store_say_where_the_run_is_and_what_sends_it(ask, live, call, out, outage):
+def test_the_commands_of_a_night_without_a_store_say_where_the_run_is(ask, live, call, out, outage):
     live(plain(BEFORE))
     store = ask("any").store
-
     with outage():
-        code, said, complained = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
+        code, _, complained = call("begin", store, "--machine", MACHINE, "--out", out, "--", "--quick")
         run_id = read_state(out).run
-        assert (code, said) == (
-            0,
-            f"the nightly run of {run_id} begins; it is compared once the store can be reached\n",
-        )
-        assert complained == (
-            f"warning: {store}: cannot be reached (OSError); try again. Measuring needs no store: the run is sent and "
-            "judged once the store can be reached\n"
-        )
+        assert (code, complained.startswith(f"warning: {store}: cannot be reached")) == (0, True)
         samples.write_run(out / run_id, plain(run_id, started="2026-01-03T00:00:00Z"))
         code, said, complained = call("suspects", "--out", out)
 
     assert (code, said) == (3, "")
-    assert complained == (
-        f"error: {store}: cannot be reached (OSError); try again; the run is kept in {out}: this command, or the next "
-        "nightly run, sends it\n"
-    )
+    assert f"the run is kept in {out}" in complained
     assert call("suspects", "--out", out)[0] == call("conclude", "--out", out)[0] == 0
 
 
 @pytest.mark.parametrize("options", [[], ["--with-captures"]])
 def test_a_night_pushes_captures_only_where_its_beginning_asks_for_them(ask, call, out, tmp_path, options):
-    store = ask("any").store
-    call("begin", store, "--machine", MACHINE, "--out", out, *options, "--", "--quick")
+    call("begin", ask("any").store, "--machine", MACHINE, "--out", out, *options, "--", "--quick")
     run_id = read_state(out).run
     samples.write_run(out / run_id, plain(run_id))
     capture = out / run_id / "cases" / "00" / "trace" / "selu-jit" / "host.xplane.pb"
@@ -683,13 +593,9 @@ def test_a_night_pushes_captures_only_where_its_beginning_asks_for_them(ask, cal
 
     code, said, _ = call("conclude", "--out", out)
 
-    stored = {path.name for path in (tmp_path / "store" / run_id).rglob("*")}
     assert code == 0
-    assert ("host.xplane.pb" in stored) == bool(options)
-    words = " ".join(said.split())
-    assert f"1 case on {MACHINE}, pushed to {store}/{run_id}" in words
-    assert (" left out; --with-captures sends them" in words) == (not options)
-    assert ("; 1 capture (5" in words) == (not options)
+    assert any((tmp_path / "store" / run_id).rglob("host.xplane.pb")) == bool(options)
+    assert (" left out; --with-captures sends them" in " ".join(said.split())) == (not options)
 
 
 def test_a_night_that_goes_on_pushes_captures_as_it_is_asked_now(ask, out):
@@ -701,16 +607,12 @@ def test_a_night_that_goes_on_pushes_captures_as_it_is_asked_now(ask, out):
     assert read_state(out).with_captures
 
 
-def test_a_store_that_nobody_knows_is_a_usage_error_before_anything_is_written(call, out):
-    code, _, complained = call("begin", "s4://a/b", "--machine", MACHINE, "--out", out)
+@pytest.mark.parametrize(
+    ("store", "budgets", "said"),
+    [("s4://a/b", [], "nearest: s3://"), ("", ["--budgets", "none.toml"], "cannot be read")],
+)
+def test_what_cannot_be_used_is_a_usage_error_before_anything_is_written(ask, call, out, store, budgets, said):
+    code, _, complained = call("begin", store or ask("any").store, "--machine", MACHINE, "--out", out, *budgets)
 
-    assert (code, "nearest: s3://" in complained) == (2, True)
+    assert (code, said in complained) == (2, True)
     assert not out.exists()
-
-
-def test_budgets_that_cannot_be_used_are_told_before_anything_is_measured(ask, call, out):
-    code, _, complained = call(
-        "begin", ask("any").store, "--machine", MACHINE, "--out", out, "--budgets", out / "none.toml"
-    )
-
-    assert (code, "none.toml: cannot be read" in complained) == (2, True)

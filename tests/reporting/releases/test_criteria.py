@@ -29,39 +29,27 @@ def interval(low, estimate, high):
     return Interval(low, estimate, high, 8)
 
 
-def test_the_target_is_what_differs_the_most():
-    changes = [
-        memory_change(verdict="more", effect=interval(1.2, 1.2, 1.2)),
-        memory_change(verdict="less", variant="selu:eager", effect=interval(0.5, 0.5, 0.5)),
-    ]
-
-    assert find_target(changes, "peak_memory", "") == BisectionTarget("selu", "selu:eager", "planned_peak_bytes")
-    assert find_target(changes, "peak_memory", "selu:jit") == EXACT
-
-
-def test_a_program_that_changed_is_a_target():
-    assert find_target([change(metric=PROGRAM, verdict="changed")], "program", "") == BisectionTarget(
-        "selu", "selu:jit", "program"
-    )
-
-
-def test_memory_is_a_target_where_it_grew_or_shrank():
-    for verdict in ("more", "less"):
-        changes = [memory_change(verdict=verdict, effect=interval(1.2, 1.2, 1.2))]
-        assert find_target(changes, "peak_memory", "") == EXACT
-    assert find_target([memory_change(verdict="inconclusive")], "peak_memory", "") is None
-
-
-def test_what_was_nothing_before_differs_the_most():
-    changes = [
-        change(metric="compiles", verdict="more", effect=interval(3.0, 3.0, 3.0)),
-        change(metric="compiles", verdict="less", variant="b:jit", effect=interval(0.0, 0.0, 0.0)),
-    ]
-
-    assert find_target(changes, "compiles", "").variant == "b:jit"
-
-
 OF_PROGRAM = BisectionTarget("selu", "selu:jit", PROGRAM)
+LARGER = memory_change(effect=interval(1.2, 1.2, 1.2))
+HALVED = memory_change(verdict="less", variant="selu:eager", effect=interval(0.5, 0.5, 0.5))
+TREBLED = change(metric="compiles", verdict="more", effect=interval(3.0, 3.0, 3.0))
+FEWER = change(metric="compiles", verdict="less", variant="b:jit", effect=interval(0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "metric", "variant", "target"),
+    [
+        ([LARGER, HALVED], "peak_memory", "", BisectionTarget("selu", "selu:eager", "planned_peak_bytes")),
+        ([LARGER, HALVED], "peak_memory", "selu:jit", EXACT),
+        ([memory_change(verdict="less", effect=interval(1.2, 1.2, 1.2))], "peak_memory", "", EXACT),
+        ([memory_change(verdict="inconclusive")], "peak_memory", "", None),
+        ([change(metric=PROGRAM, verdict="changed")], "program", "", OF_PROGRAM),
+        ([FEWER, TREBLED], "compiles", "", BisectionTarget("selu", "b:jit", "compiles")),
+    ],
+    ids=["the most", "of a variant", "less", "inconclusive", "a program", "nothing before"],
+)
+def test_the_target_is_what_differs_the_most(changes, metric, variant, target):
+    assert find_target(changes, metric, variant) == target
 
 
 @pytest.mark.parametrize(
@@ -83,12 +71,7 @@ OF_PROGRAM = BisectionTarget("selu", "selu:jit", PROGRAM)
             for verdict in ("failed", "gone", "not comparable")
         ),
         ([change(metric="compiles", verdict="more")], EXACT, BisectionAnswer.GOOD, ""),
-        (
-            [memory_change(verdict="more", before=100.0, after=200.0)],
-            EXACT,
-            BisectionAnswer.BAD,
-            "100 in the good release, 200 here",
-        ),
+        ([memory_change(before=100.0, after=200.0)], EXACT, BisectionAnswer.BAD, "100 in the good release, 200 here"),
         (
             [memory_change(verdict="inconclusive", reason="not the same")],
             EXACT,

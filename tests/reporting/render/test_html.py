@@ -1,6 +1,7 @@
 import base64
 import hashlib
 import re
+from functools import cache
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -11,14 +12,12 @@ from jaxmeter.harness.record.wording import visible
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.render.pack import unpack
 from tests import samples
+from tests.odd_run import odd_run
 from tests.reporting.views import page_of
 
 RUNS = {
-    "ok": (samples.run(), samples.gpu_run()),
-    "pass_number": (samples.sweep_run(),),
-    "watched": (samples.watched_run(),),
-    "published": (samples.published_run(),),
-    "troubled": (samples.troubled_run(),),
+    "ok": (samples.run(), samples.gpu_run(), samples.sweep_run(run_id="sweep")),
+    "odd": (odd_run(),),
     "hostile": (samples.hostile_run(),),
     "nothing planned": (samples.RunRecord(manifest=samples.manifest(()), cases=()),),
 }
@@ -40,6 +39,7 @@ class Reader(HTMLParser):
         self.text += data
 
 
+@cache
 def rendered(name: str) -> str:
     return html.render(page_of(*RUNS[name]))
 
@@ -55,11 +55,13 @@ def list_pieces(page: str) -> list[str]:
     return [text for chunk in unpacked(page, r"chunk-\d+") for text in chunk.values()]
 
 
+@cache
 def everything(page: str) -> list[tuple[str, dict[str, str | None]]]:
     """The elements of the page, and of all that it unpacks."""
     return [one for text in (page, *list_pieces(page)) for one in Reader(text).elements]
 
 
+@cache
 def told(page: str) -> str:
     """The text of the page, and of all that it unpacks."""
     return Reader(page + "".join(list_pieces(page))).text
@@ -67,27 +69,22 @@ def told(page: str) -> str:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_equal_input_gives_equal_bytes(name):
-    assert rendered(name) == rendered(name)
+    assert html.render(page_of(*RUNS[name])) == rendered(name)
 
 
 def test_the_policy_forbids_everything_but_the_page_s_own_style_and_script():
     page = rendered("ok")
     style, script = (re.search(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1] for tag in ("style", "script"))
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (script, style)]
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
 
     elements = Reader(page).elements
     head = elements[elements.index(("head", {})) + 1 :]
     assert head[0] == ("meta", {"charset": "utf-8"})
-    assert head[1] == (
-        "meta",
-        {
-            "http-equiv": "Content-Security-Policy",
-            "content": (
-                f"default-src 'none'; script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'; "
-                "img-src data:; base-uri 'none'; form-action 'none'"
-            ),
-        },
-    )
+    assert head[1] == ("meta", {"http-equiv": "Content-Security-Policy", "content": policy})
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -121,11 +118,10 @@ def test_every_id_is_unique_and_every_link_leads_somewhere(name):
 def test_a_page_has_one_heading_landmarks_and_tables_with_captions_and_scopes(name):
     elements = Reader(rendered(name)).elements
     tags = [tag for tag, _ in elements]
+    every_tag = [tag for tag, _ in everything(rendered(name))]
 
     assert [tags.count(tag) for tag in ("h1", "main", "header")] == [1, 1, 1]
-    assert [tag for tag, _ in everything(rendered(name))].count("table") == [
-        tag for tag, _ in everything(rendered(name))
-    ].count("caption")
+    assert every_tag.count("table") == every_tag.count("caption")
     assert all("scope" in attributes for tag, attributes in elements if tag == "th")
     assert all(attributes.get("aria-label") for _, attributes in elements if attributes.get("role") == "img")
 
@@ -142,9 +138,8 @@ def test_hostile_names_are_text_in_a_figure_too():
     name = "</text><script>alert(1)</script>"
     pairs = []
     for n in (10, 100, 1000):
-        planned = samples.planned_case("grows", params={name: n}, variants=(f"{name}:jit", "g:jit"))
-        times = {variant.name: {"timing": samples.timing(n * 1e-6)} for variant in planned.variants}
-        pairs.append((planned, samples.record(planned, times)))
+        times = dict.fromkeys((f"{name}:jit", "g:jit"), samples.timing(n * 1e-6))
+        pairs.append(samples.pair(times, workload="grows", params={name: n}))
 
     page = html.render(page_of(samples.run(*pairs)))
 
@@ -156,26 +151,20 @@ def test_hostile_names_are_text_in_a_figure_too():
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_each_figure_has_a_name_and_each_of_its_marks_says_what_it_shows(name):
-    drawn = "".join([rendered(name), *list_pieces(rendered(name))])
-    figures = re.findall(r"<svg class=\"figure\".*?</svg>", drawn, re.DOTALL)
+def test_each_figure_has_a_name_its_marks_say_what_they_show_and_the_style_sheet_alone_how_they_look(name):
+    looks = {"fill", "stroke", "color", "opacity", "font-size", "font-weight", "text-anchor", "stroke-dasharray"}
+    shapes = ("svg", "g", "path", "line", "rect", "circle", "text")
+    figures = re.findall(
+        r"<svg class=\"figure\".*?</svg>", "".join([rendered(name), *list_pieces(rendered(name))]), re.DOTALL
+    )
 
     assert bool(figures) is (name != "nothing planned")
+    assert not [one for one in everything(rendered(name)) if one[0] in shapes and looks & set(one[1])]
     for figure in figures:
         ((tag, attributes), *_) = Reader(figure).elements
         assert (tag, attributes["role"], attributes["tabindex"]) == ("svg", "img", "0")
         assert attributes["aria-label"]
         assert figure.count('<g class="m ') == len(re.findall(r'<g class="m [^>]*><title>[^<]', figure))
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_only_the_style_sheet_knows_how_a_figure_looks(name):
-    looks = {"fill", "stroke", "color", "opacity", "font-size", "font-weight", "text-anchor", "stroke-dasharray"}
-    drawn = [
-        one for one in everything(rendered(name)) if one[0] in ("svg", "g", "path", "line", "rect", "circle", "text")
-    ]
-
-    assert not [one for one in drawn if looks & set(one[1])]
 
 
 def test_a_number_with_an_interval_is_in_bold_and_hostile_words_around_it_are_text():
@@ -185,11 +174,8 @@ def test_a_number_with_an_interval_is_in_bold_and_hostile_words_around_it_are_te
 
 
 def test_why_not_to_rely_on_an_answer_stands_behind_it():
-    planned = samples.planned_case(variants=("f:eager", "f:jit"))
     doubted = samples.timing(1e-4, baseline_s=1e-3, doubtful_ratios=True)
-    record = samples.record(planned, {"f:eager": {"timing": samples.timing(1e-3)}, "f:jit": {"timing": doubted}})
-
-    page = html.render(page_of(samples.run((planned, record))))
+    page = html.render(page_of(samples.one_case({"f:eager": samples.timing(1e-3), "f:jit": doubted})))
 
     (said,) = re.findall(r'data-card="selu".*?<p class="said">(.*?)</p>', page, re.DOTALL)
     assert re.search(r'as fast as f:eager\. <span class="warn">.*rely.*</span>', said)

@@ -9,20 +9,11 @@ import pytest
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.render import html
 from jaxmeter.reporting.view import build
-from tests import samples
 from tests.reporting.browser import EXAMPLES, ROOT, Visit
-from tests.reporting.render.test_html import unpacked
+from tests.reporting.render.test_html import RUNS, unpacked
 from tests.reporting.views import page_of
 
 TOOL = ROOT / "tests" / "reporting" / "html_validate"
-RUNS = {
-    "ok": (samples.run(), samples.sweep_run(run_id="pass_number"), samples.gpu_run()),
-    "repeated": (samples.run(run_id="old"), samples.run(run_id="new", started="2026-02-01T00:00:00Z")),
-    "troubled": (samples.troubled_run(),),
-    "hostile": (samples.hostile_run(),),
-    "published": (samples.published_run(),),
-    "nothing planned": (samples.RunRecord(manifest=samples.manifest(()), cases=()),),
-}
 RESULTS = 10_000
 THROTTLE = 4
 

@@ -32,10 +32,6 @@ def gc(*words):
     return CliRunner().invoke(app, ["gc", *map(str, words)])
 
 
-def test_the_mark_is_called_as_the_launcher_calls_it():
-    assert environments.MARK == MARK
-
-
 def test_environments_that_nothing_used_since_are_found_the_longest_unused_first(make, tmp_path):
     make("a", 40, "0.8.0"), make("b", 50, "0.4.31"), make("c", 1)
 
@@ -48,15 +44,11 @@ def test_environments_that_nothing_used_since_are_found_the_longest_unused_first
     assert all(one.size_bytes > 1000 for one in found)
 
 
-def test_an_environment_that_is_not_whole_is_left_alone(make, tmp_path):
-    (make("a", 40) / MARK).unlink()
-
-    assert list(find_unused(tmp_path, NOW)) == []
-
-
-def test_links_are_not_followed(make, tmp_path):
+def test_links_and_what_is_not_whole_are_left_alone(make, tmp_path):
+    assert environments.MARK == MARK
     (tmp_path / "environments").mkdir()
     (tmp_path / "environments" / "link").symlink_to(make("a", 40))
+    (make("environments/b", 40) / MARK).unlink()
 
     assert list(find_unused(tmp_path / "environments", NOW)) == []
 
@@ -70,7 +62,4 @@ def test_environments_are_removed_only_if_that_is_asked(make, tmp_path):
 
     removed = gc("--environments", tmp_path, "--delete")
     assert (removed.exit_code, [path.name for path in tmp_path.iterdir()]) == (0, ["b"])
-
-
-def test_a_folder_of_environments_that_does_not_exist_is_an_error(tmp_path):
     assert gc("--environments", tmp_path / "nowhere").exit_code == 2

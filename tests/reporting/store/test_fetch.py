@@ -1,6 +1,5 @@
 import os
 import re
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -43,14 +42,6 @@ def test_all_runs_of_a_store_are_read_as_if_they_were_here(make, url, cache):
     assert load(found.folders).warnings == ()
 
 
-def test_one_run_may_be_meant(make, url, cache):
-    for name in ("a", "b"):
-        push(make(name), url)
-
-    assert [folder.name for folder in fetch(f"{url}/b").folders] == ["b"]
-    assert [folder.name for folder in fetch(f"{url}/b/").folders] == ["b"]
-
-
 def test_what_was_fetched_once_is_not_asked_for_again(make, url, cache, asked):
     push(make("a"), url)
     fetch(url)
@@ -59,6 +50,37 @@ def test_what_was_fetched_once_is_not_asked_for_again(make, url, cache, asked):
 
     assert len(fetch(url).folders) == 2
     assert asked == ["b/run.json"]
+    assert [folder.name for folder in fetch(f"{url}/b/").folders] == ["b"]
+    fetch_whole(f"{url}/a")
+    asked.clear()
+    fetch_whole(f"{url}/a")
+    assert asked == []
+
+
+def test_manifests_are_asked_for_once_and_are_no_runs_by_themselves(days, asked):
+    fetch(days, last=1)
+    asked.clear()
+
+    assert [folder.name for folder in fetch(days, last=2).folders] == ["a", "c"]
+    assert asked == ["c/run.json"]
+    found = fetch(days, since="2026-01-01")
+    assert len(found.folders) == len(load(found.folders).runs) == 3
+
+
+@pytest.mark.parametrize(
+    ("read", "names", "said"),
+    [
+        (fetch, [], "has no complete run; `jaxmeter push RUN "),
+        (fetch_whole, ["a"], r"is a store of runs; name one of them, such as .*/a$"),
+    ],
+)
+def test_what_is_no_run_says_what_to_do(make, url, cache, read, names, said):
+    for name in names:
+        push(make(name), url)
+    if not names:
+        open_store(url).create(b"x", "other", "x")
+    with pytest.raises(StoreError, match=said):
+        read(url)
 
 
 @pytest.mark.parametrize("name", ["run.json", ".run.json.sha256"])
@@ -79,21 +101,22 @@ def test_what_is_damaged_in_the_cache_is_fetched_again(make, url, cache, name, d
 
 def test_what_is_not_finished_or_of_another_tool_is_named_and_left_out(make, url, cache):
     push(make("a"), url)
-    store = open_store(url)
-    store.create(b"{}", "begun", "manifest.json")
-    store.create(b"x", "foreign", "model.bin")
-    store.create(b"{not json", "damaged", "run.json")
-    store.create(b'{"manifest":' + b"[" * 100_000, "deep", "run.json")
-    store.create(b"x", "folder", "run.json", "x")
-    store.create(b"x", "a*", "run.json")
+    others = {
+        ("begun", "manifest.json"): b"{}",
+        ("foreign", "model.bin"): b"x",
+        ("damaged", "run.json"): b"{not json",
+        ("deep", "run.json"): b'{"manifest":' + b"[" * 100_000,
+        ("folder", "run.json", "x"): b"x",
+        ("a*", "run.json"): b"x",
+    }
+    for path, data in others.items():
+        open_store(url).create(data, *path)
 
     found = fetch(url)
 
     assert [folder.name for folder in found.folders] == ["a"]
     (said,) = found.warnings
-    assert said.startswith(
-        f"{url}: a*, begun, damaged, deep, folder and 1 more are no whole runs, left out: not finished"
-    )
+    assert said.startswith(f"{url}: a*, begun, damaged, deep, folder and 1 more are no whole runs, left out")
 
 
 @pytest.fixture
@@ -126,34 +149,10 @@ def test_of_older_runs_the_manifest_alone_is_asked_for(days, asked, wanted, name
     assert asked == ["a/manifest.json", "b/manifest.json", "c/manifest.json", *records]
 
 
-def test_manifests_are_asked_for_once(days, asked):
-    fetch(days, last=1)
-    asked.clear()
-
-    assert [folder.name for folder in fetch(days, last=2).folders] == ["a", "c"]
-    assert asked == ["c/run.json"]
-
-
-def test_a_manifest_alone_in_the_cache_is_no_run(days):
-    fetch(days, last=1)
-
-    found = fetch(days, since="2026-01-01")
-
-    assert len(found.folders) == len(load(found.folders).runs) == 3
-
-
-def test_in_place_of_a_run_that_is_not_whole_the_next_older_one_counts(days):
-    open_store(days).create(b'{"run_id": "d", "started": "2026-01-04T10:00:00Z"}', "d", "manifest.json")
-
-    found = fetch(days, last=2)
-
-    assert [folder.name for folder in found.folders] == ["a", "c"]
-    assert found.older == 1
-    assert "d is no whole run" in found.warnings[0]
-
-
-def test_what_has_no_manifest_is_looked_at_whenever_it_began(days):
+def test_in_place_of_a_run_that_is_not_whole_the_next_older_one_counts_and_what_has_no_manifest_too(days):
     store = open_store(days)
+    store.create(b'{"run_id": "d", "started": "2026-01-04T10:00:00Z"}', "d", "manifest.json")
+    assert [folder.name for folder in fetch(days, last=2).folders] == ["a", "c"]
     store.create(b"x", "foreign", "model.bin")
     store.create(b"{", "damaged", "manifest.json")
     store.create(store.read("b", "run.json") or b"", "marked", "run.json")
@@ -162,17 +161,7 @@ def test_what_has_no_manifest_is_looked_at_whenever_it_began(days):
 
     assert [folder.name for folder in found.folders] == ["a", "marked"]
     assert found.older == 2
-    assert "damaged, foreign are no whole runs" in found.warnings[0]
-
-
-def test_of_many_that_are_no_runs_some_are_named(make, url, cache):
-    push(make("a"), url)
-    for number in range(7):
-        open_store(url).create(b"x", f"other-{number}", "x")
-
-    (said,) = fetch(url).warnings
-
-    assert "other-0, other-1, other-2, other-3, other-4 and 2 more are no whole runs" in said
+    assert "damaged, foreign, d are no whole runs" in found.warnings[0]
 
 
 def test_a_cache_that_cannot_be_written_is_said(make, url, tmp_path, monkeypatch):
@@ -184,53 +173,15 @@ def test_a_cache_that_cannot_be_written_is_said(make, url, tmp_path, monkeypatch
         fetch(url)
 
 
-def test_a_store_without_runs_says_how_one_gets_there(url, cache):
-    open_store(url).create(b"x", "other", "x")
-
-    with pytest.raises(StoreError, match="has no complete run; `jaxmeter push RUN "):
-        fetch(url)
-
-
-def test_one_run_is_fetched_whole_where_its_programs_are_needed(make, url, cache):
-    run = make("a")
-    push(run, url)
-
-    folder = fetch_whole(f"{url}/a")
-
-    assert list_local(folder) == list_local(run.path)
-    assert {path: (folder / path).read_bytes() for path in list_local(folder)} == {
-        path: (run.path / path).read_bytes() for path in list_local(run.path)
-    }
-
-
-def test_captures_stay_in_the_store(make, url, cache):
-    run = make("a")
-    capture = next((run.path / "cases").iterdir()) / "trace" / "selu-jit" / "host.xplane.pb"
-    capture.parent.mkdir(parents=True)
-    capture.touch()
+def test_one_run_is_fetched_whole_but_its_captures_where_its_programs_are_needed(make_captured, url, cache):
+    run = make_captured("a")
     push(run, url, with_captures=True)
 
     folder = fetch_whole(f"{url}/a")
 
-    assert capture.relative_to(run.path).as_posix() in open_store(url).list_files("a")
-    assert list_local(run.path).keys() - list_local(folder).keys() == {capture.relative_to(run.path).as_posix()}
-
-
-def test_programs_are_fetched_once(make, url, cache, asked):
-    push(make("a"), url)
-    fetch_whole(f"{url}/a")
-    asked.clear()
-
-    fetch_whole(f"{url}/a")
-
-    assert asked == []
-
-
-def test_a_store_is_not_one_run_and_an_example_is_named(make, url, cache):
-    push(make("a"), url)
-
-    with pytest.raises(StoreError, match=r"is a store of runs; name one of them, such as .*/a$"):
-        fetch_whole(url)
+    files = {path: (run.path / path).read_bytes() for path in list_local(run.path) if "/trace/" not in path}
+    assert {path: (folder / path).read_bytes() for path in list_local(folder)} == files
+    assert len(open_store(url).list_files("a")) == len(files) + 4
 
 
 def test_two_stores_do_not_share_a_run_of_one_name(make, tmp_path, cache):
@@ -259,10 +210,11 @@ def make_sparse(path, size_bytes=300 * 2**20):
     os.truncate(path, size_bytes)
 
 
-def test_a_record_that_is_too_large_is_named_and_not_read_and_the_other_runs_are(make, url, cache, asked, tmp_path):
+def test_a_record_or_manifest_that_is_too_large_is_not_read_and_the_other_runs_are(make, url, cache, asked, tmp_path):
     for name in ("a", "b", "c"):
         push(make(name), url)
     make_sparse(tmp_path / "store" / "b" / "run.json")
+    make_sparse(tmp_path / "store" / "a" / "manifest.json")
 
     found = fetch(url)
 
@@ -271,53 +223,39 @@ def test_a_record_that_is_too_large_is_named_and_not_read_and_the_other_runs_are
     assert asked == ["a/run.json", "c/run.json"]
     with pytest.raises(StoreError, match=re.escape("b/run.json: has 300\u202fMiB, over 256\u202fMiB")):
         fetch(f"{url}/b")
+    asked.clear()
+    fetch(url, last=3)
+    assert "a/manifest.json" not in asked
 
 
-def test_a_manifest_that_is_too_large_is_not_read(make, url, cache, asked, tmp_path):
-    push(make("a"), url)
-    make_sparse(tmp_path / "store" / "a" / "manifest.json")
-
-    found = fetch(url, last=1)
-
-    assert [folder.name for folder in found.folders] == ["a"]
-    assert asked == ["a/run.json"]
-
-
-def test_a_file_of_a_run_that_is_too_large_is_named_and_the_others_are_fetched(make, url, cache, asked, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("bomb.bin", "has 300\u202fMiB, over 256\u202fMiB"),
+        *((letter, "File name too long") for letter in ("x" * 250, "y" * 255)),
+    ],
+    ids=["too large", "250 letters", "255 letters"],
+)
+def test_a_file_that_is_too_large_or_has_no_possible_name_is_named_and_the_others_are_fetched(
+    make, url, cache, asked, tmp_path, name, reason
+):
     run = make("a")
     push(run, url)
-    make_sparse(tmp_path / "store" / "a" / "cases" / "bomb.bin")
+    (tmp_path / "store" / "a" / "cases" / name).touch()
+    if name == "bomb.bin":
+        make_sparse(tmp_path / "store" / "a" / "cases" / name)
     said = []
 
     folder = fetch_whole(f"{url}/a", note=said.append)
-
-    assert said == [f"{url}/a/cases/bomb.bin: has 300\u202fMiB, over 256\u202fMiB; it is not fetched"]
-    assert list_local(folder) == list_local(run.path)
-    assert "a/cases/bomb.bin" not in asked
-
-
-@pytest.mark.parametrize("name", ["x" * 250, "y" * 255])
-def test_a_name_that_no_file_can_have_here_leaves_out_that_file_alone(make, url, cache, tmp_path, name):
-    run = make("a")
-    push(run, url)
-    (tmp_path / "store" / "a" / "cases" / name).write_text("x")
-    said = []
-
-    folder = fetch_whole(f"{url}/a", note=said.append)
-
-    assert said == [f"{url}/a/cases/{name}: no file here can have this name (File name too long); it is not fetched"]
-    assert list_local(folder) == list_local(run.path)
-
-
-def test_what_is_not_fetched_ends_the_command_with_three(make, url, cache, tmp_path):
-    push(make("a"), url)
-    make_sparse(tmp_path / "store" / "a" / "bomb.bin")
-
     ended = CliRunner().invoke(app, ["fetch", f"{url}/a"])
 
-    assert ended.exit_code == 3
-    assert Path(ended.stdout.strip()).name == "a"
-    assert ended.stderr == f"error: {url}/a/bomb.bin: has 300\u202fMiB, over 256\u202fMiB; it is not fetched\n"
+    (words,) = said
+    assert words.startswith(f"{url}/a/cases/{name}: ")
+    assert reason in words
+    assert words.endswith("; it is not fetched")
+    assert list_local(folder) == list_local(run.path)
+    assert "a/cases/bomb.bin" not in asked
+    assert (ended.exit_code, ended.stderr) == (3, f"error: {words}\n")
 
 
 def test_what_is_read_at_once_is_bounded_by_number_and_by_bytes(url, monkeypatch, asked):

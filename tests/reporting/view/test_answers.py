@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.document.model import Tone
-from jaxmeter.harness.record import Answer, Artifact, Outcome, Status, TimingDetails
+from jaxmeter.harness.record import Answer, Outcome, Status, TimingDetails
 from jaxmeter.reporting.view.answers import choose_standing
 from jaxmeter.reporting.view.runs import gather_cases, label_runs
 from tests import samples
@@ -25,38 +25,26 @@ def timed(ratio=1.0, errors=STEADY, *, is_baseline=False, **details):
     return Outcome(status=Status.OK, values=values, details=told)
 
 
-def answered(answer, jit, *, eager=None, variants=("f:eager", "f:jit"), **changes):
-    """The only answer of a page: of a case with eager code as baseline, and jit with what its probes told."""
-    planned = samples.planned_case(variants=variants, answer=answer, **changes)
-    eager = {"timing": timed(is_baseline=True)} if eager is None else eager
-    record = samples.record(planned, {"f:eager": eager, "f:jit": jit})
-    (line,) = answers_of_suites(page_of(samples.run((planned, record))))
+def line_of(run):
+    """The only answer of a run's page."""
+    (line,) = answers_of_suites(page_of(run))
     return line
 
 
-RATIOS = [(4, STEADY, Tone.GOOD), (0.25, STEADY, Tone.WORSE), (1.01, STEADY, Tone.MUTED)]
-RATIOS += [(4, (0.0, 0.1), Tone.MUTED), (9, (-0.1, 0.0, 0.1), Tone.GOOD)]
+def answered(answer, jit, *, eager=None, variants=("f:eager", "f:jit"), **changes):
+    """The answer of a case with eager code as baseline, and jit with what its probes told."""
+    eager = {"timing": timed(is_baseline=True)} if eager is None else eager
+    return line_of(
+        samples.one_case({"f:eager": eager, "f:jit": jit}, {"variants": variants, "answer": answer, **changes})
+    )
+
+
+RATIOS = ((4, STEADY), (0.25, STEADY), (1.01, STEADY), (4, (0.0, 0.1)), (9, (-0.1, 0.0, 0.1)))
 
 
 def answered_by_a_ratio(ratio, errors):
     eager = {"timing": timed(1, (0.0,) * len(errors), is_baseline=True)}
     return answered(JIT_OVER_EAGER, {"timing": timed(ratio, errors)}, eager=eager)
-
-
-@pytest.mark.parametrize(("ratio", "errors", "tone"), RATIOS)
-def test_a_ratio_has_a_tone_where_it_is_told_apart(ratio, errors, tone):
-    assert answered_by_a_ratio(ratio, errors).tone is tone
-
-
-def test_an_answer_names_its_suite_question_case_and_place():
-    line = answered(JIT_OVER_EAGER, {"timing": timed(4)})
-
-    assert (line.suite, line.question) == ("selu", "What is fusing worth?")
-    assert line.of == "selu[dtype=float32,n=10000] · ● cpu"
-
-
-def test_a_ratio_that_is_not_to_be_trusted_is_a_warning():
-    assert answered(JIT_OVER_EAGER, {"timing": timed(4, doubtful_ratios=True)}).tone is Tone.WARN
 
 
 MIB = 2**20
@@ -68,12 +56,8 @@ def answered_by_memory():
 
 
 def answered_by_a_rate():
-    planned = samples.planned_case(
-        variants=("f:jit",), answer=Answer("?", "f:jit", metric="achieved_flops"), cost=samples.Cost(flops=2_000_000)
-    )
-    record = samples.record(planned, {"f:jit": {"timing": timed(is_baseline=True)}})
-    (line,) = answers_of_suites(page_of(samples.run((planned, record))))
-    return line
+    case = {"answer": Answer("?", "f:jit", metric="achieved_flops"), "cost": samples.Cost(flops=2_000_000)}
+    return line_of(samples.one_case({"f:jit": timed(is_baseline=True)}, case))
 
 
 MEASURED = "measured on this machine at 2026-01-02: products and x + 2 y, median of 5, spread at most 3 %"
@@ -82,13 +66,10 @@ WORK = {"cost": samples.Cost(flops=2_000_000, bytes=4_000_000), "items": 64, "it
 
 def answered_by(metric, *, against=None, peaks=True, source=MEASURED, **case):
     """An answer by a metric of jitted code that takes 0.25 ms, beside eager code that takes 1 ms."""
-    planned = samples.planned_case(
-        variants=("f:eager", "f:jit"), answer=Answer("?", "f:jit", metric=metric, against=against), **{**WORK, **case}
-    )
-    record = samples.record(planned, {"f:eager": {"timing": timed(is_baseline=True)}, "f:jit": {"timing": timed(4)}})
+    case = {"answer": Answer("?", "f:jit", metric=metric, against=against), **WORK, **case}
     known = {"peak_flops": {"float32": 20e9}, "peak_bytes_per_s": 80e9, "peaks_source": source} if peaks else {}
-    (line,) = answers_of_suites(page_of(samples.run((planned, record), environment=samples.environment(**known))))
-    return line
+    times = {"f:eager": timed(is_baseline=True), "f:jit": timed(4)}
+    return line_of(samples.one_case(times, case, environment=samples.environment(**known)))
 
 
 BY_WORK = {
@@ -107,19 +88,6 @@ BY_WORK = {
     "no items": ("items_per_s", {"items": None, "items_unit": ""}),
     "no items of two": ("items_per_s", {"items": None, "items_unit": "", "against": "f:eager"}),
 }
-
-
-def test_a_share_of_the_peak_answers_by_itself_and_tells_the_throughput_that_it_stands_for():
-    line = answered_by("flops_share")
-
-    assert line.text.startswith("f:jit reaches 40")
-    assert "tokens/s" in line.text
-    assert line.tone is Tone.PLAIN
-
-
-def test_what_is_above_the_peak_is_a_warning_and_what_is_missing_says_why():
-    assert answered_by("flops_share", cost=samples.Cost(flops=20_000_000)).tone is Tone.WARN
-    assert answered_by("flops_share", peaks=False).text == "No answer: no peak is known of its device (cpu)."
 
 
 @pytest.mark.parametrize(
@@ -169,43 +137,24 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("lacking", LACKING.values(), ids=LACKING)
-def test_without_a_number_the_reason_stands_in_its_place(lacking):
-    line = answered(*lacking)
-
-    assert (line.text.startswith("No answer: "), line.tone) == (True, Tone.MUTED)
-
-
 def timed_apart():
     jit = timed(2)
     return {"timing": msgspec.structs.replace(jit, values={**jit.values, "log_ratio": (None, None, None)})}
 
 
-def test_processes_that_timed_only_one_side_each_give_no_ratio():
-    assert answered(JIT_OVER_EAGER, timed_apart()).text.startswith("No answer: ")
-
-
 def answer_of(outcomes, **changes):
-    planned = samples.planned_case(variants=tuple(outcomes) or ("f:eager", "f:jit"), **changes)
-    record = samples.record(planned, {name: {"timing": one} for name, one in outcomes.items()}) if outcomes else None
-    cut_short = {} if outcomes else {"ended": None}
-    (line,) = answers_of_suites(page_of(samples.run((planned, record), **cut_short)))
-    return line
+    if outcomes:
+        return line_of(samples.one_case(outcomes, changes))
+    return line_of(samples.run((samples.planned_case(variants=("f:eager", "f:jit"), **changes), None), ended=None))
 
 
 UNANSWERED = {"base:eager": timed(is_baseline=True), "wild:jit": timed(9, (-0.6, 0.0, 0.6)), "sure:jit": timed(4)}
-
-
-def test_a_suite_that_declares_no_answer_is_told_by_its_surest_speedup():
-    line = answer_of(UNANSWERED, represents_workload=True)
-
-    assert line.text.startswith("sure:jit is 4.0×")
-    assert line.question == "Sample workload selu."
+AS_THEY_ARE = {"f:mixed": timed(is_baseline=True), "g:mixed": timed(4)}
 
 
 def test_answers_read_as_their_golden_text():
     lines = {
-        **{f"{ratio}, with errors of {errors}": answered_by_a_ratio(ratio, errors) for ratio, errors, _ in RATIOS},
+        **{f"{ratio}, with errors of {errors}": answered_by_a_ratio(ratio, errors) for ratio, errors in RATIOS},
         "not to be trusted": answered(JIT_OVER_EAGER, {"timing": timed(4, doubtful_ratios=True)}),
         "memory of both sides": answered_by_memory(),
         "a number by itself": answered_by_a_rate(),
@@ -215,6 +164,8 @@ def test_answers_read_as_their_golden_text():
         "timed apart": answered(JIT_OVER_EAGER, timed_apart()),
         "a lost case": answer_of({}, answer=JIT_OVER_EAGER),
         "one variant and no answer": answer_of({"f:jit": timed(is_baseline=True)}),
+        "no answer declared: the surest speedup": answer_of(UNANSWERED, represents_workload=True),
+        "functions that run as they are": answer_of(AS_THEY_ARE, answer=Answer("?", "g:mixed", "f:mixed")),
         "judged by another level than is shown": answered_by_two_levels(),
     }
 
@@ -259,56 +210,23 @@ def test_of_several_answering_cases_the_one_that_most_places_ran_stands_in_its_n
     assert standing(here, newest)["selu"] == ("selu[n=1]", "newest")
 
 
-def test_memory_and_traces_are_answered_of_all_suites_together():
-    planned = samples.planned_case("big")
-    kept_file = Artifact(kind="trace", variant="selu:jit", path="trace/x.xplane.pb", size_bytes=2048, sha256="0" * 64)
-    record = msgspec.structs.replace(samples.fast_case(planned), artifacts=(kept_file,))
-
-    answers = {one.suite: one for one in page_of(samples.run((planned, record))).answers}
-
-    assert {answers[name].target for name in ("memory", "traces")} == {answers["big"].target}
-
-
-def test_what_was_not_captured_or_planned_says_so_and_ranks_last():
-    planned = samples.planned_case(variants=("f:jit",))
-    page = page_of(samples.run((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}}))))
-
-    assert [one.suite for one in page.answers] == ["selu", "memory", "traces"]
-    assert all(answer.text.startswith("No answer: ") for answer in page.answers[1:])
-
-
 def answered_by_two_levels():
     """An interval without 1 that is not sure enough at the level for verdicts."""
-    planned = samples.planned_case(variants=("f:eager", "f:jit"))
-    logs = (0.05, 0.16, 0.12)
-    values = {"execution_s": (1e-4,) * 3, "log_ratio": logs}
-    record = samples.record(
-        planned,
-        {
-            "f:eager": {"timing": samples.timing(1e-4, processes=3)},
-            "f:jit": {"timing": Outcome(status=Status.OK, values=values, details=TimingDetails(processes=3))},
-        },
-    )
-    settings = samples.settings(shown_confidence=0.8)
-
-    return answers_of_suites(page_of(samples.run((planned, record), settings=settings)))[0]
-
-
-def test_an_interval_without_1_that_is_not_sure_enough_tells_no_difference():
-    assert answered_by_two_levels().tone is Tone.MUTED
+    values = {"execution_s": (1e-4,) * 3, "log_ratio": (0.05, 0.16, 0.12)}
+    jit = Outcome(status=Status.OK, values=values, details=TimingDetails(processes=3))
+    times = {"f:eager": samples.timing(1e-4, processes=3), "f:jit": jit}
+    return line_of(samples.one_case(times, settings=samples.settings(shown_confidence=0.8)))
 
 
 def answered_by_temporary_memory(*, wrong=(), **variants):
     """What is said of f and g, by the temporary memory of all variants in bytes."""
-    planned = samples.planned_case(
-        variants=tuple(f"{name}:jit" for name in variants), answer=Answer("?", "f:jit", "g:jit", metric="temp_bytes")
-    )
     outcomes = {f"{name}:jit": {"memory": samples.memory(0, 0, size)} for name, size in variants.items()}
     for name in wrong:
         outcomes[f"{name}:jit"]["numerics"] = Outcome(status=Status.WRONG, reason="another result")
-    settings = samples.settings(probes=("memory",))
-    (line,) = answers_of_suites(page_of(samples.run((planned, samples.record(planned, outcomes)), settings=settings)))
-    return line.text.replace("\u202f", " ")
+    case = {"answer": Answer("?", "f:jit", "g:jit", metric="temp_bytes")}
+    return line_of(samples.one_case(outcomes, case, settings=samples.settings(probes=("memory",)))).text.replace(
+        "\u202f", " "
+    )
 
 
 def test_a_variant_that_is_far_better_than_both_of_an_answer_is_named():
@@ -319,9 +237,3 @@ def test_a_variant_that_is_far_better_than_both_of_an_answer_is_named():
     assert "least" not in answered_by_temporary_memory(f=0, g=900, h=0)
     assert "least" not in answered_by_temporary_memory(f=0, g=0, h=9)
     assert "least" not in answered_by_temporary_memory(f=200, g=900, h=100, wrong="h")
-
-
-def test_a_function_that_runs_as_it_is_is_named_without_a_mode():
-    times = {"f:mixed": timed(is_baseline=True), "g:mixed": timed(4)}
-
-    assert answer_of(times, answer=Answer("?", "g:mixed", "f:mixed")).text.startswith("g is 4.0×")

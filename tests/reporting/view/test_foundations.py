@@ -1,16 +1,8 @@
 import pytest
 
-from jaxmeter.harness.metrics.moderation import Pool, ReferenceSpeed
 from jaxmeter.reporting.view.runs import label_runs
-from jaxmeter.reporting.view.sections.method import (
-    MODERATED,
-    describe_calibration,
-    describe_contention,
-    describe_foundations,
-    describe_levels,
-    describe_spreads,
-    describe_usual_ratios,
-)
+from jaxmeter.reporting.view.sections import method
+from jaxmeter.reporting.view.sections.method import MODERATED, describe_calibration, describe_foundations
 from jaxmeter.reporting.view.sections.speed import OF_FIRST_RUN
 from tests import samples
 from tests.golden_texts import check_golden_scenes
@@ -23,18 +15,12 @@ def labelled(run):
 
 
 def run_of(*timings, settings):
-    planned = samples.planned_case(variants=tuple(f"f{number}:jit" for number in range(len(timings))))
-    outcomes = {one.name: {"timing": timing} for one, timing in zip(planned.variants, timings, strict=True)}
-    return labelled(samples.run((planned, samples.record(planned, outcomes)), settings=settings))
+    return labelled(samples.one_case({f"f{n}:jit": one for n, one in enumerate(timings)}, settings=settings))
 
 
 def run_of_cases(*timings, settings):
     """A case of two variants for each timing."""
-    pairs = []
-    for n, timing in enumerate(timings):
-        planned = samples.planned_case(params={"n": n}, variants=("f:jit", "g:jit"))
-        record = samples.record(planned, {one.name: {"timing": timing} for one in planned.variants})
-        pairs.append((planned, record))
+    pairs = (samples.pair({"f:jit": one, "g:jit": one}, params={"n": n}) for n, one in enumerate(timings))
     return labelled(samples.run(*pairs, settings=settings))
 
 
@@ -50,30 +36,22 @@ def plain(text):
 
 
 def run_of_speedups():
-    pairs = []
-    for n in range(10):
-        planned = samples.planned_case(params={"n": n}, variants=("f:eager", "f:jit"))
-        speedups = samples.timing(1e-3, baseline_s=2e-3, spread=1 + n)
-        outcomes = {"f:eager": {"timing": samples.timing(2e-3)}, "f:jit": {"timing": speedups}}
-        pairs.append((planned, samples.record(planned, outcomes)))
-    return labelled(samples.run(*pairs, settings=IN_ROUNDS))
+    speedups = [samples.timing(1e-3, baseline_s=2e-3, spread=1 + n) for n in range(10)]
+    times = [{"f:eager": samples.timing(2e-3), "f:jit": one} for one in speedups]
+    return labelled(
+        samples.run(*(samples.pair(one, params={"n": n}) for n, one in enumerate(times)), settings=IN_ROUNDS)
+    )
 
 
-def test_an_infinite_prior_has_its_sign():
-    run = run_of_cases(*([samples.timing(1e-3)] * 10), settings=IN_ROUNDS)
-
-    assert "d0 = ∞" in describe_spreads(run)[0]
+def run_with_gap(gap_s):
+    planned = samples.planned_case(variants=("f:jit",))
+    record = samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}}, process_gap_s=gap_s)
+    return labelled(samples.run((planned, record), settings=IN_ROUNDS))
 
 
 @pytest.mark.parametrize(("gap_s", "told"), [(None, False), (9.0, True), (59.9, True), (60.0, False)])
 def test_processes_that_follow_each_other_closely_are_said_to_tell_of_these_minutes(gap_s, told):
-    planned = samples.planned_case(variants=("f:jit",))
-    record = samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}}, process_gap_s=gap_s)
-    run = labelled(samples.run((planned, record), settings=IN_ROUNDS))
-
-    gap = [plain(line) for line in describe_foundations(run) if "apart" in line]
-
-    assert bool(gap) is told
+    assert any("apart" in line for line in describe_foundations(run_with_gap(gap_s))) is told
 
 
 CONSTANT_S, VARIED_S = (1.02e-4, 1e-4, 1e-4, 1e-4, 0.995e-4), (2e-4, 1e-4, 1e-4, 1e-4, 0.512e-4)
@@ -89,25 +67,24 @@ def contended_run(replaced):
 
 
 def test_what_intervals_rest_on_reads_as_its_golden_text():
-    planned = samples.planned_case(variants=("f:jit",))
-    record = samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3)}}, process_gap_s=9.0)
     shown = samples.run(settings=samples.settings(shown_confidence=0.95))
-    untimed = samples.record(planned, {"f:jit": {"numerics": samples.numerics()}})
+    untimed = samples.one_case({"f:jit": {"numerics": samples.numerics()}})
     scenes = {
-        "of one level": [describe_levels(labelled(samples.run()))],
-        "of two levels": [describe_levels(labelled(shown))],
-        "ten cases": describe_spreads(run_of_cases(*scattered(10), settings=IN_ROUNDS)),
-        "ten speedups": describe_usual_ratios(run_of_speedups()),
-        "nine cases": describe_spreads(run_of_cases(*scattered(9), settings=IN_ROUNDS)),
-        "processes close to each other": describe_foundations(
-            labelled(samples.run((planned, record), settings=IN_ROUNDS))
+        "of one level": [method.describe_levels(labelled(samples.run()))],
+        "of two levels": [method.describe_levels(labelled(shown))],
+        "ten cases": method.describe_spreads(run_of_cases(*scattered(10), settings=IN_ROUNDS)),
+        "ten cases that scatter alike": method.describe_spreads(
+            run_of_cases(*[samples.timing(1e-3)] * 10, settings=IN_ROUNDS)
         ),
+        "ten speedups": method.describe_usual_ratios(run_of_speedups()),
+        "nine cases": method.describe_spreads(run_of_cases(*scattered(9), settings=IN_ROUNDS)),
+        "processes close to each other": describe_foundations(run_with_gap(9.0)),
         "a constant calibration": [describe_calibration(run_beside(CONSTANT_S))],
         "a calibration that varied": [describe_calibration(run_beside(VARIED_S))],
         "a core that was slow": [describe_calibration(run_beside((1e-4,) * 5, slow_share=0.25))],
         "no calibration": [describe_calibration(labelled(samples.run()))],
-        **{f"{replaced} replaced": [describe_contention(contended_run(replaced))] for replaced in (0, 1, 2)},
-        "nothing timed": [describe_contention(labelled(samples.run((planned, untimed))))],
+        **{f"{replaced} replaced": [method.describe_contention(contended_run(replaced))] for replaced in (0, 1, 2)},
+        "nothing timed": [method.describe_contention(labelled(untimed))],
     }
 
     check_golden_scenes("foundations", scenes)
@@ -131,11 +108,7 @@ def rules_of(*runs):
 
 
 def test_the_rules_say_that_times_are_moderated_only_where_they_are():
-    planned = [samples.planned_case(params={"n": n}, variants=("f:jit",)) for n in range(10)]
-    pairs = [
-        (one, samples.record(one, {"f:jit": {"timing": timing}}))
-        for one, timing in zip(planned, scattered(10), strict=True)
-    ]
+    pairs = [samples.pair({"f:jit": timing}, params={"n": n}) for n, timing in enumerate(scattered(10))]
 
     assert MODERATED not in rules_of(samples.run(*pairs[:9]))
     assert MODERATED in rules_of(samples.run(*pairs))
@@ -151,28 +124,15 @@ def test_the_caption_says_that_times_are_brought_to_the_first_run_only_where_the
     assert OF_FIRST_RUN in caption_of(first, later)
 
 
-def test_a_pool_is_gathered_once_for_each_run():
-    run = labelled(samples.run())
-
-    assert run.pool is run.pool
-    assert run.pool == Pool()
-    assert ReferenceSpeed("alu 1", (1.0, 3.0)).calibration_s == 2.0
-
-
 def test_replaced_processes_of_two_cases_are_added_up():
-    pairs = []
-    for n in (1, 2):
-        planned = samples.planned_case(params={"n": n}, variants=("f:jit",))
-        pairs.append((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-3, replaced=n)}})))
+    pairs = (samples.pair({"f:jit": samples.timing(1e-3, replaced=n)}, params={"n": n}) for n in (1, 2))
 
-    assert describe_contention(labelled(samples.run(*pairs))).endswith(" 3 processes.")
+    assert method.describe_contention(labelled(samples.run(*pairs))).endswith(" 3 processes.")
 
 
 def calibration_run(name: str, calibration_s: float, **changes):
-    planned = samples.planned_case(variants=("f:jit",))
     timing = samples.timing(1e-3, calibration_s=(calibration_s,) * 5, **changes.pop("details", {}))
-    record = samples.record(planned, {"f:jit": {"timing": timing}})
-    return samples.run((planned, record), settings=IN_ROUNDS, run_id=name, **{"machine": "one", **changes})
+    return samples.one_case({"f:jit": timing}, settings=IN_ROUNDS, run_id=name, **{"machine": "one", **changes})
 
 
 def test_times_of_later_runs_of_a_machine_are_brought_to_the_speed_of_the_first():

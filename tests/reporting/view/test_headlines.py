@@ -65,7 +65,6 @@ def test_what_leads_the_matrix_reads_as_its_golden_text():
 
 def paying(ratio, errors, *, cold_processes=3, **details):
     """Of an eager call of 1 ms, where jit's first result takes 0.1 s longer."""
-    planned = samples.planned_case(variants=("f:eager", "f:jit"))
     eager = Outcome(status=Status.OK, values={"execution_s": (1e-3,) * 3})
     first = (
         Outcome(status=Status.OK, values=dict.fromkeys(names, (seconds,) * cold_processes))
@@ -77,11 +76,10 @@ def paying(ratio, errors, *, cold_processes=3, **details):
     }
     told = samples.TimingDetails(processes=3, **details)
     outcomes["f:jit"]["timing"] = msgspec.structs.replace(outcomes["f:jit"]["timing"], details=told)
-    return by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["f:jit"]["jit pays"]
+    return by_variant(page_of(samples.one_case(outcomes)))["f:jit"]["jit pays"]
 
 
 def test_a_speedup_over_eager_code_that_is_not_to_be_trusted_is_said_though_the_one_over_the_baseline_is():
-    planned = samples.planned_case(variants=("base:jit", "f:eager", "f:jit"))
     busy = samples.timing(1e-3, baseline_s=1e-3, processes=3, contended=1, parallelism=(1.9,) * 3)
     timed = samples.timing(5e-4, baseline_s=1e-3, processes=3, parallelism=(1.0,) * 3)
     outcomes = {
@@ -90,7 +88,7 @@ def test_a_speedup_over_eager_code_that_is_not_to_be_trusted_is_said_though_the_
         "f:jit": {"timing": timed, "compilation": samples.compilation(0.1, 0.1, 0.1, 0.1)},
     }
 
-    row = by_variant(page_of(samples.run((planned, samples.record(planned, outcomes)))))["f:jit"]
+    row = by_variant(page_of(samples.one_case(outcomes)))["f:jit"]
 
     assert "speedup over eager code not to be trusted: " in row["Notes"]
     assert row["jit pays"].startswith("! ")

@@ -27,9 +27,7 @@ def timed(execution_s, log_ratios=None, *, contended=0, **more):
 
 
 def variants_of(outcomes, **settings):
-    planned = samples.planned_case(variants=tuple(outcomes))
-    run = samples.run((planned, samples.record(planned, outcomes)), settings=samples.settings(**settings))
-    (case,) = gather_cases(label_runs(kept(run)))
+    (case,) = gather_cases(label_runs(kept(samples.one_case(outcomes, settings=samples.settings(**settings)))))
     return case.variants
 
 

@@ -1,7 +1,5 @@
 """Names of rows: as short as tells them apart."""
 
-from __future__ import annotations
-
 import pytest
 
 from jaxmeter.reporting.view.names import name_rows, name_starts

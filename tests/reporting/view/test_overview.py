@@ -28,13 +28,8 @@ def test_the_heading_names_the_release_of_jax_and_each_kind_of_device():
     assert heading_of(run_on("cpu"), run_on("gpu")) == "JAX 0.10.0 on a CPU and a GPU"
     assert heading_of(run_on("cpu"), run_on("gpu", jax="0.11.0")) == "JAX on a CPU (0.10.0) and a GPU (0.11.0)"
     assert heading_of(run_on("cpu", machine="a"), run_on("cpu", machine="b")) == "JAX 0.10.0 on 2 CPUs"
-
-
-def test_releases_of_one_machine_are_a_span_by_their_numbers():
-    assert (
-        heading_of(*(run_on("cpu", jax=jax) for jax in ("0.10.0", "0.4.31", "0.9.2")))
-        == "JAX 0.4.31 to 0.10.0 on a CPU"
-    )
+    releases = (run_on("cpu", jax=jax) for jax in ("0.10.0", "0.4.31", "0.9.2"))
+    assert heading_of(*releases) == "JAX 0.4.31 to 0.10.0 on a CPU"
 
 
 def test_of_many_machines_a_few_are_named_and_the_others_counted():
@@ -49,50 +44,8 @@ def test_each_device_has_its_colour_in_every_fact():
 
     assert {device.hue for device in overview.devices} == {Hue.CPU, Hue.GPU}
     of_devices = [fact for fact in overview.trust if len(fact.values) == 2]
-    assert [fact.name for fact in of_devices] == [
-        "Smallest detectable difference, median",
-        "A/A test",
-        "Contended times",
-    ]
+    assert len(of_devices) == 3
     assert all({value.hue for value in fact.values} == {Hue.CPU, Hue.GPU} for fact in of_devices)
-
-
-def facts(*runs):
-    """By the name of a reason to trust the numbers, its text, its tone and what it opens."""
-    return {
-        fact.name: (fact.values[0].text, fact.values[0].tone, fact.target) for fact in page_of(*runs).overview.trust
-    }
-
-
-def test_numbers_that_are_fine_have_no_tone_and_nothing_to_open():
-    found = facts(samples.run(self_test=samples.self_test()))
-
-    assert found["A/A test"][0] == "0 of 48 wrong"
-    assert found["Contended times"] == ("0 of 2", Tone.PLAIN, "")
-    assert found["Wrong or failed"] == ("0", Tone.PLAIN, "")
-    assert found["Warnings"] == ("0", Tone.PLAIN, "")
-
-
-def test_contended_times_failures_and_warnings_are_counted_and_open_what_tells_more():
-    found = facts(samples.troubled_run())
-
-    assert found["A/A test"][0] == "not run"
-    assert found["Contended times"][1:] == (Tone.WARN, "attention")
-    assert found["Wrong or failed"][1:] == (Tone.BAD, "attention")
-    assert found["Warnings"] == ("1", Tone.WARN, "attention")
-
-
-def test_inconsistent_times_are_counted_where_there_are_some():
-    found = facts(samples.inconsistent_run())
-
-    assert found["Inconsistent times"] == ("2", Tone.WARN, "attention")
-    assert "Variants with a trap" not in found
-
-
-def test_without_an_earlier_run_nothing_has_changed():
-    card = page_of(samples.run()).overview.changed
-
-    assert (card.figure, card.is_answered, card.target) == (None, False, "")
 
 
 @pytest.mark.parametrize(("ratio", "tone", "hue"), [(1.5, Tone.WORSE, Hue.SLOWER), (0.5, Tone.GOOD, Hue.FASTER)])
@@ -144,18 +97,10 @@ def test_what_is_only_suspected_is_counted_and_not_drawn():
     assert card.phrases[0].tone is Tone.PLAIN
 
 
-def test_a_page_without_any_case_has_a_first_screen():
-    overview = page_of(samples.RunRecord(manifest=samples.manifest(()), cases=(), ended=None)).overview
-
-    assert overview.heading == "JAX 0.10.0 on a CPU"
-    assert (overview.jit, overview.time, overview.cards, overview.more) == (None, None, (), ())
-
-
 def test_a_failure_of_every_variant_leaves_a_card_with_its_reason():
-    planned = samples.planned_case(variants=("f:eager", "f:jit"))
-    failed = {name: {"timing": Outcome(status=Status.FAILED, reason="no memory")} for name in ("f:eager", "f:jit")}
+    failed = dict.fromkeys(("f:eager", "f:jit"), Outcome(status=Status.FAILED, reason="no memory"))
 
-    (card,) = page_of(samples.run((planned, samples.record(planned, failed)))).overview.cards
+    (card,) = page_of(samples.one_case(failed)).overview.cards
 
     assert (card.figure, card.is_answered) == (None, False)
     assert "no memory" in card.phrases[0].text

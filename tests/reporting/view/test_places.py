@@ -84,12 +84,8 @@ def test_a_smaller_newer_run_hides_no_case_of_an_older_one():
 
 def test_what_failed_in_an_older_run_needs_no_attention_where_the_newest_measured_it():
     planned = samples.planned_case()
-    failed = samples.Outcome(status=samples.Status.FAILED, reason="no luck")
-    older = samples.run(
-        (planned, samples.record(planned, {"selu:jit": {"numerics": failed}})),
-        run_id="older",
-        started="2026-01-01T00:00:00Z",
-    )
+    failed = {"numerics": samples.Outcome(status=samples.Status.FAILED, reason="no luck")}
+    older = samples.one_case({"selu:jit": failed}, planned, run_id="older", started="2026-01-01T00:00:00Z")
     newer = samples.run((planned, samples.fast_case(planned)), run_id="newer", started="2026-01-02T00:00:00Z")
 
     assert page_of(older, newer).attention == ()

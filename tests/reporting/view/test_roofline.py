@@ -1,7 +1,5 @@
 """Which cases a roofline shows."""
 
-from __future__ import annotations
-
 import pytest
 
 from jaxmeter.harness.record import Cost
@@ -57,11 +55,8 @@ def test_without_a_case_there_is_no_figure() -> None:
 
 def test_a_case_that_computes_in_a_format_without_a_peak_is_left_out() -> None:
     def draw_formats(*formats: str) -> Roofline | None:
-        planned = [
-            samples.planned_case(one, params={"dtype": one}, variants=("f:jit",), cost=Cost(flops=2e6, bytes=1e6))
-            for one in formats
-        ]
-        pairs = ((one, samples.record(one, {"f:jit": {"timing": samples.timing(1e-3)}})) for one in planned)
+        cost, times = Cost(flops=2e6, bytes=1e6), {"f:jit": samples.timing(1e-3)}
+        pairs = (samples.pair(times, workload=one, params={"dtype": one}, cost=cost) for one in formats)
         environment = samples.environment(peak_flops={"float32": 4e9}, peak_bytes_per_s=8e9)
         return points.draw_roofline(gather_cases(label_runs(kept(samples.run(*pairs, environment=environment)))))
 

@@ -1,7 +1,5 @@
 """What a case's card says of its changes from run to run."""
 
-from __future__ import annotations
-
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.verdicts import TIME, Change, Verdict
 from jaxmeter.reporting.view.case_views import MOST_STEPS, _describe_steps

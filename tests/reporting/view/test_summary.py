@@ -8,6 +8,7 @@ from jaxmeter.document import terminal
 from jaxmeter.harness.record import Answer
 from jaxmeter.reporting.view.overview import summarise
 from tests import samples
+from tests.odd_run import odd_run
 from tests.reporting.views import page_of
 
 MANY = tuple(samples.run(run_id=f"run-{index}") for index in range(30))
@@ -30,7 +31,7 @@ def busy_run():
 RUNS = {
     "busy": (busy_run(),),
     "ok": (samples.run(),),
-    "watched": (samples.watched_run(),),
+    "odd": (odd_run(),),
     "troubled": (samples.troubled_run(),),
     "hostile": (samples.hostile_run(),),
     "many": MANY,

@@ -22,9 +22,7 @@ def speedup(error, *, processes=3, contended=0):
 
 
 def told(*speedups, baseline=BASELINE, mode="jit"):
-    planned = samples.planned_case(variants=("f:eager", *(f"g{index}:{mode}" for index in range(len(speedups)))))
-    outcomes = {f"g{index}:{mode}": {"timing": one} for index, one in enumerate(speedups)}
-    run = samples.run((planned, samples.record(planned, {"f:eager": {"timing": baseline}, **outcomes})))
+    run = samples.one_case({"f:eager": baseline, **{f"g{index}:{mode}": one for index, one in enumerate(speedups)}})
     return describe_trust(gather_cases(label_runs(kept(run)))).replace("\u202f", " ")
 
 
@@ -53,8 +51,7 @@ def test_nothing_below_the_minimum_effect_is_told():
 
 
 def test_what_can_be_told_apart_reads_as_its_golden_text():
-    planned = samples.planned_case()
-    untimed = samples.run((planned, samples.record(planned, {})))
+    untimed = samples.one_case({}, samples.planned_case())
     scenes = {
         "several speedups": told(speedup(0.01), speedup(0.02), speedup(0.04)),
         "one speedup": told(speedup(0.01)),

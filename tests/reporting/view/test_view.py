@@ -1,8 +1,7 @@
-import msgspec
 import pytest
 from msgspec import structs
 
-from jaxmeter.harness.metrics.aa_test import describe_in_short, describe_self_test
+from jaxmeter.harness.metrics.aa_test import describe_in_short
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.harness.record.outcomes import OWN_FAULT
 from jaxmeter.reporting.view.figures.points import list_jit_speedups
@@ -13,65 +12,44 @@ from tests.reporting.views import grown, page_of, section, tables, texts
 
 
 def test_a_case_of_which_nothing_was_to_be_run_here_is_skipped_and_not_measured():
-    two, one = "needs 2 devices, found 1", samples.planned_case()
-    variants = [samples.planned_variant(name, skip=two) for name in ("pmap:mixed", "shard_map:jit")]
-    skipped, partly = (
-        samples.planned_case(params={"n": n}, variants=(*variants, *more)) for n, more in [(1, ()), (2, ("selu:jit",))]
-    )
+    one = samples.planned_case()
+    variants = [samples.planned_variant(name, skip="needs 2 devices") for name in ("pmap:mixed", "shard_map:jit")]
     reasons = {variant.name: {} for variant in variants}
-    measured = {**reasons, "selu:jit": {"timing": samples.timing(1e-5)}}
-    run = samples.run(
-        (one, samples.fast_case(one)),
-        (skipped, samples.record(skipped, reasons)),
-        (partly, samples.record(partly, measured)),
+    skipped = samples.pair(reasons, params={"n": 1}, variants=variants)
+    partly = samples.pair(
+        {**reasons, "selu:jit": samples.timing(1e-5)}, params={"n": 2}, variants=(*variants, "selu:jit")
     )
+    too_slow = Outcome(status=Status.SKIPPED, reason="too slow for the budget")
 
-    lost = samples.run((one, samples.fast_case(one)), (skipped, None))
+    finding = page_of(samples.run((one, samples.fast_case(one)), skipped, partly)).finding
 
-    assert page_of(run).finding.startswith("2 of 3 cases measured")
-    assert page_of(run).finding.endswith(", 1 skipped")
-    assert "skipped" not in page_of(lost).finding
+    assert finding.startswith("2 of 3 cases measured")
+    assert finding.endswith(", 1 skipped")
+    assert "skipped" not in page_of(samples.run((one, samples.fast_case(one)), (skipped[0], None))).finding
+    assert "skipped" not in page_of(samples.one_case(both(too_slow))).finding
 
 
 def test_the_heading_counts_variants_where_some_cases_lack_one():
     wrong = Outcome(status=Status.WRONG, reason="at index 1: got 2, reference 3")
     good = {"numerics": samples.numerics(), "timing": samples.timing(1e-3)}
-    half = {"f:jit": good, "g:jit": {"numerics": wrong}}
-    pairs = [
-        (planned := samples.planned_case(name, variants=("f:jit", "g:jit")), samples.record(planned, outcomes))
-        for name, outcomes in (
-            ("a", {"f:jit": good, "g:jit": good}),
-            ("b", half),
-        )
-    ]
+    whole, half = ({"f:jit": good, "g:jit": one} for one in (good, {"numerics": wrong}))
 
-    finding = page_of(samples.run(*pairs)).finding
+    finding = page_of(samples.run(samples.pair(whole, workload="a"), samples.pair(half, workload="b"))).finding
 
     assert finding.startswith("1 variant wrong; 3 of 4 variants measured on cpu")
     assert finding.endswith(", 1 of 2 cases complete")
 
 
 def test_wrong_results_of_an_implementation_share_an_item_of_what_needs_attention():
-    planned = samples.planned_case("a", variants=("f:eager", "f:jit", "g:jit"))
     outcomes = {
         name: {"numerics": Outcome(status=Status.WRONG, reason=f"at index 1: got {number}, reference 3")}
         for name, number in (("f:eager", 2.5), ("f:jit", 2.25), ("g:jit", 7))
     }
 
-    items = page_of(samples.run((planned, samples.record(planned, outcomes)))).attention
+    first, second = page_of(samples.one_case(outcomes, {"workload": "a"})).attention
 
-    assert [(" · f:eager, f:jit · " in item.text, " · g:jit · " in item.text) for item in items] == [
-        (True, False),
-        (False, True),
-    ]
-
-
-def test_a_case_that_was_too_slow_for_the_budget_was_to_be_run():
-    planned = samples.planned_case()
-    too_slow = Outcome(status=Status.SKIPPED, reason="too slow for the budget")
-    outcomes = {name: {"timing": too_slow} for name in ("selu:eager", "selu:jit")}
-
-    assert "skipped" not in page_of(samples.run((planned, samples.record(planned, outcomes)))).finding
+    assert " · f:eager, f:jit · " in first.text
+    assert " · g:jit · " in second.text
 
 
 def test_the_last_line_of_the_summary_says_whom_to_believe_by_the_newest_run():
@@ -83,22 +61,11 @@ def test_the_last_line_of_the_summary_says_whom_to_believe_by_the_newest_run():
     assert page_of(older, samples.gpu_run()).summary[-1] == describe_in_short(None)
 
 
-def test_the_method_tells_all_that_the_self_test_of_each_run_found():
-    page = page_of(samples.run(self_test=samples.self_test()), samples.gpu_run())
-
-    notes = {part.title: part.notes for part in section(page, "method").parts}
-
-    told = describe_self_test(samples.self_test())
-    assert notes["What the intervals rest on · ● cpu"][-len(told) :] == told
-    assert notes["What the intervals rest on · ■ gpu"][-1:] == describe_self_test(None)
-
-
 def test_jit_is_compared_with_eager_pair_by_pair_when_the_baseline_is_another():
-    planned = samples.planned_case(variants=("base:jit", "f:eager", "f:jit"))
     times = {"base:jit": (1e-3, None), "f:eager": (1e-2, 1e-3), "f:jit": (2e-3, 1e-3)}
-    outcomes = {name: {"timing": samples.timing(one, baseline_s=baseline)} for name, (one, baseline) in times.items()}
+    outcomes = {name: samples.timing(one, baseline_s=baseline) for name, (one, baseline) in times.items()}
 
-    ((speedup, *_),) = list_jit_speedups(page_of(samples.run((planned, samples.record(planned, outcomes)))).cases)
+    ((speedup, *_),) = list_jit_speedups(page_of(samples.one_case(outcomes)).cases)
 
     assert (speedup.low, speedup.estimate, speedup.high) == pytest.approx((5, 5, 5))
 
@@ -125,13 +92,10 @@ FAULT = f"{OWN_FAULT}: cannot determine what loops cost: KeyError: 'num_consts'"
 
 def test_own_faults_are_warnings_each_once_with_the_variants_and_so_are_notes_of_a_run():
     usual = samples.compilation(0.01)
-    affected = structs.replace(usual, notes=(*usual.notes, FAULT))
-    probes = {name: {"compilation": affected, "timing": samples.timing(1e-3)} for name in ("f:jit", "g:jit")} | {
-        "h:jit": {"compilation": usual}
-    }
-    run = run_of(probes, settings=samples.settings(notes=("jax 99 is newer than 98",)))
+    affected = {"compilation": structs.replace(usual, notes=(*usual.notes, FAULT)), "timing": samples.timing(1e-3)}
+    probes = {"f:jit": affected, "g:jit": affected, "h:jit": {"compilation": usual}}
 
-    page = page_of(run)
+    page = page_of(samples.one_case(probes, settings=samples.settings(notes=("jax 99 is newer than 98",))))
 
     found = {item.label: item.text for item in page.warnings}
     assert found["run"].endswith(": jax 99 is newer than 98")
@@ -139,13 +103,6 @@ def test_own_faults_are_warnings_each_once_with_the_variants_and_so_are_notes_of
     assert "f:jit, g:jit" in found["jaxmeter"]
     assert "h:jit" not in found["jaxmeter"]
     assert page.summary[2] == f"Checks of the data: {len(page.warnings)} warnings."
-
-
-def run_of(outcomes, *, planned=None, **changes):
-    """A run of one case; a timing alone is the variant's only outcome."""
-    planned = planned or samples.planned_case(variants=tuple(outcomes))
-    probes = {name: one if isinstance(one, dict) else {"timing": one} for name, one in outcomes.items()}
-    return samples.run((planned, samples.record(planned, probes)), **changes)
 
 
 def both(outcome):
@@ -177,23 +134,23 @@ def rows_of_speeds():
     }
     return {
         "another baseline": samples.run((samples.planned_case(baseline="selu:jit"), fast)),
-        "jit pays": run_of(paying),
+        "jit pays": samples.one_case(paying),
         "jit is slower": samples.run((usual, samples.fast_case(usual, eager_s=1e-5, jit_s=1e-4))),
         "jit is as fast": samples.run((usual, samples.fast_case(usual, eager_s=1e-4, jit_s=0.99e-4))),
-        "a contended variant": run_of(dict(zip(peer, contended, strict=True))),
+        "a contended variant": samples.one_case(dict(zip(peer, contended, strict=True))),
         "one device": samples.run((on_one_device, samples.fast_case(on_one_device))),
         "items, and a bandwidth above the peak": samples.run(
             (counted, samples.fast_case(counted)), environment=samples.environment(**peaks)
         ),
-        "a wrong baseline": run_of(wrong, planned=usual),
-        "a half-width just beyond the target": run_of({"f:jit": samples.timing(1e-3, spread=1.24)}),
-        "not timed": run_of(both({"numerics": samples.numerics()})),
-        "not to be timed": run_of(
+        "a wrong baseline": samples.one_case(wrong, usual),
+        "a half-width just beyond the target": samples.one_case({"f:jit": samples.timing(1e-3, spread=1.24)}),
+        "not timed": samples.one_case(both({"numerics": samples.numerics()})),
+        "not to be timed": samples.one_case(
             both({"numerics": samples.numerics()}), settings=samples.settings(probes=("numerics",))
         ),
-        "processes without values": run_of(both(Outcome(status=Status.OK, values=none))),
-        "values that nothing can have measured": run_of(both(Outcome(status=Status.OK, values=impossible))),
-        "one process": run_of(alone),
+        "processes without values": samples.one_case(both(Outcome(status=Status.OK, values=none))),
+        "values that nothing can have measured": samples.one_case(both(Outcome(status=Status.OK, values=impossible))),
+        "one process": samples.one_case(alone),
     }
 
 
@@ -213,7 +170,9 @@ def test_the_matrix_of_many_runs_and_places_reads_as_its_golden_text():
         "two devices that ran different cases": page_of(samples.troubled_run(), samples.gpu_run()),
         "thirty runs of one place": page_of(*(samples.run(run_id=f"run-{index:02d}") for index in range(30))),
         "more places than fit": page_of(*(samples.run(run_id=f"r{n}", machine=f"lab {n}") for n in range(9))),
-        "variants that failed alike": page_of(run_of(dict.fromkeys(("f:eager", "f:jit", "f:aot", "g:jit"), failed))),
+        "variants that failed alike": page_of(
+            samples.one_case(dict.fromkeys(("f:eager", "f:jit", "f:aot", "g:jit"), failed))
+        ),
     }
 
     def lines(page):
@@ -224,22 +183,6 @@ def test_the_matrix_of_many_runs_and_places_reads_as_its_golden_text():
         yield f"{len(tables(page, 'speed')[0].groups)} groups of speeds"
 
     check_golden_scenes("matrix", {rule: list(lines(page)) for rule, page in pages.items()})
-
-
-def test_every_planned_variant_of_every_case_has_a_row():
-    run = samples.troubled_run()
-
-    rows = tables(page_of(run), "speed")[0].rows
-
-    assert len(rows) == sum(len(case.variants) for case in run.manifest.cases)
-
-
-def test_runs_of_one_machine_are_told_apart_by_their_ids():
-    first, second = samples.run(run_id="first"), samples.run(run_id="second", started="2026-02-01T00:00:00Z")
-
-    groups = tables(page_of(first, second), "speed")[0].groups
-
-    assert [group.title.partition(" · ")[2] for group in groups] == ["● cpu · first", "● cpu · second"]
 
 
 def test_every_row_of_the_matrix_names_one_case_and_leads_to_it_and_to_its_suite():
@@ -255,40 +198,30 @@ def test_every_row_of_the_matrix_names_one_case_and_leads_to_it_and_to_its_suite
 
 def test_n_is_swept_first_then_devices_then_the_others_each_with_the_rest_the_same():
     sizes = ((10, 1), (100, 1), (1000, 1), (10, 2), (10, 4))
-    cases = []
-    for width in (16, 32, 64):
-        for n, devices in sizes:
-            planned = samples.planned_case(params={"width": width, "n": n, "devices": devices}, variants=("f:jit",))
-            cases.append((planned, samples.record(planned, {"f:jit": {"timing": samples.timing(1e-6 * n)}})))
+    cases = [
+        samples.pair({"f:jit": samples.timing(1e-6 * n)}, params={"width": width, "n": n, "devices": devices})
+        for width in (16, 32, 64)
+        for n, devices in sizes
+    ]
 
     titles = [part.title.removesuffix(" · ● cpu") for part in section(page_of(samples.run(*cases)), "sweeps").parts]
 
     assert titles == [
         *(f"selu [devices=1, width={width}] over n" for width in (16, 32, 64)),
         *(f"selu [n=10, width={width}] over devices" for width in (16, 32, 64)),
-        *(
-            f"selu [devices={devices}, n={n}] over width"
-            for n, devices in ((10, 1), (100, 1), (1000, 1), (10, 2), (10, 4))
-        ),
+        *(f"selu [devices={devices}, n={n}] over width" for n, devices in sizes),
     ]
 
 
 def test_each_implementation_is_shown_in_the_mode_that_compiles_most_of_it():
-    cases = []
-    for n in (10, 100, 1000):
-        names = ("a:eager", "a:jit", "b:eager", "b:mixed", "c:eager")
-        planned = samples.planned_case(params={"n": n}, variants=names)
-        outcomes = {name: {"timing": samples.timing(index * 1e-3)} for index, name in enumerate(names, start=1)}
-        cases.append((planned, samples.record(planned, outcomes)))
+    names = ("a:eager", "a:jit", "b:eager", "b:mixed", "c:eager")
+    times = {name: samples.timing(index * 1e-3) for index, name in enumerate(names, start=1)}
+    run = samples.run(*(samples.pair(times, params={"n": n}) for n in (10, 100, 1000)))
 
-    curves = grown(page_of(samples.run(*cases)), "execution_s")
+    marks = [points[0].mark for points in grown(page_of(run), "execution_s").values()]
 
-    first = [(points[0].mark.variant, points[0].mark.estimate.value) for points in curves.values()]
-    assert first == [
-        ("a:jit", pytest.approx(2e-3, rel=1e-3)),
-        ("b:mixed", pytest.approx(4e-3, rel=1e-3)),
-        ("c:eager", pytest.approx(5e-3, rel=1e-3)),
-    ]
+    assert [mark.variant for mark in marks] == ["a:jit", "b:mixed", "c:eager"]
+    assert [mark.estimate.value for mark in marks] == pytest.approx([2e-3, 4e-3, 5e-3], rel=1e-3)
 
 
 def sweep_with(n, **changes):
@@ -302,17 +235,6 @@ def sweep_with(n, **changes):
 
 def scan(run, metric):
     return grown(page_of(run), metric)["scan"]
-
-
-def test_scaling_of_compile_time_is_that_of_the_mean_over_cold_processes():
-    outcome = samples.compilation(1.0, 1.0, 1.0, 1.0)
-    values = {"trace_s": (1, 1, 1), "lower_s": (1, 1, 1), "compile_s": (2, 2, 6), "first_call_s": (1, 1, 1)}
-
-    points = scan(sweep_with(64, compilation=msgspec.structs.replace(outcome, values=values)), "compile_total_s")
-
-    found = points[1].mark.estimate
-    assert found.value == pytest.approx((4 * 4 * 8) ** (1 / 3))
-    assert found.low < 4 < 8 < found.high
 
 
 def test_a_point_with_a_wide_interval_is_shown_and_fitted_like_any_other():
@@ -359,29 +281,18 @@ def test_two_sizes_are_no_pass():
 
 
 def test_alike_reasons_known_beforehand_share_a_row():
-    skipped = samples.planned_variant("selu:aot", skip="not here")
-    pairs = [
-        (planned, samples.fast_case(planned))
-        for n in (1, 2, 3)
-        for planned in [samples.planned_case(params={"n": n}, variants=("selu:eager", "selu:jit", skipped))]
-    ]
+    variants = ("selu:eager", "selu:jit", samples.planned_variant("selu:aot", skip="not here"))
+    cases = [samples.planned_case(params={"n": n}, variants=variants) for n in (1, 2, 3)]
 
-    (table,) = tables(page_of(samples.run(*pairs)), "problems")
+    (table,) = tables(page_of(samples.run(*((case, samples.fast_case(case)) for case in cases))), "problems")
 
     assert texts(table.rows[0]) == ["skipped", "selu: 3 cases", "selu:aot", "all", "not here"]
     assert table.rows[0].cells[1].fold.splitlines() == [f"selu[n={n}] · ● cpu" for n in (1, 2, 3)]
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        samples.manifest(()),
-        samples.manifest([samples.planned_case()]),
-        samples.manifest([samples.planned_case(variants=())]),
-    ],
-)
-def test_a_run_without_any_record_is_a_page_of_reasons(run):
-    page = page_of(samples.RunRecord(manifest=run, cases=(), ended=None))
+@pytest.mark.parametrize("cases", [(), [samples.planned_case()], [samples.planned_case(variants=())]])
+def test_a_run_without_any_record_is_a_page_of_reasons(cases):
+    page = page_of(samples.RunRecord(manifest=samples.manifest(cases), cases=(), ended=None))
 
     assert all(section.answer for section in page.sections)
     assert all(answer.text.startswith("No answer: ") for answer in page.answers)

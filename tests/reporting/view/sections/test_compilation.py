@@ -1,53 +1,14 @@
 import msgspec
-import pytest
 
 from jaxmeter.harness.record import Status
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 from tests.reporting.view.page_text import write_row
-from tests.reporting.views import card_of, case_view, page_of, section, tables
+from tests.reporting.views import page_of, section
 
 
 def run_of(outcome, *, planned=None, **changes):
-    planned = planned or samples.planned_case(variants=("f:jit",))
-    record = samples.record(planned, {planned.variants[0].name: {"compilation": outcome}})
-    return samples.run((planned, record), **changes)
-
-
-def cell_of(run, heading, *, table=0, variant="f:jit"):
-    found = tables(page_of(run), "compilation")[table]
-    index = [column.title for column in found.columns].index(heading)
-    return next(row.cells[index] for row in found.rows if row.cells[0].text == variant)
-
-
-def test_the_number_of_cold_processes_is_fixed_so_that_their_interval_is_not_widened_for_looks():
-    planned = samples.planned_case(variants=("f:jit",))
-    cold = samples.compilation(0.01, 0.01, 0.05, 0.01, processes=5)
-    timings = (samples.timing(1e-3, looks=looks) for looks in (1, 3))
-    records = (samples.record(planned, {"f:jit": {"compilation": cold, "timing": one}}) for one in timings)
-
-    once, often = (samples.run((planned, record)) for record in records)
-
-    assert cell_of(once, "compile") == cell_of(often, "compile")
-
-
-def first_calls(run, name):
-    """By the label of each bar, its parts."""
-    rows = card_of(case_view(page_of(run), name).figures, "first").figure.rows
-    return {row.label: {part.name: part.amount for part in row.parts} for row in rows}
-
-
-def test_a_bar_of_a_first_call_has_a_part_for_each_stage_as_long_as_its_seconds():
-    bars = first_calls(samples.watched_run(), "selu[dtype=float32,n=10000]")
-
-    assert bars["selu, jit"] == pytest.approx({"trace": 0.004, "lower": 0.006, "compile": 0.05, "run": 0.001}, rel=1e-3)
-
-
-def test_what_was_not_compiled_by_itself_has_no_bar():
-    bars = first_calls(samples.watched_run(), "selu[dtype=float32,n=10000]")
-
-    assert "selu, eager" not in bars
-    assert bars
+    return samples.one_case({"f:jit": {"compilation": outcome}}, planned, **changes)
 
 
 def stages(compile_s, first_call_s=1, **more):
