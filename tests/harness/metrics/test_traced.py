@@ -221,11 +221,6 @@ def test_a_share_above_the_peak_is_doubted(flops, is_doubted):
     assert bool(variant.read("flops_share").doubt) is is_doubted
 
 
-def test_without_peaks_or_costs_there_is_no_share():
-    assert variant_with(None, cost=Cost(flops=1e6)).read("flops_share").fault.lack is Lack.NOT_DEFINED
-    assert variant_with(None, peak_flops={"float32": 4e9}).read("flops_share").fault.lack is Lack.NOT_DEFINED
-
-
 @pytest.mark.parametrize("flops", [0, -1, 10**400])
 def test_a_damaged_cost_gives_no_share(flops):
     variant = variant_with(None, cost=Cost(flops=flops), peak_flops={"float32": 4e9})

@@ -4,13 +4,13 @@ import pytest
 from msgspec import structs
 
 from jaxmeter.harness.metrics.across import is_contended
-from jaxmeter.harness.metrics.contention import contended, enough_quiet, is_noisy, is_slowed
-from jaxmeter.harness.metrics.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S
+from jaxmeter.harness.metrics.contention import contended, enough_quiet, find_slow_share, is_noisy, is_slowed
+from jaxmeter.harness.metrics.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S, SLOWED
 from jaxmeter.harness.metrics.within import execution_s, summarise
 from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.record import Block, CalibrationLoop, ProcessRecord, Status, TimingDetails, VariantSamples
 from jaxmeter.harness.record.processes import DeviceState
-from tests.harness.raw import NOISY, WALL_S, block, calibration, clean, load, process, variant
+from tests.harness.raw import NOISY, WALL_S, beside, block, calibration, clean, load, process, variant
 
 STEADY = clean(*[1.0] * 6)
 BUSY = [*clean(1.0), *[(1.0, NOISY)] * 5]
@@ -240,15 +240,10 @@ def test_a_pipelined_time_and_what_queueing_is_worth_are_medians_over_the_passes
 
     assert outcome.values["pipelined_s"] == (4.0, None)
     assert outcome.values["pipelined_speedup"] == (2.0, None)
-
-
-def test_of_a_contended_process_the_speedup_by_queueing_counts_and_the_pipelined_time_does_not():
-    crowded = variant("a", *[(8.0, NOISY)] * 6, **ROWS)
-
-    outcome = summarise(processes_of(QUIET, QUIET, QUIET, crowded), "a", "a")
-
-    assert "pipelined_s" not in outcome.values
-    assert outcome.values["pipelined_speedup"] == (None, None, None, 2.0)
+    # Of a contended process the speedup counts and the time does not.
+    crowded = summarise(processes_of(QUIET, QUIET, QUIET, variant("a", *[(8.0, NOISY)] * 6, **ROWS)), "a", "a")
+    assert "pipelined_s" not in crowded.values
+    assert crowded.values["pipelined_speedup"] == (None, None, None, 2.0)
 
 
 BASE = variant("base", *STEADY)
@@ -418,6 +413,22 @@ def test_a_few_slow_looks_at_a_device_are_no_slow_device():
 def test_a_process_is_noisy_where_any_of_its_variants_is_contended():
     assert not is_noisy(process(QUIET, BASE))
     assert is_noisy(process(QUIET, variant("b", *BUSY)))
+
+
+@pytest.mark.parametrize(
+    ("taken_s", "expected"),
+    [
+        ([[2.0]], 0.0),
+        ([[1.0, SLOWED, 1.21, 9.0]], 0.5),
+        ([[1.0, *[2.0] * 19]], 0.95),
+        ([[1.0, *[2.0] * 20]], 0.0),  # full speed is the least but one in twenty
+        ([[0.0, -1.0, math.inf, math.nan, None, 1.0, 2.0]], 0.5),
+        *(([one], None) for one in ([None], [0.0], [])),
+        ([[3.0], [2.0]], 0.5),  # full speed is that of all processes together
+    ],
+)
+def test_a_core_is_slow_where_its_calibration_takes_a_fifth_more_than_at_full_speed(taken_s, expected):
+    assert find_slow_share([process(beside(one, *[1.0] * len(one))) for one in taken_s]) == expected
 
 
 # The calibration loop

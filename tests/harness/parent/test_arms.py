@@ -10,13 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.parent import arms
 from jaxmeter.harness.parent.arms import ArmServer, choose_steering, exchange_variables
 from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
+from jaxmeter.harness.parent.servers import Servers
 from jaxmeter.harness.record import OtherEnvironment
 
 CODE = "from jaxmeter.harness.parent.arms import main; main()"
@@ -175,3 +178,11 @@ def test_another_container_takes_what_steers_jax_and_keeps_its_own_files():
 
     assert choose_steering(here) == todays
     assert exchange_variables(own, choose_steering(here)) == {**todays, "LD_PRELOAD": "there.so", "PATH": "/there"}
+
+
+@pytest.mark.parametrize(("lock_step", "expected"), [(None, "true"), (make("python"), "false")])
+def test_two_environments_never_take_a_gpus_memory_ahead(tmp_path, monkeypatch, lock_step, expected):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
+    servers = Servers(ExitStack(), tmp_path, None, (), lock_step, None)
+
+    assert servers._make_variables(BACKENDS["gpu"])["XLA_PYTHON_CLIENT_PREALLOCATE"] == expected

@@ -40,17 +40,17 @@ def test_rounds_that_take_other_side_times_take_as_long_as_their_like_and_the_fi
 
 def test_processes_are_alike_by_case_process_cache_state_and_variant():
     pace = Pace()
-    pace.add(process("compilation", "f:jit"), 1.0)
-    pace.add(process("compilation", "g:jit"), 10.0)
-    pace.add(process("caching", "f:jit", cache_state="cold"), 100.0)
-    pace.add(process("caching", "f:jit", cache_state="warm"), 1000.0)
-    pace.add(process("compilation", "f:jit", case="b"), 10_000.0)
+    kinds = {
+        1.0: (("compilation", "f:jit"), {}),
+        10.0: (("compilation", "g:jit"), {}),
+        100.0: (("caching", "f:jit"), {"cache_state": "cold"}),
+        1000.0: (("caching", "f:jit"), {"cache_state": "warm"}),
+        10_000.0: (("compilation", "f:jit"), {"case": "b"}),
+    }
+    for took_s, (words, options) in kinds.items():
+        pace.add(process(*words, **options), took_s)
 
-    assert pace.predict_s([process("compilation", "f:jit", index=1)]) == 1.0
-    assert pace.predict_s([process("compilation", "g:jit", index=1)]) == 10.0
-    assert pace.predict_s([process("caching", "f:jit", index=1, cache_state="cold")]) == 100.0
-    assert pace.predict_s([process("caching", "f:jit", index=1, cache_state="warm")]) == 1000.0
-    assert pace.predict_s([process("compilation", "f:jit", case="b", index=1)]) == 10_000.0
+    assert [pace.predict_s([process(*words, **options, index=1)]) for words, options in kinds.values()] == list(kinds)
 
 
 @pytest.mark.parametrize(("took_s", "left_s"), [(6.0, 2.0), (9.0, 0.0)])

@@ -8,16 +8,7 @@ from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import SHAPES, plan_processes
 from jaxmeter.harness.record import Outcome, RunFolder, Settings, Status, Stop, StopReason, read_json
 from tests import samples
-from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, VARIANTS, case, dead, settings
-
-
-def test_cold_processes_come_in_rounds_over_the_variants(measured):
-    record, server = measured(settings("compilation", cold_processes=2))
-
-    assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 2}  # of both rounds
-
-    one_round = [("a:eager",), ("a:jit",), ("b:jit",), ("a:aot",)]
-    assert server.asked("compilation") == [(index, "", names) for index in (0, 1) for names in one_round]
+from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, VARIANTS, Told, case, dead, settings
 
 
 def test_a_cache_state_that_fails_costs_the_others_no_round(measured):
@@ -55,41 +46,6 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
     assert record.variants[2].outcomes["compilation"].status is Status.OK
 
 
-STATES = ("cold", "cached", "warm")
-
-
-@pytest.mark.parametrize(
-    ("changes", "states", "names"),
-    [
-        ({"answer": samples.ABOUT_COMPILING, "new_static": {"n": 2}}, (*STATES, "new_static"), ("a:jit", "b:jit")),
-        # Without a new static argument one variant stands for its case.
-        ({"answer": samples.ABOUT_COMPILING, "new_shape": {"n": 2}}, (*STATES, "new_shape"), ("a:jit",)),
-        ({}, (), ()),
-    ],
-    ids=["a new static argument", "a new shape", "where nothing rests on caching"],
-)
-def test_cache_states_alternate_within_a_round_and_only_for_what_jit_compiles(measured, changes, states, names):
-    _, server = measured(settings("caching", cold_processes=2), **changes)
-
-    assert server.asked("caching") == [
-        (index, state, (name,)) for index in (0, 1) for state in states for name in names
-    ]
-
-
-@pytest.mark.parametrize(
-    ("backend", "processes"),
-    [
-        ("cpu", [("a:eager", "a:jit", "b:jit", "numpy:native")]),
-        ("gpu", [("a:eager",), ("a:jit",), ("b:jit",), ("numpy:native",)]),
-    ],
-)
-def test_the_memory_of_calls_is_read_in_one_process_where_its_count_can_be_reset(measured, backend, processes):
-    """Not of `aot`, which runs the program of `jit`; an allocator's peak is never forgotten."""
-    _, server = measured(settings("memory", "measured_memory"), platform=backend, represents_workload=True)
-
-    assert server.asked("measured_memory") == [(0, "", names) for names in processes]
-
-
 def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
     def answers(launched, variant):
         return Outcome(status=Status.WRONG, reason="off by one") if variant == "a:jit" else OK
@@ -123,21 +79,9 @@ def test_what_is_started_is_the_planned_list_in_its_order(executed):
     assert server.launched == list(plan_processes(cases, settings))
 
 
-def interrupt_at(count: int):
-    """Interrupts a run when so many timing processes have begun."""
-    begun = []
-
-    def dies(launched):
-        begun.extend([launched] if launched.kind == "timing" else [])
-        if len(begun) == count:
-            raise KeyboardInterrupt
-
-    return dies
-
-
 def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed, interrupted):
     twice = settings("timing", **TWICE)
-    interrupted(twice, [case("selu")], dies=interrupt_at(4))
+    interrupted(twice, [case("selu")], before=3)
 
     run, server = executed(twice, [case("selu")])
 
@@ -147,7 +91,7 @@ def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed, 
 
 def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there(executed, interrupted):
     twice = settings("timing", **TWICE)
-    interrupted(twice, [case("selu")], dies=interrupt_at(4))
+    interrupted(twice, [case("selu")], before=3)
 
     def answers(launched, name):
         return FAILED if launched.kind == CHECK and name == "b:jit" else OK
@@ -160,13 +104,18 @@ def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there
 
 
 def test_what_the_budget_does_not_reach_is_lost_and_the_run_says_why(executed, tmp_path):
-    run, server = executed(settings(), [case("selu"), case("matmul")], budget_s=3.0)
+    watcher = Told()
+
+    run, server = executed(settings(), [case("selu"), case("matmul")], budget_s=3.0, watcher=watcher)
 
     assert len(run.lost()) == 1
     assert {launched.case for launched in server.launched} == {run.cases[0].id}
     assert not RunFolder(tmp_path).mark.exists()
     stop = read_json(RunFolder(tmp_path).stop, Stop)
     assert (stop.reason, stop.budget_s) == (StopReason.BUDGET_USED, 3.0)
+    lost = [word[2] for word in watcher.words if word[0] == "lost"]
+    assert lost == ["the budget of 3 s is used up; continue with --resume"]
+    assert len([word for word in watcher.words if word[0] == "ends"]) == 1
 
 
 def test_a_case_of_which_nothing_can_be_run_has_a_record_all_the_same(executed):
@@ -174,10 +123,9 @@ def test_a_case_of_which_nothing_can_be_run_has_a_record_all_the_same(executed):
 
     run, server = executed(fixed(), [samples.planned_case(variants=(skipped,))])
 
+    outcome = Outcome(status=Status.SKIPPED, reason="needs 2 devices, found 1")
     assert server.launched == []
-    assert run.cases[0].variants[0].outcomes["numerics"] == Outcome(
-        status=Status.SKIPPED, reason="needs 2 devices, found 1"
-    )
+    assert run.cases[0].variants[0].outcomes["numerics"] == outcome
 
 
 # Processes that end badly
@@ -190,16 +138,11 @@ def test_a_process_that_dies_costs_the_variant_that_it_was_at_and_is_repeated_wi
 
     record, server = measured(settings("memory"), dies=dies)
 
-    assert server.asked(CHECK) == [
-        (0, "", ("a:eager", "a:jit", "b:jit", "a:aot")),
-        (0, "", ("a:eager", "a:jit", "a:aot")),
-        (0, "", ("numpy:native",)),
-    ]
+    of_jax = ("a:eager", "a:jit", "b:jit", "a:aot"), ("a:eager", "a:jit", "a:aot")
+    assert server.asked(CHECK) == [(0, "", names) for names in (*of_jax, ("numpy:native",))]
     outcomes = {item.name: item.outcomes for item in record.variants}
-    assert {name: found["numerics"].status for name, found in outcomes.items()} == {
-        **dict.fromkeys(VARIANTS, Status.OK),
-        "b:jit": Status.KILLED,
-    }
+    statuses = {name: found["numerics"].status for name, found in outcomes.items()}
+    assert statuses == {**dict.fromkeys(VARIANTS, Status.OK), "b:jit": Status.KILLED}
     assert outcomes["b:jit"]["memory"].reason == "ended by SIGSEGV in stage 'compile'"
     assert "memory" not in outcomes["numpy:native"]
 
@@ -274,10 +217,8 @@ def test_cases_of_several_platforms_make_one_run(executed):
 
     run, server = executed(fixed(), [here, compiled], platforms={**PLATFORMS, TARGET.name: TARGET})
 
-    assert {message.case.id: message.platform.name for message in server.messages} == {
-        here.id: "cpu",
-        compiled.id: TARGET.name,
-    }
+    platforms = {message.case.id: message.platform.name for message in server.messages}
+    assert platforms == {here.id: "cpu", compiled.id: TARGET.name}
     assert run.lost() == ()
 
 
@@ -304,6 +245,17 @@ def test_a_stage_may_take_as_long_as_the_workload_says_else_as_the_run(measured,
     _, server = measured(settings(stage_limit_s=90.0), time_limit_s=own_s)
 
     assert set(server.limits_s) == {expected_s}
+
+
+@pytest.mark.parametrize(
+    ("config", "noted"),
+    [({"jax_debug_nans": True}, ["jax_debug_nans is True"]), ({"jax_enable_x64": True}, []), ({}, [])],
+    ids=["a setting that changes what is timed", "one that is the program", "none"],
+)
+def test_a_case_that_declares_a_setting_that_changes_what_is_timed_has_a_note(measured, config, noted):
+    record, _ = measured(settings(), config=config)
+
+    assert [note.partition(":")[0] for note in record.notes] == noted
 
 
 @pytest.mark.parametrize(("arms", "on_timing"), [(None, None), (("before", "now"), 1)])

@@ -77,9 +77,8 @@ def test_more_processes_narrow_it_by_the_t_multiplier_and_the_root_of_their_numb
 
 def share(widths, left_s: float, seconds: float = 1.0, **settings) -> dict[str, int]:
     names = {width.case.id: width.case.workload for width in widths}
-    given = share_out(
-        widths, dict.fromkeys(names, seconds), left_s, samples.settings(**{"level": "default", **settings})
-    )
+    of_level = samples.settings(**{"level": "default", **settings})
+    given = share_out(widths, dict.fromkeys(names, seconds), left_s, of_level)
     return {names[case_id]: count for case_id, count in given.items()}
 
 
@@ -124,19 +123,14 @@ def test_time_for_too_few_processes_to_narrow_it_goes_to_another():
     assert share([Width(case("selu"), 0.5, 21)], 100.0) == {}
 
 
-def test_nobody_is_given_a_process_for_which_no_time_is_left():
+def test_nobody_is_given_a_process_for_which_no_time_is_left_or_that_is_narrow_enough():
     wide = Width(case("selu"), 0.5, 3)
 
-    assert share([wide], 2.9) == {"selu": 2}
-    assert share([wide], 0.9) == {}
-    assert share([wide], 0.0) == {}
-
-
-def test_what_is_narrow_enough_is_given_none():
+    assert [share([wide], left_s) for left_s in (2.9, 0.9, 0.0)] == [{"selu": 2}, {}, {}]
     assert share([Width(case("selu"), 0.0200, 3)], 100.0, target_half_width=0.02) == {}
     assert share([Width(case("selu"), 0.0201, 3)], 100.0, target_half_width=0.02) == {"selu": 1}
 
 
-@pytest.mark.parametrize(("level", "most"), [("default", 24), ("full", 24)])
-def test_a_level_has_a_limit_of_processes(level, most):
-    assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": most - 3}
+@pytest.mark.parametrize("level", ["default", "full"])
+def test_a_level_has_a_limit_of_processes(level):
+    assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": 24 - 3}

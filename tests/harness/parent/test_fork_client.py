@@ -193,8 +193,9 @@ def test_what_the_process_wrote_is_kept(outcomes):
 
 
 def test_a_variant_that_only_fails_when_timed_is_right_and_has_no_time(outcomes):
-    assert outcomes["dies_when_timed"]["numerics"].status is Status.OK
-    timing = outcomes["dies_when_timed"]["timing"]
+    checked, timing = outcomes["dies_when_timed"]["numerics"], outcomes["dies_when_timed"]["timing"]
+
+    assert checked.status is Status.OK
     assert (timing.status, timing.values) == (Status.FAILED, {})
     assert timing.reason == "exited with code 9 in stage 'warm-up'"
 
@@ -210,32 +211,27 @@ def state(pid: str) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_the_cases_on_disk_are_those_of_the_run(troubled, run):
+def test_the_cases_on_disk_are_those_of_the_run_and_nothing_else_is_left_in_the_folder(troubled, run):
     for case in run.cases:
         assert read_json(troubled / "run" / "cases" / case.id / "case.json", CaseRecord) == case
-
-
-def test_nothing_but_the_record_is_left_in_the_folder(troubled):
     assert {path.name for path in (troubled / "run").iterdir()} == {"manifest.json", "cases", "run.json"}
 
 
 # The server itself
 
 
+VARIABLES = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+
+
 @pytest.fixture
 def server(tmp_path):
-    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
-    with ForkServer(variables, tmp_path / "scratch") as started:
+    with ForkServer(VARIABLES, tmp_path / "scratch") as started:
         yield started
 
 
 def describe(server: ForkServer, suite: str, **options):
-    return server.run(
-        lambda result: Describe(
-            suites=(suite,), platform=PLATFORMS["cpu"], level="quick", devices=False, result=result
-        ),
-        **{"stage_limit_s": 60.0, **options},
-    )
+    asked = {"suites": (suite,), "platform": PLATFORMS["cpu"], "level": "quick", "devices": False}
+    return server.run(lambda result: Describe(**asked, result=result), **{"stage_limit_s": 60.0, **options})
 
 
 def test_a_process_answers_and_leaves_no_files(server, tmp_path):
@@ -289,44 +285,45 @@ def test_a_process_that_meets_a_full_disk_is_no_result_and_its_words_are_told(se
     settings = make_settings("quick", suites=(str(path),), run_id="it")
     (process, *_) = [one for one in plan_processes([case], settings) if one.kind == "check"]
 
+    told = {"process": process, "case": case, "platform": PLATFORMS["cpu"], "settings": settings}
+    folders = {"cache": str(tmp_path / "cache"), "inputs": str(tmp_path / "inputs"), "folder": str(tmp_path / "case")}
+
     with pytest.raises(OSError, match=r"No space left on device: 'it\.npy'") as caught:
         server.run(
-            lambda result: Measure(
-                process=process,
-                case=case,
-                platform=PLATFORMS["cpu"],
-                settings=settings,
-                seed=0,
-                cores=None,
-                cache=str(tmp_path / "cache"),
-                inputs=str(tmp_path / "inputs"),
-                folder=str(tmp_path / "case"),
-                result=result,
-            ),
+            lambda result: Measure(**told, **folders, seed=0, cores=None, result=result),
             stage_limit_s=60.0,
         )
 
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_a_server_that_cannot_start_says_what_python_said(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("code", "kind", "said"),
+    [
+        ("raise RuntimeError('broken install')", ServerError, "broken install"),
+        (
+            "import os\nos.kill(os.getpid(), 9)",
+            ServerLostError,
+            "was ended by signal 9 while it started, which the harness did not send",
+        ),
+        (
+            "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+            ServerLostError,
+            "did not start within 2 s: something has stopped it",
+        ),
+    ],
+    ids=["cannot start", "is ended", "is stopped"],
+)
+def test_a_server_that_does_not_start_says_why_and_its_end_is_no_fault_of_what_was_asked(
+    tmp_path, monkeypatch, code, kind, said
+):
+    if "SIGSTOP" in code:
+        monkeypatch.setattr(fork_client, "START_LIMIT_S", 2.0)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "jaxmeter").mkdir()
-    (tmp_path / "jaxmeter" / "__init__.py").write_text("raise RuntimeError('broken install')")
+    (tmp_path / "jaxmeter" / "__init__.py").write_text(code)
 
-    with pytest.raises(ServerError, match="broken install"), ForkServer(os.environ, tmp_path / "scratch"):
-        pass
-
-
-def test_a_server_that_is_ended_while_it_starts_is_no_fault_of_what_was_asked(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "jaxmeter").mkdir()
-    (tmp_path / "jaxmeter" / "__init__.py").write_text("import os\nos.kill(os.getpid(), 9)")
-
-    with (
-        pytest.raises(ServerLostError, match="was ended by signal 9 while it started, which the harness did not send"),
-        ForkServer(os.environ, tmp_path / "scratch"),
-    ):
+    with pytest.raises(kind, match=said), ForkServer(os.environ, tmp_path / "scratch"):
         pass
 
 
@@ -339,19 +336,6 @@ def test_a_server_that_somebody_stopped_is_named_and_not_its_process(server, tmp
 
     with pytest.raises(ServerLostError, match=r"the fork server \(process \d+\) has not answered for 2 s: it was"):
         describe(server, str(path), stage_limit_s=1.0)
-
-
-def test_a_server_that_is_stopped_while_it_starts_is_no_fault_of_what_was_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(fork_client, "START_LIMIT_S", 2.0)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "jaxmeter").mkdir()
-    (tmp_path / "jaxmeter" / "__init__.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
-
-    with (
-        pytest.raises(ServerLostError, match="did not start within 2 s: something has stopped it"),
-        ForkServer(os.environ, tmp_path / "scratch"),
-    ):
-        pass
 
 
 def test_a_server_that_is_stopped_between_processes_is_replaced(server, tmp_path, monkeypatch):
@@ -413,12 +397,11 @@ def test_of_what_a_process_wrote_the_end_is_read_however_much_that_is(server, tm
 def test_suites_are_imported_once_where_that_begins_no_threads(tmp_path):
     path, count = tmp_path / "a.py", tmp_path / "count"
     counting = f"\nwith open({str(count)!r}, 'a') as file:\n    file.write('x')\n"
-    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
 
     def imports(text: str) -> tuple[int, str]:
         path.write_text(text)
         count.write_text("")
-        with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
+        with ForkServer(VARIABLES, tmp_path / "scratch", (str(path),)) as started:
             for _ in range(3):
                 assert isinstance(describe(started, str(path)).answer, Description)
             return len(count.read_text()), started.alone
@@ -444,17 +427,15 @@ def test_suites_are_imported_once_where_that_begins_no_threads(tmp_path):
 def test_why_suites_cannot_be_imported_once_for_all_is_said(tmp_path, text, reason):
     path = tmp_path / "a.py"
     path.write_text(text)
-    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
 
-    with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
+    with ForkServer(VARIABLES, tmp_path / "scratch", (str(path),)) as started:
         assert started.alone.startswith(reason.format(path=path))
 
 
 def test_a_suite_that_cannot_be_imported_once_for_all_is_an_answer_of_the_process_that_needs_it(tmp_path):
     path = tmp_path / "a.py"
     path.write_text("import os\nos._exit(5)\n")
-    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
 
-    with ForkServer(variables, tmp_path / "scratch", (str(path), "absent.py")) as started:
+    with ForkServer(VARIABLES, tmp_path / "scratch", (str(path), "absent.py")) as started:
         assert describe(started, str(path)).code == 5
         assert isinstance(describe(started, "absent.py").answer, Problem)

@@ -21,7 +21,6 @@ from tests.harness.parent.made_up import (
     TWICE,
     Told,
     a_case,
-    case,
     dead,
     record_of,
     settings,
@@ -73,16 +72,11 @@ def test_a_record_says_how_far_its_processes_lie_apart_whatever_one_round_took(e
     assert run.cases[0].process_gap_s == 4.0
 
 
-def test_one_process_lies_apart_from_none(executed):
-    run, _ = executed(timed(**ONCE), [CASES[0]])
-
-    assert run.cases[0].process_gap_s is None
-
-
-def test_one_process_that_was_asked_for_is_not_lost(executed):
+def test_one_process_that_was_asked_for_is_not_lost_and_lies_apart_from_none(executed):
     run, _ = executed(timed(**ONCE), CASES)
 
     assert run.lost() == ()
+    assert run.cases[0].process_gap_s is None
 
 
 def test_a_summary_is_written_after_each_round_and_says_of_how_many_files_it_is(interrupted, tmp_path):
@@ -269,21 +263,13 @@ def test_a_watcher_is_told_of_rounds_processes_cases_and_the_budget_that_is_used
 
     executed(timed(**TWICE), [CASES[0]], watcher=watcher)
 
+    ran = {kind: [("starts", kind), ("ended", kind, used_s)] for kind, used_s in ((SHAPES, 1.0), (CHECK, 2.0))}
     assert watcher.words == [
-        ("run", 4, 1000.0),
-        ("round", 1, 2, 4),
-        ("starts", SHAPES),
-        ("ended", SHAPES, 1.0),
-        ("starts", CHECK),
-        ("ended", CHECK, 2.0),
-        ("starts", "timing"),
-        ("ended", "timing", 3.0),
+        *[("run", 4, 1000.0), ("round", 1, 2, 4), *ran[SHAPES], *ran[CHECK]],
+        *[("starts", "timing"), ("ended", "timing", 3.0)],
         ("said", "round 1 took 3 s of 1000 s: there will be 2 rounds"),
-        ("round", 2, 2, 1),
-        ("starts", "timing"),
-        ("ended", "timing", 4.0),
-        ("ends", "selu", 4.0),
-        ("over",),
+        *[("round", 2, 2, 1), ("starts", "timing"), ("ended", "timing", 4.0)],
+        *[("ends", "selu", 4.0), ("over",)],
     ]
 
 
@@ -310,13 +296,3 @@ def test_a_watcher_is_told_when_the_run_will_end(executed, changes, budget_s, en
 
     assert watcher.ends_s[1 : len(ends_s)] == ends_s[1:]
     assert (watcher.ends_s[0] is None) is (budget_s is None)
-
-
-def test_a_case_at_whose_turn_the_budget_is_just_used_up_is_lost(executed):
-    watcher = Told()
-
-    executed(settings(), [case("selu"), case("matmul")], budget_s=3.0, watcher=watcher)
-
-    lost = [word for word in watcher.words if word[0] == "lost"]
-    assert [word[2] for word in lost] == ["the budget of 3 s is used up; continue with --resume"]
-    assert len([word for word in watcher.words if word[0] == "ends"]) == 1

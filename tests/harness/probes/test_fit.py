@@ -10,7 +10,7 @@ from jaxmeter.harness.machine.own_fault import OwnFaultError
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context
 from jaxmeter.harness.probes.fit import compare_with_capacity, planned_peak_bytes
-from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
+from jaxmeter.harness.programs.modes import Prepared
 from tests.harness.probes.made_up import plan
 
 GIB = 2**30
@@ -97,15 +97,3 @@ def test_arguments_that_cannot_be_made_are_an_excess_by_themselves(planned_bytes
     found = excess_of(planned_bytes, capacity_bytes=2 * GIB, too_large=ARGUMENTS)
 
     assert found == "needs 3 GiB of 2 GiB for its arguments alone"
-
-
-def test_a_real_program_is_held_against_its_capacity_by_its_plan():
-    ones = jnp.ones(1000)
-    prepared = prepare_as("jit", lambda x: x + 1, (ones,), How(), lambda: 0.0, lambda stage: None)
-    needed = 2 * ones.nbytes
-
-    def excess(capacity_bytes):
-        return Context(None, {}, BACKENDS["cpu"], (), time.perf_counter, None, capacity_bytes).find_excess(prepared)
-
-    assert excess(needed) is None
-    assert excess(needed - 1) is not None

@@ -268,8 +268,9 @@ def test_passes_are_a_shuffled_order_then_its_reverse(clock):
 
 
 def test_the_seed_decides_the_order(clock):
-    assert order_of(clock, "abcd", seed=1) == order_of(clock, "abcd", seed=1)
-    assert order_of(clock, "abcd", seed=1) != order_of(clock, "abcd", seed=2)
+    first = order_of(clock, "abcd", seed=1)
+
+    assert first == order_of(clock, "abcd", seed=1) != order_of(clock, "abcd", seed=2)
 
 
 def test_variants_come_back_in_the_order_given(clock):
@@ -419,14 +420,10 @@ def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_pass(cl
 
         return Prepared(call=once, args=(), wait=lambda result: None)
 
-    run(
-        clock,
-        {"quick": call("quick", BLOCK_S), "slow": call("slow", 2 * BLOCK_S)},
-        beat=lambda variant, stage: words.append(stage),
-        draw_cores=draw_cores,
-    )
+    variants = {"quick": call("quick", BLOCK_S), "slow": call("slow", 2 * BLOCK_S)}
+    run(clock, variants, beat=lambda variant, stage: words.append(stage), draw_cores=draw_cores)
 
-    assert [words[platform : platform + 3] for platform, word in enumerate(words) if word == "drawn"] == [
+    assert [words[at : at + 3] for at, word in enumerate(words) if word == "drawn"] == [
         ["drawn", "quick", "given back"]
     ] * 3
     passes = [word for word in words if word in ("drawn", "timing")]
@@ -713,16 +710,10 @@ def test_a_process_tells_what_it_is_of_and_times_every_variant(clock):
 
     process = found.process
     assert found.outcomes == {}
-    assert (process.schema_version, process.case, process.index, process.seed) == (
-        SCHEMA_VERSION,
-        context.case.id,
-        3,
-        5,
-    )
-    assert {one.variant: all_samples(one) for one in process.variants} == {
-        "short:eager": {2**-10},
-        "long:eager": {2**-8},
-    }
+    of = (process.schema_version, process.case, process.index, process.seed)
+    assert of == (SCHEMA_VERSION, context.case.id, 3, 5)
+    sampled = {one.variant: all_samples(one) for one in process.variants}
+    assert sampled == {"short:eager": {2**-10}, "long:eager": {2**-8}}
     assert {one.cores for one in process.variants} == {paid_cores()}
 
 
@@ -797,16 +788,13 @@ def test_a_process_holds_calibrations_of_every_second_pass_and_of_both_sides_of_
     def other():
         clock.advance(2**-10)
 
-    found = look(("one:eager", "other:eager"), context_of(one, other, clock=clock))
+    process = look(("one:eager", "other:eager"), context_of(one, other, clock=clock)).process
 
-    assert {one.name: len(one.samples_s) for one in found.process.calibrations} == {
-        "copy": BLOCKS / 2,
-        "alu": 4 * BLOCKS,
-    }
-    assert {block.calibration_s for one in found.process.variants for block in one.blocks} == {
-        0.0
-    }  # by a clock that stands
-    assert found.process.device_states == ()
+    taken = {one.name: len(one.samples_s) for one in process.calibrations}
+    assert taken == {"copy": BLOCKS / 2, "alu": 4 * BLOCKS}
+    # By a clock that stands.
+    assert {block.calibration_s for one in process.variants for block in one.blocks} == {0.0}
+    assert process.device_states == ()
 
 
 def test_a_process_holds_the_states_of_the_devices_that_a_case_uses(clock, monkeypatch):

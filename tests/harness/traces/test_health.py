@@ -53,26 +53,16 @@ def test_a_capture_that_lacks_its_end_is_unfinished(name):
     assert found.is_healthy
 
 
-def test_a_cut_file_is_damaged(tmp_path):
+def test_a_cut_file_is_damaged_and_one_that_is_not_there_is_an_error_of_the_system(tmp_path):
     path = tmp_path / "a.xplane.pb"
+    with pytest.raises(FileNotFoundError):
+        summarise_capture(path)
     path.write_bytes(find_capture("cpu_matmul_jit").read_bytes()[:5000])
     summary = summarise_capture(path)
 
     assert [finding.problem for finding in summary.findings] == [Problem.DAMAGED]
     assert not summary.is_healthy
     assert "capture again" in summary.findings[0].remedy
-
-
-def test_an_empty_file_is_damaged(tmp_path):
-    path = tmp_path / "a.xplane.pb"
-    path.touch()
-
-    assert [finding.text for finding in summarise_capture(path).findings] == ["the file is empty"]
-
-
-def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        summarise_capture(tmp_path / "a.xplane.pb")
 
 
 def test_a_capture_in_which_nothing_ran_has_no_operations():
@@ -135,18 +125,15 @@ def test_steps_by_anything_but_annotations_are_missing():
     assert problems(encode_host(operation("a", 1, 5))) == []
 
 
-def test_a_gap_in_the_steps_numbers_is_a_missing_step():
-    events = [one for at, number in ((0, 0), (20, 1), (40, 3)) for one in (step(at, 10, number), operation("a", at, 5))]
-    (finding,) = find_problems(analyse_made_up(encode_host(*events)))
+def test_a_gap_in_the_steps_numbers_is_a_missing_step_but_counting_in_tens_has_none():
+    def find(*numbers):
+        events = [(step(20 * at, 10, n), operation("a", 20 * at, 5)) for at, n in enumerate(numbers)]
+        return list(find_problems(analyse_made_up(encode_host(*(one for pair in events for one in pair)))))
 
+    (finding,) = find(0, 1, 3)
     assert finding.problem == Problem.MISSING_STEPS
     assert "3 of 4" in finding.text
-
-
-def test_numbers_that_count_in_tens_are_no_gaps():
-    events = [one for at in (0, 20, 40) for one in (step(at, 10, 10 * at), operation("a", at, 5))]
-
-    assert problems(encode_host(*events)) == []
+    assert find(0, 200, 400) == []
 
 
 def test_steps_of_unequal_operations_are_said():
@@ -199,34 +186,27 @@ def test_a_capture_of_another_program_gives_no_numbers():
     assert not foreign.is_healthy
 
 
-@pytest.mark.parametrize(("calls", "is_found"), [(4, False), (5, True)])
-def test_a_python_tracer_that_took_a_tenth_of_the_steps_is_said(calls, is_found):
-    python = [event("$train.py:3 step", 0.1 * number, 0.1) for number in range(calls)]
+@pytest.mark.parametrize(
+    ("line", "start", "calls", "is_found"),
+    [("python", 0, 4, False), ("python", 0, 5, True), ("python", 40, 50, False), ("loader", 1, 50, False)],
+)
+def test_a_python_tracer_that_took_a_tenth_of_the_steps_is_said(line, start, calls, is_found):
+    traced = [event("$train.py:3 step", start + 0.1 * number, 0.1) for number in range(calls)]
+    lines = {"python": [*HEALTHY]} | {line: [*(HEALTHY if line == "python" else ()), *traced]}
 
-    found = problems(encode_host(*HEALTHY, *python))
+    found = problems(encode_plane("/host:CPU", lines))
 
-    assert ((Problem.PYTHON_TRACER, False) in found) is is_found
-
-
-def test_calls_of_python_outside_the_steps_or_on_other_threads_do_not_matter():
-    outside = [event("$data.py:3 load", 40 + 0.1 * number, 0.1) for number in range(50)]
-    elsewhere = [event("$data.py:3 load", 1 + 0.1 * number, 0.1) for number in range(50)]
-
-    found = problems(encode_plane("/host:CPU", {"python": [*HEALTHY, *outside], "loader": elsewhere}))
-
-    assert found == []
+    assert found == ([(Problem.PYTHON_TRACER, False)] if is_found else [])
 
 
 @pytest.mark.parametrize(("longest", "is_found"), [(200, True), (45, False)])
 def test_one_step_with_most_of_the_time_is_said(longest, is_found):
-    steps = [
-        one
-        for number in range(9)
-        for one in (step(20 * number, 10, number), operation("a", 20 * number + 1, 8, run_id=number))
-    ]
-    last = (step(200, longest, 9), operation("a", 201, 8, run_id=9))
+    spans = [(20 * number, 10) for number in range(9)] + [(200, longest)]
+    events = [(step(at, long, n), operation("a", at + 1, 8, run_id=n)) for n, (at, long) in enumerate(spans)]
 
-    assert ((Problem.LONG_STEP, False) in problems(encode_host(*steps, *last))) is is_found
+    found = problems(encode_host(*(one for pair in events for one in pair)))
+
+    assert ((Problem.LONG_STEP, False) in found) is is_found
 
 
 def test_steps_of_a_device_with_a_clock_of_its_own_are_not_missing():
