@@ -134,17 +134,16 @@ def test_a_constant_learning_rate_is_wrong():
     assert outcome_of(HABITS, constant, width=WIDTH).status is Status.WRONG
 
 
-def test_a_loop_that_repeats_its_first_loss_is_wrong():
-    def loop(*arguments):
-        state, history = training_habits.loop_in_numpy(*arguments)
-        return state, [history[0]] * len(history)
-
-    assert outcome_of(HABITS, loop, width=WIDTH).status is Status.WRONG
+def repeating(*arguments):
+    state, history = training_habits.loop_in_numpy(*arguments)
+    return state, [history[0]] * len(history)
 
 
-def test_a_loop_that_leaves_the_params_unchanged_is_wrong():
-    def loop(state, images, labels):
-        (_, memory), history = training_habits.loop_in_numpy(state, images, labels)
-        return (state[0], memory), history
+def unmoved(state, *batch):
+    (_, memory), history = training_habits.loop_in_numpy(state, *batch)
+    return (state[0], memory), history
 
+
+@pytest.mark.parametrize("loop", [repeating, unmoved], ids=["repeats its first loss", "leaves its params"])
+def test_a_loop_that_differs_is_wrong(loop):
     assert outcome_of(HABITS, loop, width=WIDTH).status is Status.WRONG

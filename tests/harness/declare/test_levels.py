@@ -11,10 +11,12 @@ LEVELS = ("quick", "default", "full")
 # Values by level
 
 
-def test_a_level_includes_the_levels_before_it():
+def test_a_level_includes_the_levels_before_it_and_what_is_no_number_keeps_its_order():
     values = levels(quick=30, default=(10, 20), full=40)
+    words = levels(quick=("float32", "bfloat16"), default=("bfloat16", "auto"))
 
     assert [values.at(level, "cpu") for level in LEVELS] == [(30,), (10, 20, 30), (10, 20, 30, 40)]
+    assert words.at("default", "cpu") == ("float32", "bfloat16", "auto")
 
 
 def test_a_device_adds_its_own_values_beyond_quick():
@@ -36,14 +38,6 @@ def test_numbers_are_in_order_without_repeats_and_grow_with_the_level(quick, def
 
     assert all(list(one) == sorted(set(one)) for one in at)
     assert set(at[0]) <= set(at[1]) <= set(at[2])
-
-
-def test_values_that_are_no_numbers_keep_their_order():
-    assert levels(quick=("float32", "bfloat16"), default=("bfloat16", "auto")).at("default", "cpu") == (
-        "float32",
-        "bfloat16",
-        "auto",
-    )
 
 
 @pytest.mark.parametrize(
@@ -94,13 +88,7 @@ def test_functions_get_the_params_that_they_ask_for():
     assert call_with(lambda n: n, params) == 3
     assert call_with(lambda: 1, params) == 1
     assert call_with(lambda n, digits=2: (n, digits), params) == (3, 2)
-
-
-def test_a_param_with_a_default_is_passed_on_all_the_same():
-    def scaled(x, *, scale=1):
-        return scale * x
-
-    assert call_with(scaled, {"scale": 3}, 2) == 6
+    assert call_with(lambda x, *, n=1: n * x, params, 2) == 6  # also where it has a default
 
 
 def test_a_default_of_numpys_own_functions_is_no_param():

@@ -21,18 +21,16 @@ from matplotlib import pyplot
 RUNS = {"usual": samples.run(), "troubled": samples.troubled_run(), "odd": odd_run()}
 
 
+def measurement_of(run, record, case):
+    return Measurement(case, record, run.manifest.environment, run.manifest.settings)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_the_table_of_a_measurement_reads_as_its_golden_text(name):
-    run = RUNS[name]
-    planned = {case.id: case for case in run.manifest.cases}
+    planned = {case.id: case for case in RUNS[name].manifest.cases}
     tables = {
-        record.name: Measurement(
-            planned[record.id],
-            structs.replace(record, notes=(IN_PROCESS,)),
-            run.manifest.environment,
-            run.manifest.settings,
-        )
-        for record in run.cases
+        record.name: measurement_of(RUNS[name], structs.replace(record, notes=(IN_PROCESS,)), planned[record.id])
+        for record in RUNS[name].cases
     }
 
     check_golden_scenes(f"measure-{name}", {case: repr(table) for case, table in tables.items()})
@@ -78,10 +76,9 @@ def test_a_plot_has_a_row_a_variant_with_its_time_and_its_speedup():
 
 def test_a_plot_of_nothing_says_so():
     run = samples.run()
-    untimed = Measurement(run.manifest.cases[0], run.cases[0], run.manifest.environment, run.manifest.settings)
 
     with pytest.raises(ValueError, match="no variant was timed"):
-        untimed.plot()
+        measurement_of(run, run.cases[0], run.manifest.cases[0]).plot()
 
 
 def test_a_plot_without_matplotlib_names_what_to_install(monkeypatch):

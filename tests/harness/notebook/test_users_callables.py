@@ -1,7 +1,6 @@
 """Callables of users, measured as they are, with their objects as before."""
 
 import dataclasses
-import itertools
 import queue
 from functools import partial
 
@@ -311,67 +310,20 @@ def test_eager_is_not_called_where_it_is_not_asked_for():
     assert "results are compared with those of only_traced:jit" in measurement.record.notes
 
 
-def test_several_functions_are_compared_with_the_first():
-    functions = {"old": lambda x: x @ x, "new": lambda x: 2 * (x @ x)}
-
-    measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, jnp.ones((8, 8)))
-
-    assert {variant.name: variant.outcomes["numerics"].status for variant in measurement.record.variants} == {
-        "old:jit": Status.OK,
-        "new:jit": Status.WRONG,
-    }
-    assert measurement.find_speedup("new:jit") is None
-    assert "new:jit" in repr(measurement)
-
-
-def test_a_speedup_has_an_interval_within_the_process():
-    x = jnp.ones((64, 64))
-
-    measurement = jaxmeter.measure.with_options(modes=("jit",))(
-        {"two": lambda x: x @ x @ x, "one": lambda x: (x @ x) @ x}, x
-    )
-
-    found = measurement.find_speedup("one:jit")
-    assert found.low <= found.estimate <= found.high
-    assert f"{found}" in " ".join(repr(measurement).split())
-
-
 def test_an_error_of_checkify_is_compared_by_what_failed():
-    def logarithm(x):
-        checkify.check(x.sum() > 0, "the sum must be positive")
-        return jnp.log(x)
+    def checking(least):
+        def logarithm(x):
+            checkify.check(x.sum() > least, "the sum is too small")
+            return jnp.log(x)
 
-    def failing(x):
-        checkify.check(x.sum() > 100, "the sum must be large")
-        return jnp.log(x)
+        return jax.jit(checkify.checkify(logarithm))
 
     measure = jaxmeter.measure.with_options(modes=("as given", "jit"))
-    functions = {name: jax.jit(checkify.checkify(each)) for name, each in (("ok", logarithm), ("fails", failing))}
 
-    measurement = measure(functions, jnp.arange(1.0, 9.0))
+    measurement = measure({"ok": checking(0), "fails": checking(100)}, jnp.arange(1.0, 9.0))
 
-    statuses = {variant.name: variant.outcomes["numerics"].status for variant in measurement.record.variants}
-    assert statuses == {
-        "ok:as_given": Status.OK,
-        "ok:jit": Status.OK,
-        "fails:as_given": Status.WRONG,
-        "fails:jit": Status.WRONG,
-    }
-
-
-def test_callbacks_are_announced_and_limited():
-    calls = itertools.count()
-
-    def function(x):
-        jax.debug.callback(lambda value: next(calls), x.sum())
-        return x + 1
-
-    measurement = jaxmeter.measure.with_options(modes=("jit", "aot"), most_calls=60)(function, jnp.ones(3))
-    jax.effects_barrier()
-
-    assert next(calls) <= 60
-    assert any("called at most 60 times" in note for note in measurement.record.notes)
-    assert all_right(measurement)
+    statuses = [variant.outcomes["numerics"].status for variant in measurement.record.variants]
+    assert statuses == [Status.OK, Status.OK, Status.WRONG, Status.WRONG]
 
 
 @nnx.jit
@@ -412,12 +364,3 @@ def test_a_donating_step_is_judged_on_arguments_that_live():
     measurement = jaxmeter.measure(step, (params, tx.init(params)), jax.random.normal(jax.random.key(1), (2, 8, 16)))
 
     assert all_right(measurement)
-
-
-def test_a_fault_larger_than_rounding_is_wrong():
-    x = jax.random.normal(jax.random.key(0), (16, 16))
-    functions = {"inverse": jnp.linalg.inv, "off": lambda x: jnp.linalg.inv(x) * 1.001}
-
-    measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, x)
-
-    assert measurement.record.variants[-1].outcomes["numerics"].status is Status.WRONG
