@@ -221,6 +221,13 @@ def test_what_a_launcher_tells_of_the_outside_is_recorded_and_is_no_variable_tha
     assert (outside.image, outside.lock_sha256) == (None, None)
 
 
+VERSION_1 = {
+    "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
+    "sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us": "300000",
+    "sys/fs/cgroup/cpu/docker/1f/cpu.cfs_period_us": "100000",
+}
+
+
 @pytest.mark.parametrize(
     ("files", "quota"),
     [
@@ -231,20 +238,11 @@ def test_what_a_launcher_tells_of_the_outside_is_recorded_and_is_no_variable_tha
         (
             {
                 "proc/self/cgroup": "0::/a/b",
-                "sys/fs/cgroup/a/cpu.max": "400000 100000",
-                "sys/fs/cgroup/a/b/cpu.max": "200000 100000",
+                **{f"sys/fs/cgroup/{of}/cpu.max": f"{us} 100000" for of, us in (("a", 400000), ("a/b", 200000))},
             },
             2.0,
         ),
-        (
-            {
-                "proc/self/cgroup": "4:cpu,cpuacct:/docker/1f\n1:name=systemd:/",
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
-                "sys/fs/cgroup/cpu/docker/1f/cpu.cfs_quota_us": "300000",
-                "sys/fs/cgroup/cpu/docker/1f/cpu.cfs_period_us": "100000",
-            },
-            3.0,
-        ),
+        ({"proc/self/cgroup": "4:cpu,cpuacct:/docker/1f\n1:name=systemd:/", **VERSION_1}, 3.0),
     ],
     ids=["nothing to read", "no limit", "container", "limited by its parent", "the least of two", "version 1"],
 )

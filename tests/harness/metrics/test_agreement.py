@@ -57,21 +57,17 @@ def test_without_a_time_or_an_interval_nothing_disagrees():
 
 
 @pytest.mark.parametrize(
-    ("times_s", "bounds", "reason"),
+    ("times_s", "bounds", "disagrees"),
     [
-        ((1.0, 0.5), (1.9, 2.1), ""),
-        (
-            (1.0, 0.25),
-            (1.9, 2.1),
-            "the times of a and b give 4×, outside the speedup's interval [1.9, 2.1]; trust the speedup: why",
-        ),
-        ((None, 0.25), (1.9, 2.1), ""),
-        ((1.0, None), (1.9, 2.1), ""),
-        ((1.0, 0.25), (None, None), ""),
+        ((1.0, 0.5), (1.9, 2.1), False),
+        ((1.0, 0.25), (1.9, 2.1), True),
+        ((None, 0.25), (1.9, 2.1), False),
+        ((1.0, None), (1.9, 2.1), False),
+        ((1.0, 0.25), (None, None), False),
     ],
 )
-def test_the_reason_has_both_names_the_quotient_and_the_interval(times_s, bounds, reason):
+def test_the_reason_has_both_names_the_quotient_and_the_interval(times_s, bounds, disagrees):
     found = describe_disagreement(("a", "b"), times_s, bounds, "why")
 
-    assert found.startswith(reason)
-    assert bool(found) == bool(reason)
+    reason = "the times of a and b give 4×, outside the speedup's interval [1.9, 2.1]; trust the speedup: why"
+    assert found.startswith(reason) if disagrees else found == ""

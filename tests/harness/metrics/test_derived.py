@@ -163,11 +163,8 @@ def test_a_rate_has_the_interval_of_the_time_that_it_says_in_other_words(metric)
 def test_missing_or_damaged_items_give_no_throughput_and_say_so(items):
     rate = variants_of({"f:jit": timed((1.0,))}, items=items)["f:jit"].read("items_per_s")
 
-    assert (rate.estimate, rate.fault.lack, rate.fault.reason) == (
-        None,
-        Lack.NOT_DEFINED,
-        "its workload declares no items=",
-    )
+    assert (rate.estimate, rate.fault.lack) == (None, Lack.NOT_DEFINED)
+    assert rate.fault.reason == "its workload declares no items="
 
 
 def test_the_first_result_of_eager_code_is_its_first_call():
@@ -226,22 +223,16 @@ def test_what_is_contended_matters_for_the_speedup_of_a_peer_only(mode, own, bas
 def test_a_contended_speedup_of_sides_that_keep_processors_busy_unlike_is_not_to_be_trusted(
     busy, other_busy, contended, trusted
 ):
-    found = variants_of(
-        {
-            "f:jit": timed((2.0,) * 3, contended=contended[0], parallelism=busy),
-            "g:jit": timed((1.0,) * 3, (0.7,) * 3, contended=contended[1], parallelism=other_busy),
-        }
-    )
+    first = timed((2.0,) * 3, contended=contended[0], parallelism=busy)
+    second = timed((1.0,) * 3, (0.7,) * 3, contended=contended[1], parallelism=other_busy)
+    found = variants_of({"f:jit": first, "g:jit": second})
 
     speedup = found["g:jit"].read("speedup")
 
-    assert speedup.contended is not trusted
-    assert bool(speedup.doubt) is not trusted
+    assert speedup.contended is bool(speedup.doubt) is not trusted
     assert doubt_ratio(found["f:jit"], found["g:jit"]) == doubt_ratio(found["g:jit"], found["f:jit"]) == speedup.doubt
     if busy == (1.9,):
-        assert (
-            speedup.doubt == "its variants keep 1.0 and 1.9 processors busy, and what disturbed them slowed them unlike"
-        )
+        assert speedup.doubt.startswith("its variants keep 1.0 and 1.9 processors busy, and what disturbed them")
 
 
 @pytest.mark.parametrize(("other", "words"), [("f:jit", TOO_FEW_PAIRS), ("h:jit", "")])

@@ -93,51 +93,35 @@ BOTH, ALONE, OTHER = (
 )
 
 
+def values(time_s, return_s=1e-6, **more):
+    """Values of one process; None for what it lacks."""
+    return {"execution_s": time_s, "return_s": return_s, "parallelism": None if time_s is None else 1.0, **more}
+
+
+QUARTERS = [[process(variant("a", *clean(*[s] * 6), return_s=(s / 4, s / 4, s)))] for s in (1.0, 4.0, 2.0)]
+PAIRED, LACKS = values(1.0, log_ratio=0.0), values(None, None, log_ratio=None)
+
+
 @pytest.mark.parametrize(
-    ("processes", "name", "values"),
+    ("processes", "name", "expected"),
     [
-        (
-            [[process(variant("a", *clean(*[s] * 6), return_s=(s / 4, s / 4, s)))] for s in (1.0, 4.0, 2.0)],
-            "a",
-            {"execution_s": (1.0, 4.0, 2.0), "return_s": (0.25, 1.0, 0.5), "parallelism": (1.0, 1.0, 1.0)},
-        ),
-        (
-            [[process(variant("peer", *STEADY, return_s=()))]],
-            "peer",
-            {"execution_s": (1.0,), "return_s": (None,), "parallelism": (1.0,)},
-        ),
-        (
-            [[BOTH], [ALONE], []],
-            "other",
-            {
-                "execution_s": (1.0, None, None),
-                "return_s": (1e-6, None, None),
-                "parallelism": (1.0, None, None),
-                "log_ratio": (0.0, None, None),
-            },
-        ),
-        (
-            [[BOTH], [OTHER]],
-            "other",
-            {
-                "execution_s": (1.0, 1.0),
-                "return_s": (1e-6, 1e-6),
-                "parallelism": (1.0, 1.0),
-                "log_ratio": (0.0, None),
-            },
-        ),
-        ([[OTHER]], "other", {"execution_s": (1.0,), "return_s": (1e-6,), "parallelism": (1.0,)}),
-        ([[ALONE]], "base", {"execution_s": (1.0,), "return_s": (1e-6,), "parallelism": (1.0,)}),
+        (QUARTERS, "a", [values(1.0, 0.25), values(4.0, 1.0), values(2.0, 0.5)]),
+        ([[process(variant("peer", *STEADY, return_s=()))]], "peer", [values(1.0, None)]),
+        ([[BOTH], [ALONE], []], "other", [PAIRED, LACKS, LACKS]),
+        ([[BOTH], [OTHER]], "other", [PAIRED, values(1.0, log_ratio=None)]),
+        ([[OTHER]], "other", [values(1.0)]),
+        ([[ALONE]], "base", [values(1.0)]),
     ],
     ids=[
         *("in the order of processes", "no time until return", "processes without the variant"),
         *("a process without the baseline", "no baseline at all", "the baseline itself"),
     ],
 )
-def test_there_is_a_value_for_each_process_and_null_for_what_one_lacks(processes, name, values):
+def test_there_is_a_value_for_each_process_and_null_for_what_one_lacks(processes, name, expected):
     outcome = summarise(processes, name, "base")
 
-    assert (outcome.status, outcome.values) == (Status.OK, values)
+    columns = {metric: tuple(one[metric] for one in expected) for metric in expected[0]}
+    assert (outcome.status, outcome.values) == (Status.OK, columns)
     assert outcome.details == TimingDetails(processes=outcome.details.processes)
 
 

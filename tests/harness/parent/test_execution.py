@@ -79,16 +79,6 @@ def test_what_is_started_is_the_planned_list_in_its_order(executed):
     assert server.launched == list(plan_processes(cases, settings))
 
 
-def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed, interrupted):
-    twice = settings("timing", **TWICE)
-    interrupted(twice, [case("selu")], before=3)
-
-    run, server = executed(twice, [case("selu")])
-
-    assert len(server.asked("timing")) == 1
-    assert run.cases[0].processes == 2
-
-
 def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there(executed, interrupted):
     twice = settings("timing", **TWICE)
     interrupted(twice, [case("selu")], before=3)
@@ -229,15 +219,6 @@ def test_a_case_takes_the_time_of_its_processes(measured):
     record, server = measured(settings("timing", **TWICE))
 
     assert record.elapsed_s == len(server.messages) == 3 + 2 * 2
-
-
-def test_what_is_not_timed_has_no_timing(measured):
-    def answers(launched, name):
-        return Outcome(status=Status.WRONG) if name == "a:jit" else OK
-
-    record, _ = measured(settings("timing", **ONCE), answers=answers)
-
-    assert [item.name for item in record.variants if "timing" not in item.outcomes] == ["a:jit"]
 
 
 @pytest.mark.parametrize(("own_s", "expected_s"), [(None, 90.0), (7.0, 7.0)])

@@ -128,33 +128,26 @@ def test_a_process_that_floods_its_pipe_does_not_hold_its_parent(ends, monkeypat
     assert (heard.last, heard.timed_out) == (Heartbeat("a", "timing"), True)
 
 
-def test_a_process_that_is_silent_for_too_long_is_ended(ends, monkeypatch):
-    server, theirs, reader, writer = ends
-    beat(writer, "a", "timing")
-    monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
-
-    heard = server._listen(reader, Limits(0.01), lambda beat: None)
-
-    assert (heard.last, heard.timed_out) == (Heartbeat("a", "timing"), True)
-
-
 @pytest.mark.parametrize(
     ("variant", "limits", "overran"),
     [
+        ("a", Limits(0.01), None),
         ("a", Limits(60.0, stage_share_s=0.01), Overran.STAGE),
         ("a", Limits(60.0, end_s=0.01), Overran.BUDGET),
         (None, Limits(60.0, stage_share_s=0.0, end_s=0.01), Overran.BUDGET),
         ("a", Limits(0.01, stage_share_s=60.0, end_s=60.0), None),
     ],
 )
-def test_what_a_process_took_too_much_of_is_known(ends, monkeypatch, variant, limits, overran):
+def test_a_process_that_is_silent_for_too_long_is_ended_and_what_it_took_too_much_of_is_known(
+    ends, monkeypatch, variant, limits, overran
+):
     server, theirs, reader, writer = ends
     beat(writer, variant, "compile")
     monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
 
     heard = server._listen(reader, limits, lambda beat: None)
 
-    assert (heard.timed_out, heard.overran) == (True, overran)
+    assert (heard.last, heard.timed_out, heard.overran) == (Heartbeat(variant, "compile"), True, overran)
 
 
 def test_a_process_that_ends_in_time_took_too_much_of_nothing(ends):

@@ -178,16 +178,6 @@ def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_t
     assert run.cases[0].processes == 5  # one was whole, one half, three more: for a sixth there is too little time
 
 
-def test_more_processes_of_a_resumed_run_come_after_a_check_too(executed, interrupted):
-    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
-    interrupted(timed(**MORE), [wide], before=3 + 1)
-
-    _, server = executed(timed(**MORE), [wide])
-
-    first = [(one.kind, one.refills) for one in server.launched][:3]
-    assert first == [(CHECK, True), ("timing", False), ("timing", False)]
-
-
 @pytest.mark.parametrize("how", ["dies", "is wrong"])
 def test_what_cannot_be_checked_again_is_timed_no_more(executed, interrupted, how):
     interrupted(timed(), [CASES[0]], before=1)
@@ -239,16 +229,3 @@ def test_a_run_that_is_resumed_twice_fills_its_cache_twice(executed, interrupted
     _, server = executed(timed(), [CASES[0]])
 
     assert [(one.kind, one.round) for one in server.launched][:2] == [(CHECK, 2), ("timing", 2)]
-
-
-def test_what_was_replaced_in_a_round_that_was_cut_counts(executed, interrupted):
-    of_two = a_case("selu", "a:jit", "numpy:native")
-
-    def contended(message):
-        return message.process.round == 1
-
-    interrupted(timed(), [of_two], contended=contended, before=2 + 2)
-
-    run, _ = executed(timed(), [of_two])
-
-    assert run.cases[0].variants[0].outcomes["timing"].details.replaced == 1

@@ -360,6 +360,10 @@ NOW = {"XLA_FLAGS": "--today", "JAX_ENABLE_X64": "1", "PATH": "/bin", "JAX_PLATF
 LITTLE = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
+DUMPS = {"JAX_COMPILATION_CACHE_DIR": "results/run/cache", "JAX_DUMP_IR_TO": "***"}
+FOREIGN = {"LD_PRELOAD": "mine.so", "PATH": "/mine", "PYTHONSTARTUP": "mine.py", "JAX_TOKEN": "d"}
+
+
 @pytest.mark.parametrize(
     ("now", "then", "restored"),
     [
@@ -370,20 +374,8 @@ LITTLE = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
         ),
         (LITTLE, {}, LITTLE),
         (LITTLE, {"XLA_PYTHON_CLIENT_PREALLOCATE": "true"}, LITTLE),
-        (
-            {"PATH": "/bin"},
-            {"LD_PRELOAD": "mine.so", "PATH": "/mine", "PYTHONSTARTUP": "mine.py", "JAX_TOKEN": "d"},
-            {"PATH": "/bin"},
-        ),
-        (
-            {},
-            {
-                "JAX_COMPILATION_CACHE_DIR": "results/run/cache",
-                "JAX_DUMP_IR_TO": "***",
-                "XLA_FLAGS": "--xla_dump_to=*** --xla_cpu_enable_fast_math=true",
-            },
-            {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"},
-        ),
+        ({"PATH": "/bin"}, FOREIGN, {"PATH": "/bin"}),
+        ({}, {**DUMPS, "XLA_FLAGS": "--xla_dump_to=*** --xla_a=true"}, {"XLA_FLAGS": "--xla_a=true"}),
     ],
     ids=[
         *("what steers jax", "memory of a device that both use", "whatever the earlier run did"),

@@ -59,20 +59,18 @@ def test_another_line_or_opcode_or_no_line_is_another_operation(first, second):
     assert rows(before, after) == [("fusion.2", None, 1.0, Presence.NEW), ("fusion.1", 1.0, None, Presence.GONE)]
 
 
-def test_a_name_that_is_joined_is_no_partner_of_another():
-    before = summary(operation("a", 0.5), operation("b", 0.5))
-    after = summary(operation("a", 0.5), operation("c", 0.5))
-
-    assert [(one.name, one.earlier_name) for one in find_grown(before, after)] == [("a", ""), ("c", "b")]
-
-
 def test_several_operations_of_one_name_count_together():
     before = summary(operation("custom-call.1", 0.25), operation("custom-call.1", 0.75))
-    after = summary(operation("custom-call.1", 1.0), busy_s=2.0)
 
-    (grown,) = find_grown(before, after)
+    (grown,) = find_grown(before, summary(operation("custom-call.1", 1.0), busy_s=2.0))
 
     assert (grown.operations, grown.before_s, grown.after_s) == (2, 1.0, 2.0)
+
+
+def test_a_name_that_is_joined_is_no_partner_of_another():
+    before, after = (summary(operation("a", 0.5), operation(other, 0.5)) for other in "bc")
+
+    assert [(one.name, one.earlier_name) for one in find_grown(before, after)] == [("a", ""), ("c", "b")]
 
 
 def test_what_a_summary_may_only_not_name_is_neither_new_nor_gone():

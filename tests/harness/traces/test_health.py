@@ -37,10 +37,19 @@ def on_core(start, duration, at):
     return event("dot", start, duration, **own)
 
 
-def test_a_healthy_capture_has_no_problem():
-    assert problems(encode_host(*HEALTHY), steps=2) == []
-    assert problems(encode_host(*HEALTHY)) == []
-    assert problems(encode_gpu(kernel("dot", 2, 5)), encode_host(step(0, 10)), has_device=True, steps=1) == []
+@pytest.mark.parametrize(
+    ("planes", "options"),
+    [
+        ((encode_host(*HEALTHY),), {"steps": 2}),
+        ((encode_host(*HEALTHY),), {}),
+        ((encode_host(*HEALTHY),), {"errors": ["Failed to load libcupti"], "steps": 2}),
+        ((encode_host(operation("a", 1, 5)),), {}),
+        ((encode_gpu(kernel("dot", 2, 5)), encode_host(step(0, 10))), {"has_device": True, "steps": 1}),
+    ],
+    ids=["all steps", "any steps", "errors of the profiler", "no annotations", "a device"],
+)
+def test_a_healthy_capture_has_no_problem(planes, options):
+    assert problems(*planes, **options) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,15 +74,30 @@ def test_a_cut_file_is_damaged_and_one_that_is_not_there_is_an_error_of_the_syst
     assert "capture again" in summary.findings[0].remedy
 
 
-def test_a_capture_in_which_nothing_ran_has_no_operations():
-    assert problems(encode_host(step(0, 10))) == [(Problem.NO_OPERATIONS, True)]
-    assert problems(encode_host(step(0, 10)), has_device=False) == [(Problem.NO_OPERATIONS, True)]
+DROPPED = {"warnings": ["Detected GPU events dropped on this host", "another thing"]}
 
 
-def test_operations_outside_of_every_step_are_none():
-    host = encode_host(step(100, 10), operation("a", 0, 5))
-
-    assert problems(host) == [(Problem.NO_OPERATIONS, True)]
+@pytest.mark.parametrize(
+    ("events", "options", "problem"),
+    [
+        ([step(0, 10)], {}, Problem.NO_OPERATIONS),
+        ([step(0, 10)], {"has_device": False}, Problem.NO_OPERATIONS),
+        ([step(100, 10), operation("a", 0, 5)], {}, Problem.NO_OPERATIONS),
+        ([step(0, 10)], {"has_device": True}, Problem.NO_DEVICE),
+        (HEALTHY, {"has_device": True, "steps": 2}, Problem.NO_DEVICE),
+        (HEALTHY, {**DROPPED, "steps": 2}, Problem.DROPPED_EVENTS),
+        (HEALTHY, {"steps": 1}, Problem.MISSING_STEPS),
+        (HEALTHY, {"steps": 3}, Problem.MISSING_STEPS),
+        ([operation("a", 1, 5)], {"steps": 5}, Problem.MISSING_STEPS),
+        ([*HEALTHY, operation("b", 26, 1)], {"steps": 2}, Problem.UNEQUAL_STEPS),
+    ],
+    ids=[
+        *("nothing ran", "nothing ran, on a host", "outside of every step", "no device", "a host instead of a device"),
+        *("dropped events", "more steps", "fewer steps", "no annotations", "unequal operations"),
+    ],
+)
+def test_one_fault_is_one_finding_of_its_kind(events, options, problem):
+    assert problems(encode_host(*events), **options) == [(problem, problem is not Problem.UNEQUAL_STEPS)]
 
 
 def test_what_the_profiler_reports_is_said_where_there_is_nothing_else():
@@ -82,11 +106,6 @@ def test_what_the_profiler_reports_is_said_where_there_is_nothing_else():
 
     assert (finding.problem, finding.is_fatal) == (Problem.NO_OPERATIONS, True)
     assert "no profiler for this device" in finding.text
-
-
-def test_a_capture_without_the_device_that_it_ought_to_hold():
-    assert problems(encode_host(step(0, 10)), has_device=True) == [(Problem.NO_DEVICE, True)]
-    assert problems(encode_host(*HEALTHY), has_device=True, steps=2) == [(Problem.NO_DEVICE, True)]
 
 
 @pytest.mark.parametrize(
@@ -105,26 +124,6 @@ def test_a_gpu_that_may_not_be_traced_says_what_to_change(error, words):
     assert finding.remedy
 
 
-def test_errors_of_the_profiler_do_not_matter_where_there_are_operations():
-    assert problems(encode_host(*HEALTHY), errors=["Failed to load libcupti"], steps=2) == []
-
-
-def test_dropped_events_are_fatal():
-    warnings = ["Detected GPU events dropped on this host", "another thing"]
-
-    assert problems(encode_host(*HEALTHY), warnings=warnings, steps=2) == [(Problem.DROPPED_EVENTS, True)]
-
-
-@pytest.mark.parametrize("expected", [1, 3])
-def test_fewer_or_more_steps_than_were_annotated_are_missing(expected):
-    assert problems(encode_host(*HEALTHY), steps=expected) == [(Problem.MISSING_STEPS, True)]
-
-
-def test_steps_by_anything_but_annotations_are_missing():
-    assert problems(encode_host(operation("a", 1, 5)), steps=5) == [(Problem.MISSING_STEPS, True)]
-    assert problems(encode_host(operation("a", 1, 5))) == []
-
-
 def test_a_gap_in_the_steps_numbers_is_a_missing_step_but_counting_in_tens_has_none():
     def find(*numbers):
         events = [(step(20 * at, 10, n), operation("a", 20 * at, 5)) for at, n in enumerate(numbers)]
@@ -134,10 +133,6 @@ def test_a_gap_in_the_steps_numbers_is_a_missing_step_but_counting_in_tens_has_n
     assert finding.problem == Problem.MISSING_STEPS
     assert "3 of 4" in finding.text
     assert find(0, 200, 400) == []
-
-
-def test_steps_of_unequal_operations_are_said():
-    assert problems(encode_host(*HEALTHY, operation("b", 26, 1)), steps=2) == [(Problem.UNEQUAL_STEPS, False)]
 
 
 def test_kernels_before_their_launch_mean_that_clocks_disagree():

@@ -100,24 +100,6 @@ def test_bytes_that_are_no_capture_have_a_finding(summarise, data):
     assert summarise(data).findings
 
 
-def fields(inner):
-    """A message of fields of any number and type, some of them such messages."""
-    return st.lists(
-        st.one_of(
-            st.builds(whole, st.integers(1, 12), st.integers(-(2**63), 2**64 - 1)),
-            st.builds(part, st.integers(1, 12), inner),
-            st.builds(part, st.integers(1, 6), st.binary(max_size=12)),
-        ),
-        max_size=6,
-    ).map(b"".join)
-
-
-@given(st.recursive(st.just(b""), fields, max_leaves=40))
-@settings(max_examples=150)
-def test_messages_of_any_fields_have_a_finding(summarise, data):
-    assert summarise(data).findings
-
-
 STATS = ("hlo_op", "hlo_module", "program_id", "run_id", "device_ordinal", "_p", "_c", "_pt", "_ct", "_r", "step_num")
 OF_DEVICES = ("correlation_id", "device_offset_ps", "device_duration_ps", "memcpy_details")
 SPECIAL = (

@@ -72,23 +72,6 @@ def test_each_moment_of_a_step_is_in_one_part():
     }
 
 
-def test_a_step_without_operations_is_the_hosts():
-    host = encode_host(step(0, 10), operation("add", 0, 5), step(20, 10), step(40, 10))
-
-    shares = percent(ledger_of(host))
-    assert shares == {"compute": 100 / 6, "host after": 100 / 6, "host before": 200 / 3}
-
-
-def test_the_ledger_is_of_the_median_step_scaled_to_one():
-    steps = [step(at, 100) for at in (0, 100, 200)]
-    operations = [operation("add", at, busy, run_id=at) for at, busy in ((0, 20), (100, 40), (200, 90))]
-    ledger = ledger_of(encode_host(*steps, *operations))
-
-    assert ledger.medians["compute"] == pytest.approx(0.4)
-    assert ledger.medians["host after"] == pytest.approx(0.6)
-    assert sum(ledger.shares.values()) == pytest.approx(1)
-
-
 def test_where_devices_share_a_step_the_busiest_of_that_step_counts():
     host = encode_host(
         step(0, 100),

@@ -1,6 +1,5 @@
 """Operations of a capture and the programs that they are of."""
 
-from dataclasses import replace
 from functools import cache
 
 import jax
@@ -16,8 +15,7 @@ from jaxmeter.harness.traces.programs import (
     list_programs,
     pick_line,
 )
-from jaxmeter.harness.traces.xplane import open_capture, read_capture
-from tests.harness.traces.captured import analyse_capture, find_capture, read_texts
+from jaxmeter.harness.traces.xplane import read_capture
 from tests.harness.traces.made_up import analyse_made_up, encode_host, encode_plane, encode_space, operation, step
 
 
@@ -114,25 +112,6 @@ def test_a_capture_with_its_programs_describes_its_operations():
 
     assert (found.about.cost.flops, found.about.cost.bytes) == (8, 64)
     assert found.about.source.startswith(f"{__file__}:")
-
-
-def shorten(described):
-    """The texts next to the captures have lines that count from the checkout."""
-    return replace(described, source=described.source.removeprefix("/some/checkout/"))
-
-
-@pytest.mark.parametrize("name", ["cpu_matmul_jit", "cpu_shard_map_two_devices"])
-def test_a_text_next_to_a_capture_says_what_the_captures_own_program_says(name):
-    with open_capture(find_capture(name)) as space:
-        own, by_text = Programs(list_programs(space)), Programs(texts=read_texts(name))
-        operations = [one for one in analyse_capture(name).operations if one.kind.module.startswith("jit_")]
-        names = [one.kind.name for one in operations]
-        module = operations[0].kind.module
-
-        found = {key: shorten(one) for key, one in own.describe(module, "another", names).items()}
-
-    assert found == by_text.describe(module, "another", names)
-    assert all(one.cost.bytes for one in found.values())
 
 
 CALLING = ("jaxmeter/harness/programs/modes.py:5", "jaxmeter/harness/child/main.py:1")

@@ -209,17 +209,6 @@ def test_what_was_read_is_counted_up_to_the_whole_line(tmp_path):
         assert space.size - 200 < space.read_bytes < space.size
 
 
-@given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1)), max_size=20))
-def test_offsets_and_durations_of_64_bits_keep_their_sign(pairs):
-    events = b"".join(part(4, whole(1, 1) + whole(2, start) + whole(3, duration)) for start, duration in pairs)
-    encoded = part(1, part(2, "plane") + part(3, whole(3, 4) + events))
-
-    with read_capture(encoded) as space:
-        (line,) = space.planes[0].lines()
-
-        assert [(start - 4000, duration) for _, start, duration, _ in line.events()] == pairs
-
-
 VALUES = st.one_of(
     st.integers(-(2**63), 2**64 - 1), st.floats(allow_nan=False), st.text(max_size=20), st.binary(max_size=20)
 )
