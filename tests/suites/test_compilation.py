@@ -1,24 +1,8 @@
 import jax
-import pytest
 
-from jaxmeter.harness.record import Status
 from jaxmeter.suites import compilation
-from tests.suites.outcomes import outcome_of, without_kernels
 
 KEY = jax.random.key(0)
-
-
-@pytest.mark.parametrize(
-    ("workload", "step"),
-    [
-        (compilation.mlp_ahead_of_time, compilation.mlp_step_in_numpy),
-        (compilation.cnn_ahead_of_time, compilation.cnn_step_in_numpy),
-    ],
-    ids=["mlp", "cnn"],
-)
-def test_a_step_that_leaves_kernels_unchanged_is_wrong(workload, step):
-    assert outcome_of(workload, step, batch=2).status is Status.OK
-    assert outcome_of(workload, without_kernels(step), batch=2).status is Status.WRONG
 
 
 def test_the_declared_costs_count_the_parameters_that_the_models_have():

@@ -63,12 +63,21 @@ def list_servers(process: subprocess.Popen[bytes]) -> list[int]:
 
 def test_a_server_of_another_container_answers_and_ends_with_its_use(there):
     process, environment = there
+    with socket.socket(socket.AF_UNIX) as connection:  # one that asks for nothing costs itself alone
+        connection.connect(environment.python)
     with ArmServer(environment, VARIABLES) as server:
+        assert not list_servers(process)
+        started = server.start(0)
+        assert not started.is_ready  # it is not waited for until it is reached
+        assert server.start(0) is started
         first = Path(server.reach(0))
+        assert started.is_ready
+        assert first == started.folder / "socket"
         assert first.is_socket()
         assert first.parent.parent == Path(environment.python).parent  # a folder that both see
         assert len(first.parent.name) < 12  # a socket's whole path has 107 bytes at most
         assert list_servers(process)
+        assert server.start(0) is started
         assert server.reach(0) == str(first)
         assert server.reach(1) != str(first)
         assert not first.exists()
@@ -86,30 +95,6 @@ def test_a_server_there_that_has_ended_is_started_again(there):
         wait_for(lambda: not running.is_alive())
 
         assert server.reach(0) != first
-
-
-def test_a_server_that_was_started_is_not_waited_for_until_it_is_reached_and_is_the_one_reached(there):
-    process, environment = there
-    with ArmServer(environment, VARIABLES) as server:
-        assert not list_servers(process)
-
-        started = server.start(0)
-
-        assert not started.is_ready
-        assert server.start(0) is started
-        assert server.reach(0) == str(started.folder / "socket")
-        assert started.is_ready
-        assert server.start(0) is started
-        assert server.start(1) is not started
-
-
-def test_a_connection_that_asks_for_nothing_costs_itself_alone(there):
-    _, environment = there
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(environment.python)
-
-    with ArmServer(environment, VARIABLES) as server:
-        assert Path(server.reach(0)).is_socket()
 
 
 def test_what_starts_servers_ends_with_its_standard_input_and_they_with_it(there):

@@ -8,7 +8,20 @@ from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import SHAPES, plan_processes
 from jaxmeter.harness.record import Outcome, RunFolder, Settings, Status, Stop, StopReason, read_json
 from tests import samples
-from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, VARIANTS, Told, case, dead, settings
+from tests.harness.parent.made_up import (
+    FAILED,
+    OK,
+    ONCE,
+    TWICE,
+    VARIANTS,
+    WRONG,
+    Told,
+    case,
+    dead,
+    dying_with,
+    failing,
+    settings,
+)
 
 
 def test_a_cache_state_that_fails_costs_the_others_no_round(measured):
@@ -34,11 +47,7 @@ def test_what_does_not_fit_by_its_shapes_is_not_called(measured):
 
 
 def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
-    def answers(launched, variant):
-        failed = launched.kind == "compilation" and variant == "a:jit"
-        return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
-
-    record, server = measured(settings("compilation", cold_processes=3), answers=answers)
+    record, server = measured(settings("compilation", cold_processes=3), answers=failing("a:jit", "compilation"))
 
     assert server.asked("compilation").count((0, "", ("a:jit",))) == 1
     assert (1, "", ("a:jit",)) not in server.asked("compilation")
@@ -47,11 +56,9 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
 
 
 def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
-    def answers(launched, variant):
-        return Outcome(status=Status.WRONG, reason="off by one") if variant == "a:jit" else OK
+    wrong, probes = failing("a:jit", outcome=WRONG), ("memory", "measured_memory", "compilation", "caching")
 
-    changes = {"answer": samples.ABOUT_COMPILING}
-    _, server = measured(settings("memory", "measured_memory", "compilation", "caching"), answers=answers, **changes)
+    _, server = measured(settings(*probes), answers=wrong, answer=samples.ABOUT_COMPILING)
 
     later = [one for one in server.launched if one.kind not in (SHAPES, CHECK)]
     assert later
@@ -83,10 +90,7 @@ def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there
     twice = settings("timing", **TWICE)
     interrupted(twice, [case("selu")], before=3)
 
-    def answers(launched, name):
-        return FAILED if launched.kind == CHECK and name == "b:jit" else OK
-
-    run, server = executed(twice, [case("selu")], answers=answers)
+    run, server = executed(twice, [case("selu")], answers=failing("b:jit", CHECK))
 
     assert server.asked("timing") == [(1, "", ("numpy:native",))]
     statuses = {item.name: item.outcomes["timing"].status for item in run.cases[0].variants}
@@ -122,11 +126,7 @@ def test_a_case_of_which_nothing_can_be_run_has_a_record_all_the_same(executed):
 
 
 def test_a_process_that_dies_costs_the_variant_that_it_was_at_and_is_repeated_without_it(measured):
-    def dies(launched):
-        at = Heartbeat("b:jit", "compile")
-        return dead(last=at, signal=11) if launched.kind == CHECK and "b:jit" in launched.variants else None
-
-    record, server = measured(settings("memory"), dies=dies)
+    record, server = measured(settings("memory"), dies=dying_with("b:jit"))
 
     of_jax = ("a:eager", "a:jit", "b:jit", "a:aot"), ("a:eager", "a:jit", "a:aot")
     assert server.asked(CHECK) == [(0, "", names) for names in (*of_jax, ("numpy:native",))]
@@ -158,10 +158,7 @@ def test_where_the_look_at_shapes_dies_the_check_tells(measured):
 
 
 def test_a_variant_that_cannot_be_timed_is_left_out_and_the_process_is_repeated(measured):
-    def answers(launched, name):
-        return FAILED if launched.kind == "timing" and name == "a:jit" else OK
-
-    record, server = measured(settings("timing", **TWICE), answers=answers)
+    record, server = measured(settings("timing", **TWICE), answers=failing("a:jit", "timing"))
 
     of_jax = [(index, names) for index, _, names in server.asked("timing") if names != ("numpy:native",)]
     whole, rest = ("a:eager", "a:jit", "b:jit", "a:aot"), ("a:eager", "b:jit", "a:aot")
@@ -171,10 +168,9 @@ def test_a_variant_that_cannot_be_timed_is_left_out_and_the_process_is_repeated(
 
 
 def test_what_could_not_be_timed_is_not_traced(measured):
-    def answers(launched, name):
-        return FAILED if launched.kind == "timing" and name == "a:jit" else OK
+    failed = failing("a:jit", "timing")
 
-    _, server = measured(settings("timing", "trace", **ONCE), answers=answers, represents_workload=True)
+    _, server = measured(settings("timing", "trace", **ONCE), answers=failed, represents_workload=True)
 
     assert server.asked("trace") == [(0, "", ("a:eager", "b:jit", "a:aot"))]
 

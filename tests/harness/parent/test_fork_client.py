@@ -210,8 +210,20 @@ def test_the_cases_on_disk_are_those_of_the_run_and_nothing_else_is_left_in_the_
 VARIABLES = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
 
 
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("server") / "scratch"
+
+
+@pytest.fixture(scope="module")
+def server(scratch):
+    """A server for all tests that leave it as it is: jax is imported once."""
+    with ForkServer(VARIABLES, scratch) as started:
+        yield started
+
+
 @pytest.fixture
-def server(tmp_path):
+def own_server(tmp_path):
     with ForkServer(VARIABLES, tmp_path / "scratch") as started:
         yield started
 
@@ -221,26 +233,19 @@ def describe(server: ForkServer, suite: str, **options):
     return server.run(lambda result: Describe(**asked, result=result), **{"stage_limit_s": 60.0, **options})
 
 
-def test_a_process_answers_and_leaves_no_files(server, tmp_path):
-    (tmp_path / "a.py").write_text(SUITE)
-
-    ended = describe(server, str(tmp_path / "a.py"))
-
-    assert isinstance(ended.answer, Description)
-    assert (ended.code, ended.signal, ended.timed_out) == (0, None, False)
-    assert ended.peak_bytes > 0
-    assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["server.stderr"]
-
-
-def test_every_process_is_a_fresh_one(server, tmp_path):
+def test_every_process_is_a_fresh_one_that_answers_and_leaves_no_files(server, scratch, tmp_path):
     path = tmp_path / "a.py"
     path.write_text(SUITE)
-    first = describe(server, str(path)).answer
+    first = describe(server, str(path))
     path.write_text(SUITE.replace("Troubles:", "Other troubles:"))
-    second = describe(server, str(path)).answer
+    second = describe(server, str(path))
 
-    assert first.suites[0].description == "Troubles: every way in which a process can end."
-    assert second.suites[0].description == "Other troubles: every way in which a process can end."
+    assert isinstance(first.answer, Description)
+    assert (first.code, first.signal, first.timed_out) == (0, None, False)
+    assert first.peak_bytes > 0
+    assert first.answer.suites[0].description == "Troubles: every way in which a process can end."
+    assert second.answer.suites[0].description == "Other troubles: every way in which a process can end."
+    assert [path.name for path in scratch.iterdir()] == ["server.stderr"]
 
 
 def test_a_suite_that_cannot_be_used_is_an_answer(server):
@@ -315,29 +320,29 @@ def test_a_server_that_does_not_start_says_why_and_its_end_is_no_fault_of_what_w
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there can a process's state be read")
-def test_a_server_that_somebody_stopped_is_named_and_not_its_process(server, tmp_path, monkeypatch):
+def test_a_server_that_somebody_stopped_is_named_and_not_its_process(own_server, tmp_path, monkeypatch):
     for module in (limits, fork_client):
-        monkeypatch.setattr(module, "START_LIMIT_S", 2.0)
+        monkeypatch.setattr(module, "START_LIMIT_S", 1.0)
     path = tmp_path / "a.py"
     path.write_text("import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(60)\n")
 
-    with pytest.raises(ServerLostError, match=r"the fork server \(process \d+\) has not answered for 2 s: it was"):
-        describe(server, str(path), stage_limit_s=1.0)
+    with pytest.raises(ServerLostError, match=r"the fork server \(process \d+\) has not answered for 1 s: it was"):
+        describe(own_server, str(path), stage_limit_s=0.5)
 
 
-def test_a_server_that_is_stopped_between_processes_is_replaced(server, tmp_path, monkeypatch):
+def test_a_server_that_is_stopped_between_processes_is_replaced(own_server, tmp_path, monkeypatch):
     (tmp_path / "a.py").write_text(SUITE)
-    original, limit_s = server._start, fork_client.START_LIMIT_S
+    original, limit_s = own_server._start, fork_client.START_LIMIT_S
 
     def start():
         monkeypatch.setattr(fork_client, "START_LIMIT_S", limit_s)
         original()
 
-    monkeypatch.setattr(server, "_start", start)
+    monkeypatch.setattr(own_server, "_start", start)
     monkeypatch.setattr(fork_client, "START_LIMIT_S", 1.0)
-    os.kill(server._server.process.pid, signal.SIGSTOP)
+    os.kill(own_server._server.process.pid, signal.SIGSTOP)
 
-    assert isinstance(describe(server, str(tmp_path / "a.py")).answer, Description)
+    assert isinstance(describe(own_server, str(tmp_path / "a.py")).answer, Description)
 
 
 @pytest.mark.parametrize(

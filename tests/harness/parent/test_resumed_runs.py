@@ -15,9 +15,11 @@ from tests.harness.parent.made_up import (
     FAILED,
     MORE,
     OK,
+    WRONG,
     Told,
     a_case,
     dead,
+    failing,
     record_of,
     settings,
     timed,
@@ -86,14 +88,10 @@ def test_a_resumed_run_that_compiles_another_program_does_not_join_its_processes
 
 
 def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed, interrupted):
-    failing = a_case("selu", "a:jit", "b:jit")
+    of_two = a_case("selu", "a:jit", "b:jit")
+    interrupted(timed(), [of_two], before=1, answers=failing("b:jit"))
 
-    def answers(launched, name):
-        return FAILED if name == "b:jit" else OK
-
-    interrupted(timed(), [failing], before=1, answers=answers)
-
-    run, server = executed(timed(), [failing])
+    run, server = executed(timed(), [of_two])
 
     assert {one.variants for one in server.launched} == {("a:jit",)}
     assert run.cases[0].variants[1].outcomes["numerics"] == FAILED
@@ -181,12 +179,11 @@ def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_t
 @pytest.mark.parametrize("how", ["dies", "is wrong"])
 def test_what_cannot_be_checked_again_is_timed_no_more(executed, interrupted, how):
     interrupted(timed(), [CASES[0]], before=1)
-    wrong = Outcome(status=Status.WRONG, reason="off by one")
 
     run, server = executed(
         timed(),
         [CASES[0]],
-        answers=lambda launched, name: wrong if how == "is wrong" else OK,
+        answers=lambda launched, name: WRONG if how == "is wrong" else OK,
         dies=lambda launched: dead(signal=9) if how == "dies" and launched.refills else None,
     )
 

@@ -6,7 +6,6 @@ import pytest
 
 from jaxmeter.harness.metrics.reading import read_process
 from jaxmeter.harness.metrics.summary import summarise_case
-from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import SHAPES
 from jaxmeter.harness.plan.settings import MOST_PROCESSES
@@ -22,6 +21,7 @@ from tests.harness.parent.made_up import (
     Told,
     a_case,
     dead,
+    dying_with,
     record_of,
     settings,
     timed,
@@ -90,11 +90,7 @@ def test_a_summary_is_written_after_each_round_and_says_of_how_many_files_it_is(
 def test_every_process_leaves_a_file_that_holds_what_was_planned_and_how_it_ended(executed, tmp_path):
     of_two = a_case("selu", "a:jit", "b:jit")
 
-    def dies(launched):
-        at = Heartbeat("b:jit", "compile")
-        return dead(last=at, signal=11) if launched.kind == CHECK and "b:jit" in launched.variants else None
-
-    executed(timed(**ONCE), [of_two], dies=dies)
+    executed(timed(**ONCE), [of_two], dies=dying_with("b:jit"))
 
     folder = RunFolder(tmp_path).case(of_two.id)
     files = [read_json(path, ProcessRecord) for path in folder.processes()]

@@ -445,7 +445,7 @@ def test_any_text_is_read_or_is_an_hlo_error(text):
         return
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_a_damaged_program_is_read_or_is_an_hlo_error(data):
     start = data.draw(st.integers(0, len(LOOP)))

@@ -95,7 +95,6 @@ def test_a_capture_with_another_byte_gives_numbers_or_a_finding(name, summarise)
 
 
 @given(st.binary(max_size=400))
-@settings(max_examples=150)
 def test_bytes_that_are_no_capture_have_a_finding(summarise, data):
     assert summarise(data).findings
 
@@ -132,7 +131,7 @@ STAMPS = st.sampled_from((0, EPOCH_NS, -1, 2**63 - 1, -(2**63)))
     EVENTS,
     st.tuples(STAMPS, STAMPS),
 )
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_events_of_any_times_and_statistics_give_numbers_or_a_finding(summarise, name, lines, on_host, stamps):
     device = encode_plane(name, lines, timestamp_ns=stamps[0])
     host = encode_plane("/host:CPU", {"python": on_host}, timestamp_ns=stamps[1])

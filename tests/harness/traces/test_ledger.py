@@ -150,7 +150,7 @@ def events_of(names, most):
     st.lists(SPANS, max_size=2),
     SPANS,
 )
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_any_made_up_step_is_divided_as_a_clock_would_count_it(lengths, on_device, on_host, waits, completion):
     bounds = [(sum(lengths[:at]), sum(lengths[: at + 1])) for at in range(len(lengths))]
     starts = [start for _, (start, _) in on_device]
