@@ -13,6 +13,7 @@ from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement, Ratio
 from tests import samples
 from tests.golden_texts import check_golden_scenes
+from tests.harness.conftest import time_few_blocks
 from tests.odd_run import odd_run
 
 matplotlib.use("agg")
@@ -36,9 +37,14 @@ def test_the_table_of_a_measurement_reads_as_its_golden_text(name):
     check_golden_scenes(f"measure-{name}", {case: repr(table) for case, table in tables.items()})
 
 
-def test_both_times_at_odds_with_a_speedup_are_marked_with_the_reason(monkeypatch):
-    measured = jaxmeter.measure({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
-    first, second, *_ = (variant.name for variant in measured.case.variants)
+@pytest.fixture(scope="module")
+def measured():
+    with time_few_blocks():
+        return jaxmeter.measure.with_options(modes=("jit",))({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
+
+
+def test_both_times_at_odds_with_a_speedup_are_marked_with_the_reason(measured, monkeypatch):
+    first, second = (variant.name for variant in measured.case.variants)
     ratio = {second: Ratio(1e6, 2e6, 3e6, 24)}
     monkeypatch.setattr(type(measured), "find_speedup", lambda self, name: ratio.get(name))
 
@@ -52,8 +58,7 @@ def test_both_times_at_odds_with_a_speedup_are_marked_with_the_reason(monkeypatc
     assert "*</td>" in measured._repr_html_()
 
 
-def test_a_plot_has_a_row_a_variant_with_its_time_and_its_speedup():
-    measured = jaxmeter.measure({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
+def test_a_plot_has_a_row_a_variant_with_its_time_and_its_speedup(measured):
     _, axes = pyplot.subplots()
 
     assert measured.plot(axes) is axes
@@ -81,8 +86,7 @@ def test_a_plot_of_nothing_says_so():
         measurement_of(run, run.cases[0], run.manifest.cases[0]).plot()
 
 
-def test_a_plot_without_matplotlib_names_what_to_install(monkeypatch):
-    measured = jaxmeter.measure(lambda x: x + 1, 1.0)
+def test_a_plot_without_matplotlib_names_what_to_install(measured, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
         monkeypatch.delitem(sys.modules, name)

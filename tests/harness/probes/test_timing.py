@@ -697,14 +697,21 @@ def context_of(*functions, clock: FakeClock, **of_context) -> Context:
     return Context(workload=made, params={}, arguments=(), clock=clock, folder=None, **{**as_usual, **of_context})
 
 
+def taking(clock: FakeClock, **durations_s: float) -> list[Callable[[], None]]:
+    """Functions of these names, each of which takes so long."""
+
+    def make(name: str, duration_s: float) -> Callable[[], None]:
+        def call() -> None:
+            clock.advance(duration_s)
+
+        call.__name__ = name
+        return call
+
+    return [make(*item) for item in durations_s.items()]
+
+
 def test_a_process_tells_what_it_is_of_and_times_every_variant(clock):
-    def short():
-        clock.advance(2**-10)
-
-    def long():
-        clock.advance(2**-8)
-
-    context = context_of(short, long, clock=clock)
+    context = context_of(*taking(clock, short=2**-10, long=2**-8), clock=clock)
 
     found = look(("short:eager", "long:eager"), context)
 
@@ -718,24 +725,15 @@ def test_a_process_tells_what_it_is_of_and_times_every_variant(clock):
 
 
 def test_a_process_queues_as_many_calls_as_its_case_declares(clock):
-    def one():
-        clock.advance(2**-10)
-
-    context = context_of(one, clock=clock, index=0)
-    asked = context_of(one, clock=clock, index=0, case=structs.replace(context.case, queued=3))
+    context = context_of(*taking(clock, one=2**-10), clock=clock, index=0)
+    asked = replace(context, case=structs.replace(context.case, queued=3))
 
     assert [look(("one:eager",), each).process.variants[0].queued_calls for each in (context, asked)] == [0, 3]
 
 
 @pytest.mark.parametrize("index", [0, 2, 3, 4, 5])
 def test_only_the_first_processes_queue_calls_time_each_variant_alone_and_how_long_a_call_takes_to_return(clock, index):
-    def one():
-        clock.advance(2**-10)
-
-    def other():
-        clock.advance(2**-10)
-
-    context = context_of(one, other, clock=clock, index=index)
+    context = context_of(*taking(clock, one=2**-10, other=2**-10), clock=clock, index=index)
     context.case = structs.replace(context.case, queued=3)
 
     found = look(("one:eager", "other:eager"), context)
@@ -748,13 +746,11 @@ def test_only_the_first_processes_queue_calls_time_each_variant_alone_and_how_lo
 
 
 def test_a_process_has_as_many_passes_as_pay_by_what_it_took_until_then(clock):
-    def one():
-        clock.advance(BLOCK_S / 4)
-
     many = structs.replace(SETTINGS, blocks=200)
 
     def count(age_s, settings=many):
-        context = context_of(one, clock=clock, settings=settings, begun_s=clock() - age_s)
+        calls = taking(clock, one=BLOCK_S / 4)
+        context = context_of(*calls, clock=clock, settings=settings, begun_s=clock() - age_s)
         return len(look(("one:eager",), context).process.variants[0].blocks)
 
     assert FEWEST_PASSES <= count(0.01) < count(1.0) < count(1e3) == 200
@@ -782,13 +778,9 @@ def test_passes_are_the_root_of_the_costs_times_the_deviations_as_kalibera_and_j
 
 
 def test_a_process_holds_calibrations_of_every_second_pass_and_of_both_sides_of_each_block(clock):
-    def one():
-        clock.advance(2**-10)
+    context = context_of(*taking(clock, one=2**-10, other=2**-10), clock=clock)
 
-    def other():
-        clock.advance(2**-10)
-
-    process = look(("one:eager", "other:eager"), context_of(one, other, clock=clock)).process
+    process = look(("one:eager", "other:eager"), context).process
 
     taken = {one.name: len(one.samples_s) for one in process.calibrations}
     assert taken == {"copy": BLOCKS / 2, "alu": 4 * BLOCKS}
@@ -841,13 +833,10 @@ def test_a_process_tells_what_the_machine_ran_from_its_warm_up_to_its_last_dispa
 
 
 def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
-    def fine():
-        clock.advance(2**-10)
-
     def broken():
         raise ValueError("no luck")
 
-    found = look(("fine:eager", "broken:eager"), context_of(fine, broken, clock=clock))
+    found = look(("fine:eager", "broken:eager"), context_of(*taking(clock, fine=2**-10), broken, clock=clock))
 
     assert found.process is None
     assert {name: (one.status, one.reason) for name, one in found.outcomes.items()} == {
