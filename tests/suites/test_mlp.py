@@ -262,24 +262,14 @@ def test_pytorch_gets_its_batches_in_numpys_arrays_as_jax_does():
     assert [type(array) for array in batch] == [np.ndarray, np.ndarray]
 
 
-def test_a_peer_needs_pytorch(monkeypatch):
+def test_a_peer_needs_pytorch_on_a_cpu_and_torch_compile_a_compiler_too(monkeypatch):
     monkeypatch.setattr(util, "find_spec", lambda name: None)
-
     assert peers.needs_torch("cpu") == Skip("PyTorch is not installed: install the extra 'torch'")
 
-
-def test_pytorch_is_compared_on_the_cpu_only(monkeypatch):
-    monkeypatch.setattr(util, "find_spec", lambda name: "found")
-
-    assert peers.needs_torch("cpu") is None
-    assert peers.needs_torch("gpu") is not None
-
-
-def test_torch_compile_needs_a_compiler_too(monkeypatch):
     monkeypatch.setattr(util, "find_spec", lambda name: "found")
     monkeypatch.setattr(shutil, "which", lambda name: None)
-
     assert peers.needs_torch("cpu") is None
+    assert peers.needs_torch("gpu") is not None
     assert peers.needs_torch_and_compiler("cpu") == Skip(
         "torch.compile needs a C++ compiler; found none of g++, clang++, c++"
     )
