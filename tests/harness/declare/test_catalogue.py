@@ -116,7 +116,7 @@ def test_a_suite_may_import_its_neighbours(write):
     assert find_suites([path])[0].name == "a"
 
 
-def test_a_suite_named_like_a_standard_module_takes_nobodys_platform(write):
+def test_a_suite_named_like_a_standard_module_takes_nobodys_place(write):
     path = write("statistics.py")
 
     (suite,) = find_suites([path])

@@ -55,7 +55,7 @@ SQUARES = (jnp.ones((4, 4)), jnp.eye(4))
 
 
 @given(array=arrays, data=st.data())
-def test_a_changed_entry_is_an_error_in_its_platform_relative_to_the_largest_entry(array, data):
+def test_a_changed_entry_is_an_error_in_its_place_relative_to_the_largest_entry(array, data):
     platform = data.draw(st.integers(0, array.size - 1))
     changed = array.copy()
     changed[platform] = data.draw(entries)
