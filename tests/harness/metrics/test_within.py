@@ -29,18 +29,14 @@ def test_a_process_has_the_median_of_its_blocks():
     assert time_of(variant("a", *clean(1.0, 2.0, 3.0, 4.0, 64.0))) == 3.0
 
 
-def test_noisy_blocks_are_set_aside():
-    measured = variant("a", *clean(1.0, 1.0, 1.0, 2.0, 2.0), *[(8.0, NOISY)] * 6)
+@pytest.mark.parametrize(
+    ("few", "beyond", "expected"),
+    [((1.0, 1.0, 1.0, 2.0, 2.0), False, 1.0), ([1.0] * (FEWEST_CLEAN_BLOCKS - 1), True, 8.0)],
+)
+def test_noisy_blocks_are_set_aside_but_too_few_clean_ones_are_contended(few, beyond, expected):
+    measured = variant("a", *clean(*few), *[(8.0, NOISY)] * 6)
 
-    assert time_of(measured) == 1.0
-    assert not is_variant_contended(measured)
-
-
-def test_too_few_clean_blocks_are_contended_and_the_time_is_that_of_all_blocks():
-    measured = variant("a", *clean(*[1.0] * (FEWEST_CLEAN_BLOCKS - 1)), *[(8.0, NOISY)] * 6)
-
-    assert is_variant_contended(measured)
-    assert time_of(measured) == 8.0
+    assert (time_of(measured), is_variant_contended(measured)) == (expected, beyond)
 
 
 @pytest.mark.parametrize(
@@ -70,22 +66,22 @@ def test_blocks_whose_threads_waited_are_set_aside_only_where_other_processes_ra
     assert execution_s(measured, process(measured, load=load(others=others))) == expected
 
 
-@pytest.mark.parametrize(("share", "expected"), [(1.01, False), (0.99, True)])
-def test_clean_blocks_that_are_short_together_are_contended(share, expected):
-    wall_s = share * FEWEST_CLEAN_S / len(STEADY)
-
-    assert is_variant_contended(variant("a", *STEADY, wall_s=wall_s)) is expected
+EDGE_S = FEWEST_CLEAN_S / FEWEST_CLEAN_BLOCKS
 
 
-def test_as_many_clean_blocks_and_as_much_time_in_them_as_asked_for_are_enough():
-    wall_s = FEWEST_CLEAN_S / FEWEST_CLEAN_BLOCKS
-    assert sum([wall_s] * FEWEST_CLEAN_BLOCKS) == FEWEST_CLEAN_S
-
-    assert not is_variant_contended(variant("a", *clean(*[1.0] * FEWEST_CLEAN_BLOCKS), wall_s=wall_s))
-
-
-def test_blocks_of_a_system_that_does_not_tell_are_clean():
-    assert not is_variant_contended(variant("a", *[(1.0, None)] * 6))
+@pytest.mark.parametrize(
+    ("blocks", "wall_s", "expected"),
+    [
+        (STEADY, 1.01 * FEWEST_CLEAN_S / len(STEADY), False),
+        (STEADY, 0.99 * FEWEST_CLEAN_S / len(STEADY), True),
+        (clean(*[1.0] * FEWEST_CLEAN_BLOCKS), EDGE_S, False),
+        ([(1.0, None)] * 6, WALL_S, False),
+    ],
+    ids=["long enough", "too short", "exactly as many and as long", "of a system that does not tell"],
+)
+def test_clean_blocks_that_are_few_or_short_together_are_contended(blocks, wall_s, expected):
+    assert sum([EDGE_S] * FEWEST_CLEAN_BLOCKS) == FEWEST_CLEAN_S
+    assert is_variant_contended(variant("a", *blocks, wall_s=wall_s)) is expected
 
 
 BOTH, ALONE, OTHER = (

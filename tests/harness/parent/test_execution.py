@@ -137,24 +137,19 @@ def test_a_process_that_dies_costs_the_variant_that_it_was_at_and_is_repeated_wi
     assert "memory" not in outcomes["numpy:native"]
 
 
-def test_a_process_that_dies_at_no_variant_costs_all_that_it_was_for(measured):
-    def dies(launched):
-        return dead(last=Heartbeat(None, "inputs"), code=1) if launched.kind == CHECK else None
+@pytest.mark.parametrize(
+    ("kind", "how", "asked", "status"),
+    [
+        (CHECK, {"last": Heartbeat(None, "inputs"), "code": 1}, 2, Status.FAILED),
+        (SHAPES, {"signal": 9}, 1, Status.OK),
+    ],
+    ids=["costs all that it was for", "but at shapes, where the check tells"],
+)
+def test_a_process_dies_at_no_variant(measured, kind, how, asked, status):
+    record, server = measured(settings(), dies=lambda launched: dead(**how) if launched.kind == kind else None)
 
-    record, server = measured(settings(), dies=dies)
-
-    assert len(server.asked(CHECK)) == 2
-    assert {item.outcomes["numerics"].status for item in record.variants} == {Status.FAILED}
-
-
-def test_where_the_look_at_shapes_dies_the_check_tells(measured):
-    def dies(launched):
-        return dead(signal=9) if launched.kind == SHAPES else None
-
-    record, server = measured(settings(), dies=dies)
-
-    assert len(server.asked(SHAPES)) == 1
-    assert {item.outcomes["numerics"].status for item in record.variants} == {Status.OK}
+    assert len(server.asked(kind)) == asked
+    assert {item.outcomes["numerics"].status for item in record.variants} == {status}
 
 
 def test_a_variant_that_cannot_be_timed_is_left_out_and_the_process_is_repeated(measured):
@@ -167,18 +162,14 @@ def test_a_variant_that_cannot_be_timed_is_left_out_and_the_process_is_repeated(
     assert len(record.variants[0].outcomes["timing"].values["execution_s"]) == 2
 
 
-def test_what_could_not_be_timed_is_not_traced(measured):
+def test_what_could_not_be_timed_is_not_traced_unless_nothing_is_timed(measured):
     failed = failing("a:jit", "timing")
 
-    _, server = measured(settings("timing", "trace", **ONCE), answers=failed, represents_workload=True)
+    _, both = measured(settings("timing", "trace", **ONCE), answers=failed, represents_workload=True)
+    assert both.asked("trace") == [(0, "", ("a:eager", "b:jit", "a:aot"))]
 
-    assert server.asked("trace") == [(0, "", ("a:eager", "b:jit", "a:aot"))]
-
-
-def test_where_nothing_is_timed_a_trace_wants_only_a_right_answer(measured):
-    _, server = measured(settings("trace"), represents_workload=True)
-
-    assert server.asked("trace") == [(0, "", ("a:eager", "a:jit", "b:jit", "a:aot"))]
+    _, alone = measured(settings("trace"), represents_workload=True)
+    assert alone.asked("trace") == [(0, "", ("a:eager", "a:jit", "b:jit", "a:aot"))]
 
 
 # Only compiled

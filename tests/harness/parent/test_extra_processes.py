@@ -55,13 +55,6 @@ def test_a_ratio_that_the_most_processes_would_leave_wide_does_not_count():
     assert measure_width(CASE, [wild], settings) is None
 
 
-def test_no_more_is_reckoned_with_than_there_is_time_for():
-    wide, other = Width(case("selu"), 0.5, 3), Width(case("mlp"), 0.4, 3)
-    seconds = {wide.case.id: 3.0, other.case.id: 1.0}
-
-    assert share_out([wide, other], seconds, 2.0, SETTINGS) == {other.case.id: 2}
-
-
 @pytest.mark.parametrize("values", [(0.1, 0.2), (0.1, None, 0.2), ()])
 def test_fewer_than_three_processes_have_no_width(values):
     assert measure_width(CASE, [timing(log_ratio=values)], LENIENT) is None
@@ -91,13 +84,12 @@ def test_of_equally_quick_cases_the_widest_is_given_processes_until_another_gain
     assert later["selu"] > later["mlp"] > 0
 
 
-def test_of_equally_wide_cases_the_quick_one_is_given_processes_first():
-    slow, quick = Width(case("selu"), 0.5, 3), Width(case("mlp"), 0.5, 3)
-    seconds = {slow.case.id: 4.0, quick.case.id: 1.0}
+@pytest.mark.parametrize(("half", "slow_s", "left_s", "processes"), [(0.5, 4.0, 4.0, 4), (0.4, 3.0, 2.0, 2)])
+def test_the_quick_case_is_given_processes_first_and_no_more_than_there_is_time_for(half, slow_s, left_s, processes):
+    slow, quick = Width(case("selu"), 0.5, 3), Width(case("mlp"), half, 3)
+    seconds = {slow.case.id: slow_s, quick.case.id: 1.0}
 
-    given = share_out([slow, quick], seconds, 4.0, SETTINGS)
-
-    assert given == {quick.case.id: 4}
+    assert share_out([slow, quick], seconds, left_s, SETTINGS) == {quick.case.id: processes}
 
 
 @pytest.mark.parametrize(

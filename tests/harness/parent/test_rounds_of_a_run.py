@@ -138,19 +138,16 @@ def test_time_that_is_left_goes_to_the_widest_interval_of_a_case_that_matters(ex
     assert looks == [2, 1, 1]
 
 
-def test_a_case_has_no_more_than_the_most_processes(executed):
+@pytest.mark.parametrize(
+    ("how", "budget_s", "rounds"),
+    [(MORE, None, MOST_PROCESSES["default"]), ({"most_rounds": 5}, 1000.0, 5), ({"most_rounds": 5}, 2 + 4.5, 4)],
+    ids=["a default run", "a quick run", "a quick run whose budget ends"],
+)
+def test_a_case_has_no_more_than_the_most_processes(executed, how, budget_s, rounds):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+    budget = {} if budget_s is None else {"budget_s": budget_s}
 
-    run, _ = executed(timed(**MORE), [wide])
-
-    assert run.cases[0].processes == MOST_PROCESSES["default"]
-
-
-@pytest.mark.parametrize(("budget_s", "rounds"), [(1000.0, 5), (2 + 4.5, 4)])
-def test_a_quick_run_ends_when_its_rounds_have(executed, budget_s, rounds):
-    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
-
-    run, _ = executed(timed(most_rounds=5), [wide], budget_s=budget_s)
+    run, _ = executed(timed(**how), [wide], **budget)
 
     assert run.cases[0].processes == rounds
 

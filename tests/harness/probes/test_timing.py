@@ -492,7 +492,7 @@ class Large:
         self._free()
 
 
-def freed_in(clock: FakeClock, seconds: float, *, call_s: float) -> Prepared:
+def freed_in(clock: FakeClock, seconds: float, call_s: float) -> Prepared:
     """A call whose result takes these seconds to be freed."""
 
     def call() -> Large:
@@ -502,18 +502,12 @@ def freed_in(clock: FakeClock, seconds: float, *, call_s: float) -> Prepared:
     return Prepared(call=call, args=(), wait=lambda result: result)
 
 
-def test_freeing_a_result_is_no_part_of_a_sample_of_one_call_nor_of_the_time_until_return(clock):
-    process = run_one(clock, freed_in(clock, 2**-7, call_s=2**-8))
+def test_freeing_results_is_part_of_a_sample_of_several_calls_but_not_of_one_call_nor_of_the_time_until_return(clock):
+    slow, quick = (run_one(clock, freed_in(clock, *s)) for s in ((2**-7, 2**-8), (2**-16, 2**-16)))
 
-    assert process.calls == 1
-    assert set(process.return_s) == all_samples(process) == {2**-8}
-
-
-def test_freeing_results_is_part_of_a_sample_of_several_calls(clock):
-    process = run_one(clock, freed_in(clock, 2**-16, call_s=2**-16))
-
-    assert process.calls > 1
-    assert all_samples(process) == {2**-15}
+    assert slow.calls == 1 < quick.calls
+    assert set(slow.return_s) == all_samples(slow) == {2**-8}
+    assert all_samples(quick) == {2**-15}
 
 
 def test_a_peer_that_returns_its_result_has_no_dispatch(clock):

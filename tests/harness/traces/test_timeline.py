@@ -45,46 +45,27 @@ def spans(intervals):
     return [(int(start) / PS_PER_US, int(end) / PS_PER_US) for start, end in zip(*intervals, strict=True)]
 
 
-def test_an_asynchronous_operation_ends_where_its_end_was_written():
-    host = encode_host(begun("dot", 10, 5, flow=7), pool=[ended("dot", 40, flow=7)])
-
-    assert ends_of(host) == {"dot": 40}
+DOT, DOT_ENDS = begun("dot", 10, 5, flow=7), ended("dot", 40, flow=7)
 
 
-def test_an_end_of_another_operation_is_not_taken():
-    host = encode_host(begun("dot", 10, 5, flow=7), pool=[ended("dot", 40, flow=8)])
-
-    assert ends_of(host) == {"dot": 15}
-
-
-def test_a_late_end_is_cut_by_the_next_operation_on_the_thread_that_wrote_it():
-    pool = [operation("add", 30, 8), ended("dot", 40, flow=7)]
-
-    assert ends_of(encode_host(begun("dot", 10, 5, flow=7), pool=pool)) == {"dot": 30, "add": 38}
-
-
-def test_operations_of_other_threads_do_not_cut_it():
-    host = encode_host(begun("dot", 10, 5, flow=7), operation("sub", 20, 1), pool=[ended("dot", 40, flow=7)])
-
-    assert ends_of(host) == {"dot": 40, "sub": 21}
-
-
-def test_operations_of_another_run_do_not_cut_it():
-    pool = [operation("add", 30, 8, run_id=2), ended("dot", 40, flow=7)]
-
-    assert ends_of(encode_host(begun("dot", 10, 5, flow=7), pool=pool)) == {"dot": 40, "add": 38}
-
-
-def test_an_end_after_the_run_is_cut_by_the_end_of_the_run():
-    host = encode_host(begun("dot", 10, 5, flow=7), completed(28, 2), pool=[ended("dot", 40, flow=7)])
-
-    assert ends_of(host) == {"dot": 30}
-
-
-def test_an_operation_never_ends_before_its_recorded_end():
-    pool = [operation("add", 12, 1), ended("dot", 14, flow=7)]
-
-    assert ends_of(encode_host(begun("dot", 10, 20, flow=7), pool=pool)) == {"dot": 30, "add": 13}
+@pytest.mark.parametrize(
+    ("own", "pool", "ends"),
+    [
+        ([DOT], [DOT_ENDS], {"dot": 40}),
+        ([DOT], [ended("dot", 40, flow=8)], {"dot": 15}),
+        ([DOT], [operation("add", 30, 8), DOT_ENDS], {"dot": 30, "add": 38}),
+        ([DOT, operation("sub", 20, 1)], [DOT_ENDS], {"dot": 40, "sub": 21}),
+        ([DOT], [operation("add", 30, 8, run_id=2), DOT_ENDS], {"dot": 40, "add": 38}),
+        ([DOT, completed(28, 2)], [DOT_ENDS], {"dot": 30}),
+        ([begun("dot", 10, 20, flow=7)], [operation("add", 12, 1), ended("dot", 14, flow=7)], {"dot": 30, "add": 13}),
+    ],
+    ids=[
+        *("where it was written", "not of another operation", "cut by the next on the writing thread"),
+        *("not cut by other threads", "nor by another run", "cut by the end of the run", "not before its recorded end"),
+    ],
+)
+def test_where_an_asynchronous_operation_ends(own, pool, ends):
+    assert ends_of(encode_host(*own, pool=pool)) == ends
 
 
 LOOP = """HloModule jit_f, is_scheduled=true
