@@ -289,11 +289,8 @@ def test_without_a_calibration_there_is_no_time_at_reference_speed_and_a_reason(
 )
 def test_a_calibration_is_constant_where_9_of_10_processes_lie_within_the_smallest_effect(processes_s, constant):
     assert ReferenceSpeed("alu 1", processes_s).is_constant is constant
-
-
-@pytest.mark.parametrize(("slow_share", "constant"), [(0.09, True), (0.11, False)])
-def test_a_calibration_is_not_constant_where_the_core_was_slow_beside_a_tenth_of_the_blocks(slow_share, constant):
-    assert ReferenceSpeed("alu 1", (1.0, 1.0), slow_share).is_constant is constant
+    assert ReferenceSpeed("alu 1", processes_s, 0.09).is_constant is constant
+    assert not ReferenceSpeed("alu 1", processes_s, 0.11).is_constant  # slow beside a tenth of the blocks
 
 
 def test_of_the_shares_of_slow_blocks_the_mean_is_the_runs():

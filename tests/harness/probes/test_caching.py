@@ -223,22 +223,19 @@ def test_the_timed_call_is_of_the_cases_params_but_for_those_that_its_cache_stat
     assert calls.made == 2 * [*before, ((shape,), {"by": by})]
 
 
-def test_a_time_has_the_name_of_its_cache_state_where_that_is_proven(look):
-    found = look("warm")
-
-    call = CacheStateCall(cache_state="warm", proven=True, elapsed_s=3)
-    expected = Outcome(status=Status.OK, values={"warm_s": (3,)}, details=CachingDetails(calls=(call,)))
-    assert found == {"first:jit": expected, "second:jit": expected}
-
-
 @pytest.mark.parametrize(
-    ("cache_state", "elapsed_s"), [("cold", 3), ("new_shape", None)], ids=["not seen", "not changed"]
+    ("cache_state", "elapsed_s", "values"),
+    [("warm", 3, {"warm_s": (3,)}), ("cold", 3, {}), ("new_shape", None, {})],
+    ids=["proven", "not seen", "not changed"],
 )
-def test_a_time_whose_cache_state_is_not_proven_has_no_name_and_is_told_all_the_same(look, cache_state, elapsed_s):
-    found = look(cache_state)["first:jit"]
+def test_a_time_has_the_name_of_its_cache_state_where_that_is_proven_and_is_told_all_the_same(
+    look, cache_state, elapsed_s, values
+):
+    found = look(cache_state)
 
-    call = CacheStateCall(cache_state=cache_state, proven=False, elapsed_s=elapsed_s)
-    assert found == Outcome(status=Status.OK, values={}, details=CachingDetails(calls=(call,)))
+    call = CacheStateCall(cache_state=cache_state, proven=bool(values), elapsed_s=elapsed_s)
+    expected = Outcome(status=Status.OK, values=values, details=CachingDetails(calls=(call,)))
+    assert found == {"first:jit": expected, "second:jit": expected}
 
 
 @pytest.mark.parametrize("cache_state", CACHE_STATES)

@@ -54,30 +54,21 @@ def test_a_program_of_another_identifier_is_found_by_its_name_and_what_it_holds(
     assert programs.describe("jit_f", "99", ["a", "b"])["a"].cost.flops == 8
 
 
-def test_an_identifier_whose_program_lacks_an_operation_does_not_count():
-    first, _ = encoded(8)
-    programs = Programs([("jit_f", "1", first)], [program(64, "other")])
+def test_a_program_that_lacks_the_operation_or_is_damaged_does_not_count_and_of_equal_costs_any_will_do():
+    first, name = encoded(8)
+    lacking = Programs([("jit_f", "1", first)], [program(64, "other")])
+    damaged = Programs([("jit_f", "1", b"\xff"), ("jit_f", "2", first)])
+    alike = Programs(texts=[program(8, "a"), program(8, "a", "b")])
 
-    assert flops(programs, "1", "other") == 64
-
-
-def test_of_several_programs_that_cost_the_same_any_will_do():
-    programs = Programs(texts=[program(8, "a"), program(8, "a", "b")])
-
-    assert flops(programs, "99", "a") == 8
+    assert flops(lacking, "1", "other") == 64
+    assert flops(damaged, "1", name) == flops(alike, "99", "a") == 8
 
 
-def test_of_several_programs_that_cost_differently_the_cost_is_unknown():
-    programs = Programs(texts=[program(8, "a"), program(16, "a")])
-    found = programs.describe("jit_f", "99", ["a"])["a"]
-
-    assert found.cost == UNKNOWN
-    assert found.opcode == "negate"
-
-
-def test_more_operations_tell_programs_apart_later():
+def test_of_several_programs_that_cost_differently_the_cost_is_unknown_until_more_operations_tell_them_apart():
     programs = Programs(texts=[program(8, "a"), program(16, "a", "b")])
+    alike = Programs(texts=[program(8, "a"), program(16, "a")]).describe("jit_f", "99", ["a"])["a"]
 
+    assert (alike.cost, alike.opcode) == (UNKNOWN, "negate")
     assert flops(programs, "99", "a") is None
     assert programs.describe("jit_f", "99", ["a", "b"])["a"].cost.flops == 16
 
@@ -89,12 +80,6 @@ def test_an_operation_of_no_known_program_has_its_name_alone():
         "all-reduce.3": ("collective", "", UNKNOWN),
         "add.1": ("compute", "", UNKNOWN),
     }
-
-
-def test_damaged_programs_are_passed_over():
-    programs = Programs([("jit_f", "1", b"\xff"), ("jit_f", "2", encoded(8)[0])])
-
-    assert flops(programs, "1", encoded(8)[1]) == 8
 
 
 def test_programs_of_a_capture_are_listed_with_their_identifiers():

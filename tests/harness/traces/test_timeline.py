@@ -94,20 +94,16 @@ ENTRY %main (x: f32[8]) -> f32[8] {
 """
 
 
-def test_a_loops_own_body_does_not_end_it():
-    pool = [operation("deep.1", 20, 3), operation("step.1", 24, 3), operation("step.1", 30, 3), ended("while.1", 36, 7)]
-    host = encode_host(begun("while.1", 10, 5, flow=7), pool=pool)
+def test_what_follows_a_loop_ends_it_and_its_own_body_does_not():
+    def host_of(*others):
+        pool = [operation("step.1", 20, 3), operation("deep.1", 24, 3), *others, ended("while.1", 36, flow=7)]
+        return encode_host(begun("while.1", 10, 5, flow=7), pool=pool)
 
+    host = host_of(operation("step.1", 30, 3))
     assert ends_of(host, texts=[LOOP])["while.1"] == 36
     # Without its program nothing says what is inside.
     assert ends_of(host)["while.1"] == 20
-
-
-def test_what_follows_a_loop_ends_it():
-    pool = [operation("step.1", 20, 3), operation("after.1", 30, 3), ended("while.1", 36, flow=7)]
-    host = encode_host(begun("while.1", 10, 5, flow=7), pool=pool)
-
-    assert ends_of(host, texts=[LOOP])["while.1"] == 30
+    assert ends_of(host_of(operation("after.1", 30, 3)), texts=[LOOP])["while.1"] == 30
 
 
 def shares_of(analysis):
@@ -256,18 +252,12 @@ def test_lines_that_others_derived_from_the_streams_do_not_count_twice():
     assert list(list_operations(read_made_up(device))) == [("dot", 10, 15)]
 
 
-def test_operations_of_a_hosts_own_processor_are_left_out_where_there_is_a_device():
-    timeline = read_made_up(encode_gpu(kernel("dot", 10, 5)), encode_host(operation("add", 0, 1)))
+def test_operations_of_a_hosts_own_processor_are_left_out_where_there_is_a_device_with_operations():
+    host = encode_host(operation("add", 3, 1))
+    beside, alone = read_made_up(encode_gpu(kernel("dot", 10, 5)), host), read_made_up(encode_gpu(), host)
 
-    assert timeline.layout is GPU
-    assert list(list_operations(timeline)) == [("dot", 10, 15)]
-
-
-def test_a_device_without_operations_leaves_those_of_the_processor():
-    timeline = read_made_up(encode_gpu(), encode_host(operation("add", 3, 1)))
-
-    assert timeline.layout is CPU
-    assert timeline.devices == ("0",)
+    assert (beside.layout, list(list_operations(beside))) == (GPU, [("dot", 10, 15)])
+    assert (alone.layout, alone.devices) == (CPU, ("0",))
 
 
 def on_core(name, start, duration, *, at, lasting):
