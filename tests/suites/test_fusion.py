@@ -9,9 +9,7 @@ from jaxmeter.suites import fusion
 X = np.random.default_rng(0).normal(size=20)
 
 
-@pytest.mark.parametrize(
-    "product", [lambda x: x @ x.T, lambda x: x * x], ids=["a product of matrices", "no transpose"]
-)
+@pytest.mark.parametrize("product", [lambda x: x @ x.T, lambda x: x * x], ids=["a product of matrices", "no transpose"])
 def test_a_product_that_is_not_by_element_with_the_transpose_would_be_caught(product):
     x = X[:16].reshape(4, 4)
 

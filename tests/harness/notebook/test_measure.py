@@ -355,7 +355,9 @@ def hyperbolic(x):
     return jnp.tanh(x) @ x
 
 
-def test_what_is_measured_is_compiled_and_never_taken_from_the_users_own_cache_which_is_used_again_afterwards(own_cache):
+def test_what_is_measured_is_compiled_and_never_taken_from_the_users_own_cache_which_is_used_again_afterwards(
+    own_cache,
+):
     x = jnp.ones((3, 3))
     jax.block_until_ready(hyperbolic(x))  # eager operations are the user's own
     kept = set(own_cache.iterdir())

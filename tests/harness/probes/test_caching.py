@@ -145,6 +145,8 @@ def test_a_shape_is_new_wherever_it_stands(usual, measured):
 # What proves a cache state
 
 COMPILED = {TRACE: [0.1], LOWER: [0.1], COMPILE: [0.1]}
+
+
 @pytest.mark.parametrize(
     ("seen", "proven"),
     [

@@ -265,7 +265,10 @@ BOTH = ("one_more:eager", "one_more:jit")
             [(probe, (variant,)) for variant in BOTH for probe in ("numerics", "memory")],
         ),
         ({"timing": BOTH}, [("timing", BOTH)]),
-        ({"numerics": BOTH, "memory": BOTH[1:]}, [("numerics", BOTH[:1]), ("numerics", BOTH[1:]), ("memory", BOTH[1:])]),
+        (
+            {"numerics": BOTH, "memory": BOTH[1:]},
+            [("numerics", BOTH[:1]), ("numerics", BOTH[1:]), ("memory", BOTH[1:])],
+        ),
     ],
     ids=["a variant after the other", "side by side", "each its own variants"],
 )

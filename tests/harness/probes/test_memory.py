@@ -150,7 +150,9 @@ def test_of_a_program_without_text_it_is_unknown_what_the_plan_leaves_out():
 
 
 @pytest.mark.parametrize(
-    ("function", "saved"), [(lambda x: x + 1, SQUARE_BYTES), (lambda x: x[0, :2] * 2, 0)], ids=["can be taken", "cannot"]
+    ("function", "saved"),
+    [(lambda x: x + 1, SQUARE_BYTES), (lambda x: x[0, :2] * 2, 0)],
+    ids=["can be taken", "cannot"],
 )
 def test_donating_an_argument_that_the_result_can_take_saves_its_size(function, saved):
     found = measured(function, SQUARE)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).parents[3]
 
-SUITE = '''
+SUITE = """
 import functools
 import shutil
 from pathlib import Path
@@ -73,7 +73,7 @@ def table():
 @workload(inputs=lambda key: table() + 1, reference=lambda x: x * numpy.arange(5), modes=("eager", "jit"))
 def own_cache(x):
     return x * table()
-'''
+"""
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.record.settings import is_plain_setting, leave_out_dumps
 
-
 PLAIN = {
     "XLA_FLAGS": (
         "--xla_gpu_enable_cublaslt=true --xla_cpu_enable_fast_math --xla_backend_optimization_level=3",
@@ -33,12 +32,7 @@ MAY_NAME_A_FILE = {
 
 @pytest.mark.parametrize(
     ("name", "value", "plain"),
-    [
-        (name, value, of is PLAIN)
-        for of in (PLAIN, MAY_NAME_A_FILE)
-        for name, values in of.items()
-        for value in values
-    ],
+    [(name, value, of is PLAIN) for of in (PLAIN, MAY_NAME_A_FILE) for name, values in of.items() for value in values],
 )
 def test_switches_numbers_and_words_may_be_set_again_and_what_may_name_a_file_may_not(name, value, plain):
     assert is_plain_setting(name, value) is plain

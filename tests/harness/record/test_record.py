@@ -210,8 +210,11 @@ def test_any_json_in_any_place_gives_a_record_or_a_record_error(drawn, value):
 
         try:
             assert isinstance(read_json(path, RunRecord), RunRecord)
-        except RecordError as error:
-            assert str(error).startswith(f"{path}: ")
+        except RecordError as caught:
+            error = str(caught)
+        else:
+            error = f"{path}: "
+    assert error.startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize(

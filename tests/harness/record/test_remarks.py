@@ -6,7 +6,6 @@ from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.cases import explain_unknown, list_nearest
 from jaxmeter.harness.record.outcomes import join_remarks
 
-
 FAILED = "failed: in stage '{}': TypeError: 'relu'"
 
 
@@ -18,7 +17,11 @@ FAILED = "failed: in stage '{}': TypeError: 'relu'"
             ["f:jit, f:aot: no count", "f:jit: contended"],
         ),
         (
-            [("f:eager", FAILED.format("inputs")), ("f:jit", FAILED.format("trace")), ("f:jit", FAILED.format("inputs"))],
+            [
+                ("f:eager", FAILED.format("inputs")),
+                ("f:jit", FAILED.format("trace")),
+                ("f:jit", FAILED.format("inputs")),
+            ],
             ["f:eager, f:jit: failed: in stages 'inputs', 'trace': TypeError: 'relu'"],
         ),
         ([("f:jit", FAILED.format("trace"))], [f"f:jit: {FAILED.format('trace')}"]),

@@ -178,7 +178,10 @@ def test_no_case_of_a_record_leads_out_of_its_folder(tmp_path):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        *((name, r"give a \*\.xplane\.pb, the folder that jax\.profiler") for name in ("nothing", "empty", "notes.txt")),
+        *(
+            (name, r"give a \*\.xplane\.pb, the folder that jax\.profiler")
+            for name in ("nothing", "empty", "notes.txt")
+        ),
         ("run", "measure with the probe trace"),
     ],
 )
