@@ -1,6 +1,6 @@
+import dataclasses
 import math
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -246,7 +246,7 @@ def test_a_size_that_cannot_be_is_none(value, expected):
 
 
 def test_a_metric_may_be_read_that_no_registry_holds():
-    count = msgspec.structs.replace(METRICS["hlo_fusions"], name="made_up", probe="numerics")
+    count = dataclasses.replace(METRICS["hlo_fusions"], name="made_up", probe="numerics")
     one = variant_of({"numerics": Outcome(status=Status.OK, values={"made_up": (3,)})})
 
     assert read_metric(one, count).estimate == 3

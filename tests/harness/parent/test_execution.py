@@ -55,6 +55,27 @@ def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
     assert record.variants[2].outcomes["compilation"].status is Status.OK
 
 
+STATES = ("cold", "cached", "warm")
+
+
+@pytest.mark.parametrize(
+    ("changes", "states", "names"),
+    [
+        ({"answer": samples.ABOUT_COMPILING, "new_static": {"n": 2}}, (*STATES, "new_static"), ("a:jit", "b:jit")),
+        # Without a new static argument one variant stands for its case.
+        ({"answer": samples.ABOUT_COMPILING, "new_shape": {"n": 2}}, (*STATES, "new_shape"), ("a:jit",)),
+        ({}, (), ()),
+    ],
+    ids=["a new static argument", "a new shape", "where nothing rests on caching"],
+)
+def test_cache_states_alternate_within_a_round_and_only_for_what_jit_compiles(measured, changes, states, names):
+    _, server = measured(settings("caching", cold_processes=2), **changes)
+
+    assert server.asked("caching") == [
+        (index, state, (name,)) for index in (0, 1) for state in states for name in names
+    ]
+
+
 def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
     wrong, probes = failing("a:jit", outcome=WRONG), ("memory", "measured_memory", "compilation", "caching")
 
@@ -162,14 +183,14 @@ def test_a_variant_that_cannot_be_timed_is_left_out_and_the_process_is_repeated(
     assert len(record.variants[0].outcomes["timing"].values["execution_s"]) == 2
 
 
-def test_what_could_not_be_timed_is_not_traced_unless_nothing_is_timed(measured):
+@pytest.mark.parametrize(("probes", "left_out"), [(("timing", "trace"), ("a:jit",)), (("trace",), ())])
+def test_what_could_not_be_timed_is_not_traced_unless_nothing_is_timed(measured, probes, left_out):
     failed = failing("a:jit", "timing")
 
-    _, both = measured(settings("timing", "trace", **ONCE), answers=failed, represents_workload=True)
-    assert both.asked("trace") == [(0, "", ("a:eager", "b:jit", "a:aot"))]
+    _, server = measured(settings(*probes, **ONCE), answers=failed, represents_workload=True)
 
-    _, alone = measured(settings("trace"), represents_workload=True)
-    assert alone.asked("trace") == [(0, "", ("a:eager", "a:jit", "b:jit", "a:aot"))]
+    names = ("a:eager", "a:jit", "b:jit", "a:aot")
+    assert server.asked("trace") == [(0, "", tuple(name for name in names if name not in left_out))]
 
 
 # Only compiled
