@@ -39,8 +39,9 @@ def start(folder: Path, code: str = CODE) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code, str(folder / "gateway")], stdin=subprocess.PIPE, env=VARIABLES)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[bytes], OtherEnvironment]]:
+    """One for all; the tests that end it come last."""
     folder = tmp_path_factory.mktemp("t")
     with start(folder) as process:
         wait_for((folder / "gateway").is_socket)
@@ -61,7 +62,7 @@ def list_servers(process: subprocess.Popen[bytes]) -> list[int]:
     return found[1:]
 
 
-def test_a_server_of_another_container_answers_and_ends_with_its_use(there):
+def test_a_server_of_another_container_answers_is_started_again_where_it_has_ended_and_ends_with_its_use(there):
     process, environment = there
     with socket.socket(socket.AF_UNIX) as connection:  # one that asks for nothing costs itself alone
         connection.connect(environment.python)
@@ -79,22 +80,16 @@ def test_a_server_of_another_container_answers_and_ends_with_its_use(there):
         assert list_servers(process)
         assert server.start(0) is started
         assert server.reach(0) == str(first)
-        assert server.reach(1) != str(first)
-        assert not first.exists()
+
+        os.kill(list_servers(process)[-1], signal.SIGKILL)
+        wait_for(lambda: not started.server.is_alive())
+        second = server.reach(0)
+        assert second != str(first)
+        assert server.reach(1) != second
+        assert not Path(second).exists()
 
     wait_for(lambda: not list_servers(process))
     assert [one.name for one in Path(environment.python).parent.iterdir()] == ["gateway"]
-
-
-def test_a_server_there_that_has_ended_is_started_again(there):
-    process, environment = there
-    with ArmServer(environment, VARIABLES) as server:
-        first = server.reach(0)
-        running = server.start(0).server
-        os.kill(list_servers(process)[-1], signal.SIGKILL)
-        wait_for(lambda: not running.is_alive())
-
-        assert server.reach(0) != first
 
 
 def test_what_starts_servers_ends_with_its_standard_input_and_they_with_it(there):
