@@ -132,7 +132,7 @@ def undeclared_traps(context, variant):
 
 
 def unseen(context, implementation):
-    """Which outputs of a call the check does not find wrong when each alone is off: their platforms in its result.
+    """Which outputs of a call the check does not find wrong when each alone is off: their places in its result.
 
     The implementation is called once, and its result is spoiled: compiling it for each output would take minutes.
     """

@@ -4,40 +4,9 @@ import pytest
 
 from jaxmeter import Skip
 from jaxmeter.harness.programs.jax_events import watch_jax
-from jaxmeter.harness.record import Status
-from jaxmeter.suites import batch, cnn, compilation
-from tests.suites.outcomes import outcome_of, without_kernels
+from jaxmeter.suites import batch, compilation
 
 KEY = jax.random.key(0)
-
-STEPS = {"mlp": (batch.mlp_batch, compilation.mlp_step_in_numpy), "cnn": (batch.cnn_batch, cnn.step_in_numpy)}
-
-
-def of_others(examples):
-    """A step of the MLP from some of its examples only."""
-    return lambda state, images, labels: compilation.mlp_step_in_numpy(state, images[examples], labels[examples])
-
-
-def summed(state, images, labels):
-    """A step of the MLP on the sum of its losses."""
-    after, loss = compilation.mlp_step_in_numpy(state, images, labels)
-    far = jax.tree.map(lambda old, new: old + len(labels) * (new - old), state, after)
-    return far, loss
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_a_step_that_leaves_kernels_unchanged_is_wrong(name):
-    workload, step = STEPS[name]
-
-    assert outcome_of(workload, step, batch=2).status is Status.OK
-    assert outcome_of(workload, without_kernels(step), batch=2).status is Status.WRONG
-
-
-@pytest.mark.parametrize(
-    "step", [of_others(slice(-1)), of_others([0, 0, 1]), summed], ids=["without the last", "one twice", "summed"]
-)
-def test_a_step_that_is_not_the_mean_over_its_batch_is_wrong(step):
-    assert outcome_of(batch.mlp_batch, step, batch=3).status is Status.WRONG
 
 
 def test_one_example_a_call_gives_the_step_of_the_whole_batch_from_three_programs():

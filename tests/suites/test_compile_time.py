@@ -110,14 +110,6 @@ def test_the_chain_has_an_equation_for_each_operation_and_the_loop_one():
     assert equations(compile_time.loop, 10) == equations(compile_time.loop, 100)
 
 
-def test_xla_makes_one_loop_of_the_chain_but_not_of_reductions():
-    def fusions(function):
-        return jax.jit(lambda x: function(x, n=8)).lower(np.ones(1000, "float32")).compile().as_text().count(" fusion(")
-
-    assert fusions(compile_time.operations.function) == 1
-    assert fusions(compile_time.reductions.function) >= 8
-
-
 def test_a_chain_that_is_one_operation_short_is_told_from_the_reference():
     x = compile_time.short_array(KEY)
     want = compile_time.sines_in_numpy(np.asarray(x, "float64"), n=10)

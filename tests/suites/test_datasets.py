@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jaxmeter.harness.machine.data import DATA_VARIABLE, DataSource
@@ -197,9 +197,8 @@ def test_a_folder_without_a_data_set_is_told_with_the_files_that_were_looked_for
     )
 
 
-def test_without_a_folder_nothing_is_missing(monkeypatch):
-    monkeypatch.delenv(DATA_VARIABLE, raising=False)
-
+@pytest.mark.usefixtures("without_folder")
+def test_without_a_folder_nothing_is_missing():
     assert mnist_source() == DataSource("synthetic, seeded, of MNIST's shape")
     assert cifar10_source() == DataSource("synthetic, seeded, of CIFAR-10's shape")
 
@@ -370,51 +369,59 @@ def assert_data_or_error(read: Callable[[], tuple[np.ndarray, np.ndarray]], shap
     assert labels.max() <= 9
 
 
-@given(name=st.sampled_from(sorted(MNIST)), ending=st.sampled_from(["", ".gz"]), content=damaged(MNIST))
-@example(name="train-labels-idx1-ubyte", ending=".gz", content=gzip.compress(MNIST["train-labels-idx1-ubyte"]))
-def test_whatever_a_file_of_mnist_holds_is_data_of_the_promised_shape_or_an_error(name, ending, content):
-    part = next(part for part, names in MNIST_FILES.items() if name in names)
-    others = {other: whole for other, whole in MNIST.items() if other != name}
+ANY_FILE = st.one_of(
+    st.tuples(st.just(MNIST), st.sampled_from(sorted(MNIST)), st.sampled_from(["", ".gz"]), damaged(MNIST)),
+    st.tuples(st.just(CIFAR10), st.sampled_from(sorted(CIFAR10)), st.just(""), damaged(CIFAR10)),
+    st.tuples(st.just(PICKLED), st.just("test_batch"), st.just(""), damaged(PICKLED)),
+)
+COMPRESSED_LABELS = gzip.compress(MNIST["train-labels-idx1-ubyte"])
+
+
+@given(ANY_FILE)
+@example((MNIST, "train-labels-idx1-ubyte", ".gz", COMPRESSED_LABELS))
+@example((CIFAR10, "test_batch.bin", "", CIFAR10["data_batch_1.bin"]))
+@example((PICKLED, "test_batch", "", PICKLED["data_batch_1"]))
+@settings(max_examples=100)
+def test_whatever_a_file_holds_is_data_of_the_promised_shape_or_an_error(file):
+    data_set, name, ending, content = file
+    part = next((part for part, names in MNIST_FILES.items() if name in names), "train")
+    part = "test" if name.startswith("test_batch") else part
+    read, shape = (mnist, (28, 28)) if data_set is MNIST else (cifar10, (32, 32, 3))
+    others = {other: whole for other, whole in data_set.items() if other != name}
     with folder_with({**others, name + ending: content}):
-        assert_data_or_error(lambda: mnist(part), (28, 28), name)
-
-
-@given(name=st.sampled_from(sorted(CIFAR10)), content=damaged(CIFAR10))
-@example(name="test_batch.bin", content=CIFAR10["data_batch_1.bin"])
-def test_whatever_a_file_of_cifar10_holds_is_data_of_the_promised_shape_or_an_error(name, content):
-    with folder_with({**CIFAR10, name: content}):
-        assert_data_or_error(lambda: cifar10("test" if name == "test_batch.bin" else "train"), (32, 32, 3), name)
-
-
-@given(content=damaged(PICKLED))
-@example(content=PICKLED["data_batch_1"])
-def test_whatever_a_batch_for_python_holds_is_data_of_the_promised_shape_or_an_error(content):
-    with folder_with({**PICKLED, "test_batch": content}):
-        assert_data_or_error(lambda: cifar10("test"), (32, 32, 3), "test_batch")
+        assert_data_or_error(lambda: read(part), shape, name)
 
 
 READERS = {"mnist": (mnist, (28, 28), 60_000), "cifar10": (cifar10, (32, 32, 3), 50_000)}
+every_reader = pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
 
 
-@pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
-def test_without_a_folder_the_data_are_made_up_in_the_data_sets_shape(monkeypatch, read, shape, rows):
+@pytest.fixture
+def without_folder(monkeypatch):
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
 
+
+@every_reader
+@pytest.mark.usefixtures("without_folder")
+def test_without_a_folder_the_data_are_made_up_in_the_data_sets_shape_and_differ(read, shape, rows):
     train, train_labels = read("train")
     test, test_labels = read("test")
 
-    assert (train.shape, train_labels.shape) == ((rows, *shape), (rows,))
-    assert (test.shape, test_labels.shape) == ((10_000, *shape), (10_000,))
+    assert ((train.shape, train_labels.shape), (test.shape, test_labels.shape)) == (
+        ((rows, *shape), (rows,)),
+        ((10_000, *shape), (10_000,)),
+    )
     assert {array.dtype for array in (train, train_labels, test, test_labels)} == {np.dtype(np.uint8)}
     assert np.bincount(train_labels).min() > 0.08 * rows
     assert len(np.bincount(train_labels)) == len(np.bincount(test_labels)) == 10
+    some = np.concatenate([train[:3000], test[:3000]]).reshape(6000, -1)
+    assert len(np.unique(some, axis=0)) == 6000
 
 
-@pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
-@pytest.mark.parametrize("count", [0, 1, 1024, 1025, 2500])
-def test_fewer_made_up_rows_are_the_first_of_more(monkeypatch, read, shape, rows, count):
-    monkeypatch.delenv(DATA_VARIABLE, raising=False)
-
+@every_reader
+@pytest.mark.usefixtures("without_folder")
+@pytest.mark.parametrize("count", [0, 1, 1024, 1025])
+def test_fewer_made_up_rows_are_the_first_of_more(read, shape, rows, count):
     images, labels = read("train", count=count)
     more_images, more_labels = read("train", count=3000)
 
@@ -423,19 +430,9 @@ def test_fewer_made_up_rows_are_the_first_of_more(monkeypatch, read, shape, rows
     np.testing.assert_array_equal(labels, more_labels[:count])
 
 
-@pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
-def test_made_up_rows_differ_and_so_do_the_parts(monkeypatch, read, shape, rows):
-    monkeypatch.delenv(DATA_VARIABLE, raising=False)
-
-    train = read("train", count=3000)[0].reshape(3000, -1)
-    test = read("test", count=3000)[0].reshape(3000, -1)
-
-    assert len(np.unique(np.concatenate([train, test]), axis=0)) == 6000
-
-
-@pytest.mark.parametrize(("read", "shape", "rows"), READERS.values(), ids=READERS)
-def test_a_model_that_learns_the_made_up_classes_knows_them_in_the_test_part(monkeypatch, read, shape, rows):
-    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+@every_reader
+@pytest.mark.usefixtures("without_folder")
+def test_a_model_that_learns_the_made_up_classes_knows_them_in_the_test_part(read, shape, rows):
     images, labels = read("train", count=500)
     test_images, test_labels = read("test", count=200)
 
@@ -445,9 +442,8 @@ def test_a_model_that_learns_the_made_up_classes_knows_them_in_the_test_part(mon
     assert (distances.argmin(1) == test_labels).mean() > 0.9
 
 
-def test_made_up_data_are_the_same_on_every_machine(monkeypatch):
-    monkeypatch.delenv(DATA_VARIABLE, raising=False)
-
+@pytest.mark.usefixtures("without_folder")
+def test_made_up_data_are_the_same_on_every_machine():
     images, labels = mnist("train", count=8)
 
     assert labels.tolist() == [2, 7, 5, 1, 5, 6, 8, 4]

@@ -148,26 +148,21 @@ def test_a_token_reads_all_parameters_but_the_embedding_and_what_is_filled_of_th
 
 
 @pytest.mark.parametrize("batch", [1, 8])
-def test_the_flops_of_a_token_are_what_xla_counts(batch):
+def test_the_flops_of_a_token_and_of_a_prompt_are_what_xla_counts(batch):
     size = decode.SIZES[512]
     graph, params = transformer_networks.split(partial(Decoder, size))
+
+    def count(function, *arguments):
+        return jax.jit(function).lower(graph, params, *arguments).cost_analysis()["flops"]
+
     layer = jax.ShapeDtypeStruct((batch, size.length, size.heads, size.width // size.heads), "float32")
     token, position = jax.ShapeDtypeStruct((batch,), "int32"), jax.ShapeDtypeStruct((), "int32")
-    lowered = jax.jit(decode.run_token).lower(graph, params, [(layer, layer)] * size.depth, token, position)
 
     # Its program attends to all of the cache, and masks what is not filled.
     every = decode.run_flops(size, batch, 1, size.length)
+    prompt = decode.run_flops(size, batch, size.length, size.length**2)
 
-    assert lowered.cost_analysis()["flops"] == pytest.approx(every, rel=0.03)
+    assert count(decode.run_token, [(layer, layer)] * size.depth, token, position) == pytest.approx(every, rel=0.03)
     assert 0.9 * every < decode.token_cost(width=512, batch=batch).flops < every
-
-
-def test_the_flops_of_a_prompt_are_what_xla_counts():
-    size = decode.SIZES[512]
-    graph, params = transformer_networks.split(partial(Decoder, size))
-    tokens = jax.ShapeDtypeStruct((1, size.length), "int32")
-    lowered = jax.jit(decode.run_prompt).lower(graph, params, tokens)
-
-    every = decode.run_flops(size, 1, size.length, size.length**2)
-
-    assert lowered.cost_analysis()["flops"] == pytest.approx(every, rel=0.03)
+    tokens = jax.ShapeDtypeStruct((batch, size.length), "int32")
+    assert count(decode.run_prompt, tokens) == pytest.approx(prompt, rel=0.03)

@@ -96,11 +96,3 @@ def test_the_cost_of_branches_counts_each_examples_own():
     cost = vectorization.branch_per_example.declaration.cost(examples=9, n=10)
 
     assert cost.flops == 2 * expensive + 7 * cheap
-
-
-def test_where_computes_the_expensive_branch_although_the_cheap_one_is_taken():
-    x, choice = vectorization.matrix_and_choice(jax.random.key(0), n=8, taken="cheap")
-
-    program = jax.jit(vectorization.where).lower(x, choice).compile()
-
-    assert program.cost_analysis()["flops"] >= vectorization.flops_of_branch(n=8, is_expensive=True)

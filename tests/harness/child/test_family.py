@@ -117,23 +117,16 @@ def wait_until(true: Callable[[], bool]) -> None:
     raise AssertionError("not within 30 s")
 
 
+DIES = "from jaxmeter.harness.child.family import die_with_parent; die_with_parent({}); print(1)"
+
+
 def test_a_process_that_has_lost_its_parent_already_ends_before_it_imports_jax(start) -> None:
-    lost = start(
-        "-c", f"from jaxmeter.harness.child.family import die_with_parent; die_with_parent({NOBODY}); print(1)"
-    )
-    said, _ = lost.communicate(timeout=60)
+    lost, alive = (start("-c", DIES.format(parent)) for parent in (NOBODY, os.getpid()))
     server = start(str(BEGIN), "", str(NOBODY), "no.such.module")
 
-    assert (lost.returncode, said) == (-signal.SIGKILL, "")
-    assert server.wait(60) == -signal.SIGKILL
-
-
-def test_a_process_whose_parent_is_there_goes_on(start) -> None:
-    alive = start(
-        "-c", f"from jaxmeter.harness.child.family import die_with_parent; die_with_parent({os.getpid()}); print(1)"
-    )
-
+    assert (lost.communicate(timeout=60)[0], lost.returncode) == ("", -signal.SIGKILL)
     assert (alive.communicate(timeout=60)[0], alive.returncode) == ("1\n", 0)
+    assert server.wait(60) == -signal.SIGKILL
 
 
 def test_what_a_process_detached_from_itself_is_ended_and_what_was_there_before_is_kept(start) -> None:

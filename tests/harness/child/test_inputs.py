@@ -1,7 +1,6 @@
 """A case's inputs, kept by one process for the next."""
 
 import functools
-import pickle
 from typing import NamedTuple
 
 import jax
@@ -147,38 +146,10 @@ def test_large_inputs_are_made_by_each_process(find, made, more, times):
     assert len(made) == times
 
 
-@jax.tree_util.register_pytree_node_class
-class Unwritable:
-    """A tree with a function that no file can hold."""
+class Tree:
+    """A tree of an array."""
 
     def __init__(self, array):
-        self.array, self.function = array, lambda: None
-
-    def tree_flatten(self):
-        return (self.array,), None
-
-    @classmethod
-    def tree_unflatten(cls, auxiliary, arrays):
-        return cls(*arrays)
-
-
-def test_what_cannot_be_written_is_made_by_each_process(find, made, tmp_path):
-    with pytest.raises((pickle.PicklingError, AttributeError)):
-        pickle.dumps(Unwritable(np.ones(3)))
-
-    for _ in range(2):
-        find(lambda key: Unwritable(jnp.ones(3)))
-
-    assert len(made) == 2
-
-
-@jax.tree_util.register_pytree_node_class
-class OfJaxAlone:
-    """A tree that takes no other library's arrays."""
-
-    def __init__(self, array):
-        if isinstance(array, np.ndarray):
-            raise ValueError("not an array of JAX")
         self.array = array
 
     def tree_flatten(self):
@@ -189,9 +160,29 @@ class OfJaxAlone:
         return cls(*arrays)
 
 
-def test_a_tree_that_refuses_arrays_of_numpy_is_made_by_each_process(find, made):
+@jax.tree_util.register_pytree_node_class
+class Unwritable(Tree):
+    """A tree with a function that no file can hold."""
+
+    def __init__(self, array):
+        super().__init__(array)
+        self.function = lambda: None
+
+
+@jax.tree_util.register_pytree_node_class
+class OfJaxAlone(Tree):
+    """A tree that takes no other library's arrays."""
+
+    def __init__(self, array):
+        if isinstance(array, np.ndarray):
+            raise ValueError("not an array of JAX")
+        super().__init__(array)
+
+
+@pytest.mark.parametrize("kind", [Unwritable, OfJaxAlone])
+def test_what_cannot_be_written_or_refuses_arrays_of_numpy_is_made_by_each_process(find, made, kind):
     for _ in range(2):
-        find(lambda key: OfJaxAlone(jnp.ones(3)))
+        find(lambda key: kind(jnp.ones(3)))
 
     assert len(made) == 2
 

@@ -25,6 +25,14 @@ def test_where_what_calls_hold_is_read_a_gpus_memory_is_taken_ahead(monkeypatch,
     assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == expected
 
 
+def measure(tmp_path, kind, *, process, **more):
+    """A message that asks for a process of this kind."""
+    planned = PlannedProcess(case="c", kind=kind, assignments={kind: ("f:jit",)}, **process)
+    usual = {"case": samples.planned_case(), "platform": BACKENDS["cpu"], "settings": samples.settings(), "seed": 0}
+    places = {name: str(tmp_path / name) for name in ("cache", "inputs", "folder", "result")}
+    return Measure(process=planned, **usual, **places, **{"cores": None, **more})
+
+
 @pytest.mark.parametrize(
     ("cache_state", "found"), [("cached", [("run's", 0)]), ("default_threshold", [("own", 0), ("own", 1)])]
 )
@@ -41,18 +49,7 @@ def test_by_jaxs_own_threshold_a_process_finds_what_one_before_it_has_left_in_a_
 
     monkeypatch.setattr(worker, "_run_probes", look)
     monkeypatch.setattr(worker, "run_before", lambda work: work())
-    message = Measure(
-        process=PlannedProcess(case="c", kind="caching", assignments={"caching": ("f:jit",)}, cache_state=cache_state),
-        case=samples.planned_case(),
-        platform=BACKENDS["cpu"],
-        settings=samples.settings(),
-        seed=0,
-        cores=None,
-        cache=str(tmp_path / "cache"),
-        inputs="",
-        folder="",
-        result=str(tmp_path / "result"),
-    )
+    message = measure(tmp_path, "caching", process={"cache_state": cache_state})
 
     worker._measure(message, lambda variant, stage: None)
 
@@ -62,19 +59,7 @@ def test_by_jaxs_own_threshold_a_process_finds_what_one_before_it_has_left_in_a_
 
 def test_an_environment_in_lock_step_loads_nothing_that_other_processes_have_compiled(tmp_path):
     """Today's environment would load what a check has compiled, and the earlier one would compile."""
-    message = Measure(
-        process=PlannedProcess(case="c", kind="timing", assignments={"timing": ("f:jit",)}, round=1),
-        case=samples.planned_case(),
-        platform=BACKENDS["cpu"],
-        settings=samples.settings(),
-        seed=0,
-        cores=1,
-        cache=str(tmp_path / "cache"),
-        inputs=str(tmp_path / "inputs"),
-        folder="",
-        result="",
-        arms=("before", "now"),
-    )
+    message = measure(tmp_path, "timing", process={"round": 1}, cores=1, arms=("before", "now"))
 
     begins = [address.begin for address in worker._find_arms(message).values()]
 

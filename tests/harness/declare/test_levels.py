@@ -11,18 +11,13 @@ LEVELS = ("quick", "default", "full")
 # Values by level
 
 
-def test_a_level_includes_the_levels_before_it():
-    values = levels(quick=30, default=(10, 20), full=40)
-
-    assert [values.at(level, "cpu") for level in LEVELS] == [(30,), (10, 20, 30), (10, 20, 30, 40)]
-
-
-def test_a_device_adds_its_own_values_beyond_quick():
+def test_a_level_includes_those_before_it_and_a_device_adds_its_own_beyond_quick():
     values = levels(quick=1, default=2, full=3, by_device={"gpu": (5, 4), "tpu": 6})
+    words = levels(quick=("float32", "bfloat16"), default=("bfloat16", "auto"))
 
     assert [values.at(level, "gpu") for level in LEVELS] == [(1,), (1, 2, 4, 5), (1, 2, 3, 4, 5)]
-    assert values.at("default", "tpu") == (1, 2, 6)
-    assert values.at("default", "cpu") == (1, 2)
+    assert [values.at("default", device) for device in ("tpu", "cpu")] == [(1, 2, 6), (1, 2)]
+    assert words.at("default", "cpu") == ("float32", "bfloat16", "auto")  # no numbers: in their order
 
 
 numbers = st.lists(st.integers(0, 20), max_size=5).map(tuple)
@@ -36,14 +31,6 @@ def test_numbers_are_in_order_without_repeats_and_grow_with_the_level(quick, def
 
     assert all(list(one) == sorted(set(one)) for one in at)
     assert set(at[0]) <= set(at[1]) <= set(at[2])
-
-
-def test_values_that_are_no_numbers_keep_their_order():
-    assert levels(quick=("float32", "bfloat16"), default=("bfloat16", "auto")).at("default", "cpu") == (
-        "float32",
-        "bfloat16",
-        "auto",
-    )
 
 
 @pytest.mark.parametrize(
@@ -60,11 +47,8 @@ def test_a_param_that_a_record_cannot_hold_is_an_error(value):
         levels(quick=[value])
 
 
-def test_numpy_numbers_and_ranges_are_values():
+def test_numpy_numbers_and_ranges_are_values_and_the_first_of_the_next_level_stands_for_one_that_lacks():
     assert levels(quick=np.array([1, 2]), default=range(3, 5)).at("default", "cpu") == (1, 2, 3, 4)
-
-
-def test_without_a_quick_value_the_first_of_the_next_level_stands_for_it():
     assert levels(default=(5, 10)).at("quick", "cpu") == (5,)
     assert levels(full=(7, 8)).at("default", "cpu") == (7,)
 
@@ -94,13 +78,7 @@ def test_functions_get_the_params_that_they_ask_for():
     assert call_with(lambda n: n, params) == 3
     assert call_with(lambda: 1, params) == 1
     assert call_with(lambda n, digits=2: (n, digits), params) == (3, 2)
-
-
-def test_a_param_with_a_default_is_passed_on_all_the_same():
-    def scaled(x, *, scale=1):
-        return scale * x
-
-    assert call_with(scaled, {"scale": 3}, 2) == 6
+    assert call_with(lambda x, *, n=1: n * x, params, 2) == 6  # also where it has a default
 
 
 def test_a_default_of_numpys_own_functions_is_no_param():

@@ -100,26 +100,27 @@ def test_no_recorded_text_names_a_folder_above_the_package(tmp_path, monkeypatch
     assert "private" not in repr(found)
 
 
-def test_a_neighbour_of_a_suite_counts_and_the_suite_s_own_file_does_not(tmp_path):
+def test_a_neighbour_of_a_suite_counts_and_its_own_file_only_for_another_suite_that_imports_it(tmp_path):
     write(tmp_path, _common="x = 1\n")
+    first, second = make_suite(tmp_path, "first", "import second"), make_suite(tmp_path, "second", "import _common")
 
-    found = look(make_suite(tmp_path, "main", "import _common"))
+    found = look(first, second)
 
-    assert {name: set(one.files) for name, one in found.items()} == {"_common": {"_common.py"}}
-
-
-def test_a_suite_that_another_suite_imports_counts_for_that_one(tmp_path):
-    first = make_suite(tmp_path, "first", "import second")
-    second = make_suite(tmp_path, "second")
-
-    assert {name: one.suites for name, one in look(first, second).items()} == {"second": ("first",)}
+    assert {name: set(one.files) for name, one in found.items()} == {"_common": {"_common.py"}, "second": {"second.py"}}
+    assert found["second"].suites == ("first",)
 
 
-def test_a_suite_inside_its_package_is_left_out_of_the_package_s_files(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(make_package(tmp_path))
-    suite = make_suite(tmp_path / "ownpkg", "bench", "import ownpkg")
+@pytest.mark.parametrize(
+    ("place", "text", "suites"),
+    [("ownpkg", "import ownpkg", ("bench",)), (".", "import importlib; importlib.import_module('own' + 'pkg')", ())],
+    ids=["a suite inside the package is left out of its files", "of a package that nothing names no suite is known"],
+)
+def test_a_package_has_its_files_and_the_suites_that_name_it(tmp_path, monkeypatch, place, text, suites):
+    monkeypatch.syspath_prepend(make_package(tmp_path / "lib"))
 
-    assert look(suite)["ownpkg"].files.keys() == {"__init__.py", "step.py"}
+    found = look(make_suite(tmp_path / "lib" / place, "bench", text))["ownpkg"]
+
+    assert (found.files.keys(), found.suites) == ({"__init__.py", "step.py"}, suites)
 
 
 def test_each_suite_has_the_packages_that_it_reaches_also_through_others_and_inside_functions(tmp_path, monkeypatch):
@@ -136,13 +137,6 @@ def test_each_suite_has_the_packages_that_it_reaches_also_through_others_and_ins
         "lazy": ("second",),
         "outer": ("first",),
     }
-
-
-def test_of_a_package_that_nothing_names_no_suite_is_known(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(make_package(tmp_path / "lib"))
-    suite = make_suite(tmp_path, "main", "import importlib; importlib.import_module('own' + 'pkg')")
-
-    assert look(suite)["ownpkg"].suites == ()
 
 
 def test_of_a_folder_without_init_only_imported_files_count(tmp_path, monkeypatch):
@@ -250,17 +244,13 @@ def test_a_package_that_cannot_be_read_is_not_taken_for_equal(tmp_path, monkeypa
     assert (found.files, found.left_out) == ({}, 1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("import own", "import a, own as b", "from own import x", "from own.a.b import (x,", "import own; x = 1"),
-        *("import own.a.b  # why", "    import own", "try: import own", "x = 1; from own import y"),
-    ],
+READ = (
+    *("import own", "import a, own as b", "from own import x", "from own.a.b import (x,", "import own; x = 1"),
+    *("import own.a.b  # why", "    import own", "try: import own", "x = 1; from own import y"),
 )
-def test_an_import_statement_is_read_wherever_it_stands(text):
-    assert "own" in own_packages._list_imports(f"y = 1\n{text}\n")
+PASSED_OVER = ("from . import own", "from .own import x", "# import own", "important own", "x.own")
 
 
-@pytest.mark.parametrize("text", ["from . import own", "from .own import x", "# import own", "important own", "x.own"])
-def test_what_imports_no_module_of_the_top_level_is_none(text):
-    assert "own" not in own_packages._list_imports(f"y = 1\n{text}\n")
+@pytest.mark.parametrize("text", [*READ, *PASSED_OVER])
+def test_an_import_statement_is_read_wherever_it_stands_if_it_is_of_the_top_level(text):
+    assert ("own" in own_packages._list_imports(f"y = 1\n{text}\n")) is (text in READ)

@@ -1,16 +1,7 @@
 import pytest
 
-from jaxmeter.harness.machine.platforms import (
-    BACKENDS,
-    DEFAULT_BACKEND,
-    DEVICES,
-    PLATFORMS,
-    Backend,
-    list_unused_variables,
-    make_process_environment,
-)
+from jaxmeter.harness.machine.platforms import BACKENDS, list_unused_variables, make_process_environment
 from jaxmeter.harness.probes.formats import TOLERANCE
-from tests import samples
 
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -24,11 +15,7 @@ def test_a_process_runs_on_the_backend_that_was_asked_for():
 def test_threads_are_as_many_as_cores_where_the_user_has_not_said():
     variables = make_process_environment(CPU, {"OMP_NUM_THREADS": "1"}, allowed_cores=6)
 
-    assert {name: variables[name] for name in THREADS} == {
-        "OPENBLAS_NUM_THREADS": "6",
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "6",
-    }
+    assert [variables[name] for name in THREADS] == ["6", "1", "6"]
 
 
 @pytest.mark.parametrize(
@@ -67,24 +54,3 @@ def test_a_data_folder_is_the_one_that_the_record_names_and_never_an_inherited_o
 @pytest.mark.parametrize("name", BACKENDS)
 def test_the_products_of_a_backend_have_a_tolerance(name):
     assert BACKENDS[name].product_dtype in TOLERANCE
-
-
-def test_a_backend_measures_and_a_target_only_compiles():
-    target = samples.target("tpu:v5e", memory_bytes=16 * 2**30, product_dtype="bfloat16")
-
-    assert not target.measures
-    assert [backend.measures for backend in BACKENDS.values()] == [True] * len(BACKENDS)
-
-
-def test_there_is_a_backend_for_each_kind_of_device_and_only_backends_can_be_asked_for():
-    assert {name: backend.device for name, backend in BACKENDS.items()} == {name: name for name in DEVICES}
-    assert {name: platform for name, platform in PLATFORMS.items() if isinstance(platform, Backend)} == BACKENDS
-
-
-def test_without_a_word_a_run_is_of_the_processor_that_every_machine_has():
-    assert (DEFAULT_BACKEND, BACKENDS[DEFAULT_BACKEND].device) == ("cpu", "cpu")
-
-
-def test_only_a_processor_stands_for_any_number_of_devices_and_forgets_its_peak():
-    assert [name for name, backend in BACKENDS.items() if backend.any_device_count] == ["cpu"]
-    assert [name for name, backend in BACKENDS.items() if backend.forgets_peak] == ["cpu"]

@@ -48,27 +48,19 @@ def compiled(**values):
     return {"compilation": Outcome(status=Status.OK, values=values, details=CompilationDetails())}
 
 
+BYTES = {
+    "memory": samples.memory(4, 4, 2, more={"donation_saves_bytes": 5}),
+    "measured_memory": samples.measured_memory(20),
+}
+STAGES = {"trace_s": (1.0,), "lower_s": (2.0,), "compile_s": (4.0,), "first_call_s": (2.5,)}
 FULL = variants_of(
     {
-        "f:eager": {
-            **timed((2.0, 2.0, 2.0)),
-            **compiled(first_call_s=(8.0,)),
-            "memory": samples.memory(4, 4, 2, more={"donation_saves_bytes": 5}),
-            "measured_memory": samples.measured_memory(20),
-        },
+        "f:eager": {**timed((2.0, 2.0, 2.0)), **compiled(first_call_s=(8.0,)), **BYTES},
         "f:jit": {
             **timed((1.0, 1.0, 1.0), (math.log(2),) * 3),
-            **compiled(
-                trace_s=(1.0,),
-                lower_s=(2.0,),
-                compile_s=(4.0,),
-                first_call_s=(2.5,),
-                counted_flops=(1e6,),
-                counted_bytes=(6e6,),
-            ),
+            **compiled(**STAGES, counted_flops=(1e6,), counted_bytes=(6e6,)),
             "caching": samples.caching(processes=1, cold_s=5.0, cached_s=7.0),
-            "memory": samples.memory(4, 4, 2, more={"donation_saves_bytes": 5}),
-            "measured_memory": samples.measured_memory(20),
+            **BYTES,
             "trace": samples.traced(1.2, 1.2, 1.2, busy=0.5, launch_delay_s=1e-5),
         },
     },
@@ -150,9 +142,15 @@ def test_throughput_is_the_items_over_the_time_with_its_interval_and_in_the_unit
     assert rate.verdict_interval.low < rate.interval.low
 
 
-@pytest.mark.parametrize("metric", ["achieved_flops", "achieved_bandwidth", "algorithm_bandwidth", "bus_bandwidth"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *("achieved_flops", "achieved_bandwidth", "algorithm_bandwidth", "bus_bandwidth"),
+        *("flops_share", "bandwidth_share"),
+    ],
+)
 def test_a_rate_has_the_interval_of_the_time_that_it_says_in_other_words(metric):
-    one = variants_of({"f:jit": timed((0.9, 1.0, 1.2))}, cost=COST)["f:jit"]
+    one = variants_of({"f:jit": timed((0.9, 1.0, 1.2))}, cost=COST, devices=4)["f:jit"]
     time, rate = one.read("execution_s"), one.read(metric)
 
     for of_rate, of_time in ((rate.interval, time.interval), (rate.verdict_interval, time.verdict_interval)):
@@ -161,23 +159,12 @@ def test_a_rate_has_the_interval_of_the_time_that_it_says_in_other_words(metric)
         assert of_rate.high * of_time.low == pytest.approx(amount)
 
 
-@pytest.mark.parametrize("metric", ["flops_share", "bandwidth_share"])
-def test_a_share_of_a_peak_has_the_interval_of_its_time(metric):
-    time, share = FULL["f:jit"].read("execution_s"), FULL["f:jit"].read(metric)
-
-    assert share.interval.low * time.interval.high == pytest.approx(share.estimate * time.estimate)
-    assert share.interval.high * time.interval.low == pytest.approx(share.estimate * time.estimate)
-
-
 @pytest.mark.parametrize("items", [None, 0, -1, 10**400, 1e300])
 def test_missing_or_damaged_items_give_no_throughput_and_say_so(items):
     rate = variants_of({"f:jit": timed((1.0,))}, items=items)["f:jit"].read("items_per_s")
 
-    assert (rate.estimate, rate.fault.lack, rate.fault.reason) == (
-        None,
-        Lack.NOT_DEFINED,
-        "its workload declares no items=",
-    )
+    assert (rate.estimate, rate.fault.lack) == (None, Lack.NOT_DEFINED)
+    assert rate.fault.reason == "its workload declares no items="
 
 
 def test_the_first_result_of_eager_code_is_its_first_call():
@@ -201,9 +188,8 @@ def test_a_time_beside_a_failure_keeps_the_failure():
     assert (reading.estimate, reading.fault.outcome) == (1.0, failed)
 
 
-@pytest.mark.parametrize("metric", ["speedup"])
-def test_the_baseline_has_no_speedup_over_itself(metric):
-    assert FULL["f:eager"].read(metric).fault.lack is Lack.NOT_DEFINED
+def test_the_baseline_has_no_speedup_over_itself():
+    assert FULL["f:eager"].read("speedup").fault.lack is Lack.NOT_DEFINED
 
 
 @pytest.mark.parametrize(
@@ -237,22 +223,16 @@ def test_what_is_contended_matters_for_the_speedup_of_a_peer_only(mode, own, bas
 def test_a_contended_speedup_of_sides_that_keep_processors_busy_unlike_is_not_to_be_trusted(
     busy, other_busy, contended, trusted
 ):
-    found = variants_of(
-        {
-            "f:jit": timed((2.0,) * 3, contended=contended[0], parallelism=busy),
-            "g:jit": timed((1.0,) * 3, (0.7,) * 3, contended=contended[1], parallelism=other_busy),
-        }
-    )
+    first = timed((2.0,) * 3, contended=contended[0], parallelism=busy)
+    second = timed((1.0,) * 3, (0.7,) * 3, contended=contended[1], parallelism=other_busy)
+    found = variants_of({"f:jit": first, "g:jit": second})
 
     speedup = found["g:jit"].read("speedup")
 
-    assert speedup.contended is not trusted
-    assert bool(speedup.doubt) is not trusted
+    assert speedup.contended is bool(speedup.doubt) is not trusted
     assert doubt_ratio(found["f:jit"], found["g:jit"]) == doubt_ratio(found["g:jit"], found["f:jit"]) == speedup.doubt
     if busy == (1.9,):
-        assert (
-            speedup.doubt == "its variants keep 1.0 and 1.9 processors busy, and what disturbed them slowed them unlike"
-        )
+        assert speedup.doubt.startswith("its variants keep 1.0 and 1.9 processors busy, and what disturbed them")
 
 
 @pytest.mark.parametrize(("other", "words"), [("f:jit", TOO_FEW_PAIRS), ("h:jit", "")])

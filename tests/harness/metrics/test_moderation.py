@@ -61,19 +61,13 @@ def test_the_robust_prior_is_limmas(name):
 
 
 @every_set
-def test_every_variant_borrows_what_limma_lends_it(name):
-    prior = fit(name)
-
-    assert prior.by_variant == pytest.approx(column(name, "prior_degrees"), rel=ROOT)
-
-
-@every_set
-def test_a_moderated_variance_has_limmas_value_and_degrees(name):
+def test_every_variant_borrows_what_limma_lends_it_and_has_limmas_variance_and_degrees(name):
     prior = fit(name)
     own = zip(column(name, "variance"), column(name, "degrees"), strict=True)
 
     moderated = [prior.lend(index).moderate(*one) for index, one in enumerate(own)]
 
+    assert prior.by_variant == pytest.approx(column(name, "prior_degrees"), rel=ROOT)
     assert [one[0] for one in moderated] == pytest.approx(column(name, "moderated"), rel=ROOT)
     assert [one[1] for one in moderated] == pytest.approx(column(name, "total_degrees"), rel=ROOT)
 
@@ -174,12 +168,7 @@ def test_a_variance_beyond_every_tail_borrows_nothing():
     assert prior.lend(10).moderate(1e7, 8.0) == (1e7, 8.0)
 
 
-def test_a_moderated_variance_lies_between_its_own_and_the_borrowed_by_their_degrees():
-    borrowed = VariancePrior(variance=4.0, degrees=6.0, most_degrees=100.0)
-
-    assert borrowed.moderate(1.0, 2.0) == (3.25, 8.0)
-
-
-def test_degrees_together_are_no_more_than_those_of_all_variants():
+def test_a_moderated_variance_lies_between_its_own_and_the_borrowed_by_degrees_that_are_no_more_than_those_of_all():
+    assert VariancePrior(4.0, 6.0, most_degrees=100.0).moderate(1.0, 2.0) == (3.25, 8.0)
     assert VariancePrior(4.0, 6.0, most_degrees=7.0).moderate(1.0, 2.0) == (3.25, 7.0)
     assert VariancePrior(4.0, math.inf, most_degrees=70.0).moderate(1.0, 2.0) == (4.0, 70.0)

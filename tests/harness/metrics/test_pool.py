@@ -245,6 +245,10 @@ def test_processes_beyond_those_with_a_calibration_have_no_value_and_calibration
     assert many.read("normalised_s").values == (1.0, 2.0, 4.0)
 
 
+GOOD = with_calibration(1e-4)
+NONE_USABLE = "none of its processes has a calibration loop's time that can be"
+
+
 @pytest.mark.parametrize(
     ("timings", "reason"),
     [
@@ -254,23 +258,11 @@ def test_processes_beyond_those_with_a_calibration_have_no_value_and_calibration
             [with_calibration(1e-4), with_calibration(1e-4, calibration="alu 2")],
             "processes of this run timed different calibration loops: alu 1; alu 2",
         ),
-        ([samples.timing(1.0), with_calibration(1e-4)], "its processes timed no calibration loop"),
-        (
-            [with_calibration(1e-4, 1e-4, calibration=None), with_calibration(1e-4)],
-            "1 of its 3 processes timed no calibration loop",
-        ),
-        (
-            [with_calibration(1e-4, 1e-4, 1e-4, calibration=None), with_calibration(1e-4)],
-            "its processes timed different calibration loops",
-        ),
-        (
-            [with_calibration(None), with_calibration(1e-4)],
-            "none of its processes has a calibration loop's time that can be",
-        ),
-        (
-            [with_calibration(None, 1e-4, execution_s=(1.0, None)), with_calibration(1e-4)],
-            "none of its processes has a calibration loop's time that can be",
-        ),
+        ([samples.timing(1.0), GOOD], "its processes timed no calibration loop"),
+        ([with_calibration(1e-4, 1e-4, calibration=None), GOOD], "1 of its 3 processes timed no calibration loop"),
+        ([with_calibration(*[1e-4] * 3, calibration=None), GOOD], "its processes timed different calibration loops"),
+        ([with_calibration(None), GOOD], NONE_USABLE),
+        ([with_calibration(None, 1e-4, execution_s=(1.0, None)), GOOD], NONE_USABLE),
     ],
 )
 def test_without_a_calibration_there_is_no_time_at_reference_speed_and_a_reason(timings, reason):
@@ -297,11 +289,8 @@ def test_without_a_calibration_there_is_no_time_at_reference_speed_and_a_reason(
 )
 def test_a_calibration_is_constant_where_9_of_10_processes_lie_within_the_smallest_effect(processes_s, constant):
     assert ReferenceSpeed("alu 1", processes_s).is_constant is constant
-
-
-@pytest.mark.parametrize(("slow_share", "constant"), [(0.09, True), (0.11, False)])
-def test_a_calibration_is_not_constant_where_the_core_was_slow_beside_a_tenth_of_the_blocks(slow_share, constant):
-    assert ReferenceSpeed("alu 1", (1.0, 1.0), slow_share).is_constant is constant
+    assert ReferenceSpeed("alu 1", processes_s, 0.09).is_constant is constant
+    assert not ReferenceSpeed("alu 1", processes_s, 0.11).is_constant  # slow beside a tenth of the blocks
 
 
 def test_of_the_shares_of_slow_blocks_the_mean_is_the_runs():

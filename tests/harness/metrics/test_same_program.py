@@ -1,13 +1,12 @@
-"""Variants of one program are called that, on the terminal and in the report."""
+"""Variants of one program are called that."""
 
 import msgspec
 import pytest
 
 from jaxmeter.harness.metrics.plausibility import is_same_program
 from jaxmeter.harness.metrics.reading import Run
-from jaxmeter.harness.record import Answer, CompilationDetails, Trap
+from jaxmeter.harness.record import CompilationDetails, Trap
 from jaxmeter.harness.results import describe_results
-from jaxmeter.reporting.view.sentences import write_sentence
 from tests import samples
 
 OPTIONS = {"xla_cpu_multi_thread_eigen": False}
@@ -68,14 +67,3 @@ def test_a_tie_of_one_program_is_called_that_where_a_difference_is_not_confirmed
 
     remarks = [describe_results(run)[0].tables[0].rows[1].cells[-1].text for run in (tie, other, slower)]
     assert remarks == ["the same program", "no confirmed difference", ""]
-
-
-def test_the_answer_says_that_options_have_no_effect():
-    (case,) = Run(run_of(*SAME, options=OPTIONS)).cases
-    (equal,) = Run(run_of(details("a"), details("a"))).cases
-    answer = Answer("What does the option cost?", "g:jit", against="f:jit")
-
-    text = str(write_sentence(case, answer))
-    assert text.startswith("g:jit is the same program as f:jit: measured ")
-    assert "the compiler options that differ have no effect on it" in text
-    assert "option" not in str(write_sentence(equal, answer))

@@ -37,10 +37,12 @@ def test_the_busy_share_is_that_of_all_steps_so_that_a_rare_stall_counts_as_long
     assert variant_with(uneven).read("busy_share").estimate == pytest.approx(0.3)
 
 
-def test_a_device_that_is_never_busy_has_a_busy_share_of_0():
-    reading = variant_with(samples.traced(1e-3, 1e-3, busy=0.0)).read("busy_share")
+def test_a_device_that_is_never_busy_has_a_busy_share_of_0_and_a_warning_leaves_the_numbers():
+    idle = variant_with(samples.traced(1e-3, 1e-3, busy=0.0)).read("busy_share")
+    finding = Finding(problem=Problem.UNEQUAL_STEPS, text="its steps are unequal", is_fatal=False)
 
-    assert (reading.estimate, reading.fault) == (0.0, None)
+    assert (idle.estimate, idle.fault) == (0.0, None)
+    assert variant_with(samples.traced(1e-3, findings=(finding,))).read("busy_share").estimate == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(("traced_s", "busy_s"), [(1.25e-3, 0.9e-3), (1.26e-3, None)])
@@ -109,12 +111,6 @@ def test_a_capture_that_is_not_healthy_has_a_reason_and_no_number():
         assert reading.estimate is None
         assert "the profiler lost events" in reading.fault.reason
     assert (find_trace(variant), find_bound_of(variant), describe_bound_of(variant)) == (None, None, "")
-
-
-def test_a_warning_leaves_the_numbers():
-    finding = Finding(problem=Problem.UNEQUAL_STEPS, text="its steps are unequal", is_fatal=False)
-
-    assert variant_with(samples.traced(1e-3, findings=(finding,))).read("busy_share").estimate == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(
@@ -214,52 +210,40 @@ def test_a_gpu_s_share_of_peak_is_by_its_busy_time_and_over_all_devices_of_the_c
     assert variant.read("flops_share").estimate == pytest.approx(8e6 / 5e-4 / 32e9)
 
 
-@pytest.mark.parametrize(("flops", "is_doubted"), [(4.4e6, False), (4.5e6, True)])
-def test_a_share_above_the_peak_is_doubted(flops, is_doubted):
-    variant = variant_with(None, cost=Cost(flops=flops), peak_flops={"float32": 4e9})
+@pytest.mark.parametrize(
+    ("flops", "is_doubted"), [(4.4e6, False), (4.5e6, True), (0, None), (-1, None), (10**400, None)]
+)
+def test_a_share_above_the_peak_is_doubted_and_a_damaged_cost_gives_none(flops, is_doubted):
+    share = variant_with(None, cost=Cost(flops=flops), peak_flops={"float32": 4e9}).read("flops_share")
 
-    assert bool(variant.read("flops_share").doubt) is is_doubted
-
-
-def test_without_peaks_or_costs_there_is_no_share():
-    assert variant_with(None, cost=Cost(flops=1e6)).read("flops_share").fault.lack is Lack.NOT_DEFINED
-    assert variant_with(None, peak_flops={"float32": 4e9}).read("flops_share").fault.lack is Lack.NOT_DEFINED
-
-
-@pytest.mark.parametrize("flops", [0, -1, 10**400])
-def test_a_damaged_cost_gives_no_share(flops):
-    variant = variant_with(None, cost=Cost(flops=flops), peak_flops={"float32": 4e9})
-
-    assert variant.read("flops_share").fault.lack is Lack.NOT_DEFINED
+    assert bool(share.doubt) is bool(is_doubted)
+    assert is_doubted is not None or share.fault.lack is Lack.NOT_DEFINED
 
 
 PEAKS = {"peak_flops": {"float32": 4e9}, "peak_bytes_per_s": 8e9}
 TWO_FORMATS = samples.traced(1e-3, product_formats=("float32", "bfloat16"))
 
 
+LOW = {"cost": Cost(flops=1e6)}
+NOT_GIVEN = "its workload declares no {}, and no capture gives them"
+NO_PEAK = "no peak is known of its device (cpu)"
+
+
 @pytest.mark.parametrize(
     ("metric", "trace", "changes", "reason"),
     [
-        ("flops_share", None, PEAKS, "its workload declares no flops, and no capture gives them"),
-        ("bandwidth_share", None, PEAKS, "its workload declares no bytes, and no capture gives them"),
-        ("flops_share", None, {"cost": Cost(flops=1e6)}, "no peak is known of its device (cpu)"),
-        ("bandwidth_share", None, {"cost": Cost(bytes=1e6)}, "no peak is known of its device (cpu)"),
-        (
-            "flops_share",
-            None,
-            {"cost": Cost(flops=1e6), "params": {"dtype": "float16"}, **PEAKS},
-            "no peak is known of float16 products",
-        ),
-        (
-            "flops_share",
-            TWO_FORMATS,
-            {"cost": Cost(flops=1e6), **PEAKS},
-            "in which format its products are computed is not known",
-        ),
+        ("flops_share", None, PEAKS, NOT_GIVEN.format("flops")),
+        ("bandwidth_share", None, PEAKS, NOT_GIVEN.format("bytes")),
+        ("flops_share", None, LOW, NO_PEAK),
+        ("bandwidth_share", None, {"cost": Cost(bytes=1e6)}, NO_PEAK),
+        ("flops_share", None, {"params": {"dtype": "float16"}, **LOW, **PEAKS}, "no peak is known of float16 products"),
+        ("flops_share", TWO_FORMATS, LOW | PEAKS, "in which format its products are computed is not known"),
     ],
 )
 def test_a_share_that_is_missing_says_what_it_lacks(metric, trace, changes, reason):
-    assert variant_with(trace, **changes).read(metric).fault.reason == reason
+    fault = variant_with(trace, **changes).read(metric).fault
+
+    assert (fault.lack, fault.reason) == (Lack.NOT_DEFINED, reason)
 
 
 @pytest.mark.parametrize(("traced_s", "is_told"), [(1.2e-3, False), (2e-3, True)])

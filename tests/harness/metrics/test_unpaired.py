@@ -54,11 +54,8 @@ def test_exchanging_both_sides_turns_the_sign(above, below):
     assert (back.low, back.estimate, back.high) == pytest.approx((-there.high, -there.estimate, -there.low))
 
 
-def test_a_difference_of_fewer_than_three_has_no_interval():
+def test_a_difference_of_fewer_than_three_has_no_interval_and_of_equal_values_one_without_width():
     assert subtract_means((6.0, 6.0), (2.0,) * 3) == Interval(None, 4.0, None, 2)
-
-
-def test_equal_values_have_a_difference_without_width():
     assert subtract_means((6.0,) * 3, (2.0,) * 4) == Interval(4.0, 4.0, 4.0, 3)
 
 

@@ -66,19 +66,11 @@ def test_any_other_has_times_and_a_reason_instead_of_a_speedup(status, details):
     assert variants["f:aot"].read("speedup").estimate == pytest.approx(4)
 
 
-def test_a_baseline_variant_that_is_wrong_gives_no_other_a_speedup():
-    numerics = Outcome(status=Status.WRONG, reason="far off")
+def test_a_wrong_baseline_variant_gives_no_other_a_speedup_and_a_wrong_one_has_no_times_outside_a_notebook():
+    wrong = Outcome(status=Status.WRONG, reason="far off")
 
-    variants = variants_of(numerics, of="f:eager", shows_wrong=True)
+    of_baseline = variants_of(wrong, of="f:eager", shows_wrong=True)
 
-    assert variants["f:jit"].read("speedup").fault.lack is Lack.WITHHELD
-
-
-def test_outside_a_notebook_a_wrong_result_has_no_times_either():
-    numerics = Outcome(status=Status.WRONG, reason="far off")
-
-    assert not variants_of(numerics)["f:jit"].read("execution_s").has_number
-
-
-def test_a_variant_that_was_not_checked_has_a_speedup():
-    assert find_objection({}) == ""
+    assert of_baseline["f:jit"].read("speedup").fault.lack is Lack.WITHHELD
+    assert not variants_of(wrong)["f:jit"].read("execution_s").has_number
+    assert find_objection({}) == ""  # not checked

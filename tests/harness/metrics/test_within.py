@@ -4,13 +4,13 @@ import pytest
 from msgspec import structs
 
 from jaxmeter.harness.metrics.across import is_contended
-from jaxmeter.harness.metrics.contention import contended, enough_quiet, is_noisy, is_slowed
-from jaxmeter.harness.metrics.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S
+from jaxmeter.harness.metrics.contention import contended, enough_quiet, find_slow_share, is_noisy, is_slowed
+from jaxmeter.harness.metrics.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S, SLOWED
 from jaxmeter.harness.metrics.within import execution_s, summarise
 from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.record import Block, CalibrationLoop, ProcessRecord, Status, TimingDetails, VariantSamples
 from jaxmeter.harness.record.processes import DeviceState
-from tests.harness.raw import NOISY, WALL_S, block, calibration, clean, load, process, variant
+from tests.harness.raw import NOISY, WALL_S, beside, block, calibration, clean, load, process, variant
 
 STEADY = clean(*[1.0] * 6)
 BUSY = [*clean(1.0), *[(1.0, NOISY)] * 5]
@@ -29,18 +29,14 @@ def test_a_process_has_the_median_of_its_blocks():
     assert time_of(variant("a", *clean(1.0, 2.0, 3.0, 4.0, 64.0))) == 3.0
 
 
-def test_noisy_blocks_are_set_aside():
-    measured = variant("a", *clean(1.0, 1.0, 1.0, 2.0, 2.0), *[(8.0, NOISY)] * 6)
+@pytest.mark.parametrize(
+    ("few", "beyond", "expected"),
+    [((1.0, 1.0, 1.0, 2.0, 2.0), False, 1.0), ([1.0] * (FEWEST_CLEAN_BLOCKS - 1), True, 8.0)],
+)
+def test_noisy_blocks_are_set_aside_but_too_few_clean_ones_are_contended(few, beyond, expected):
+    measured = variant("a", *clean(*few), *[(8.0, NOISY)] * 6)
 
-    assert time_of(measured) == 1.0
-    assert not is_variant_contended(measured)
-
-
-def test_too_few_clean_blocks_are_contended_and_the_time_is_that_of_all_blocks():
-    measured = variant("a", *clean(*[1.0] * (FEWEST_CLEAN_BLOCKS - 1)), *[(8.0, NOISY)] * 6)
-
-    assert is_variant_contended(measured)
-    assert time_of(measured) == 8.0
+    assert (time_of(measured), is_variant_contended(measured)) == (expected, beyond)
 
 
 @pytest.mark.parametrize(
@@ -70,22 +66,22 @@ def test_blocks_whose_threads_waited_are_set_aside_only_where_other_processes_ra
     assert execution_s(measured, process(measured, load=load(others=others))) == expected
 
 
-@pytest.mark.parametrize(("share", "expected"), [(1.01, False), (0.99, True)])
-def test_clean_blocks_that_are_short_together_are_contended(share, expected):
-    wall_s = share * FEWEST_CLEAN_S / len(STEADY)
-
-    assert is_variant_contended(variant("a", *STEADY, wall_s=wall_s)) is expected
+EDGE_S = FEWEST_CLEAN_S / FEWEST_CLEAN_BLOCKS
 
 
-def test_as_many_clean_blocks_and_as_much_time_in_them_as_asked_for_are_enough():
-    wall_s = FEWEST_CLEAN_S / FEWEST_CLEAN_BLOCKS
-    assert sum([wall_s] * FEWEST_CLEAN_BLOCKS) == FEWEST_CLEAN_S
-
-    assert not is_variant_contended(variant("a", *clean(*[1.0] * FEWEST_CLEAN_BLOCKS), wall_s=wall_s))
-
-
-def test_blocks_of_a_system_that_does_not_tell_are_clean():
-    assert not is_variant_contended(variant("a", *[(1.0, None)] * 6))
+@pytest.mark.parametrize(
+    ("blocks", "wall_s", "expected"),
+    [
+        (STEADY, 1.01 * FEWEST_CLEAN_S / len(STEADY), False),
+        (STEADY, 0.99 * FEWEST_CLEAN_S / len(STEADY), True),
+        (clean(*[1.0] * FEWEST_CLEAN_BLOCKS), EDGE_S, False),
+        ([(1.0, None)] * 6, WALL_S, False),
+    ],
+    ids=["long enough", "too short", "exactly as many and as long", "of a system that does not tell"],
+)
+def test_clean_blocks_that_are_few_or_short_together_are_contended(blocks, wall_s, expected):
+    assert sum([EDGE_S] * FEWEST_CLEAN_BLOCKS) == FEWEST_CLEAN_S
+    assert is_variant_contended(variant("a", *blocks, wall_s=wall_s)) is expected
 
 
 BOTH, ALONE, OTHER = (
@@ -93,51 +89,35 @@ BOTH, ALONE, OTHER = (
 )
 
 
+def values(time_s, return_s=1e-6, **more):
+    """Values of one process; None for what it lacks."""
+    return {"execution_s": time_s, "return_s": return_s, "parallelism": None if time_s is None else 1.0, **more}
+
+
+QUARTERS = [[process(variant("a", *clean(*[s] * 6), return_s=(s / 4, s / 4, s)))] for s in (1.0, 4.0, 2.0)]
+PAIRED, LACKS = values(1.0, log_ratio=0.0), values(None, None, log_ratio=None)
+
+
 @pytest.mark.parametrize(
-    ("processes", "name", "values"),
+    ("processes", "name", "expected"),
     [
-        (
-            [[process(variant("a", *clean(*[s] * 6), return_s=(s / 4, s / 4, s)))] for s in (1.0, 4.0, 2.0)],
-            "a",
-            {"execution_s": (1.0, 4.0, 2.0), "return_s": (0.25, 1.0, 0.5), "parallelism": (1.0, 1.0, 1.0)},
-        ),
-        (
-            [[process(variant("peer", *STEADY, return_s=()))]],
-            "peer",
-            {"execution_s": (1.0,), "return_s": (None,), "parallelism": (1.0,)},
-        ),
-        (
-            [[BOTH], [ALONE], []],
-            "other",
-            {
-                "execution_s": (1.0, None, None),
-                "return_s": (1e-6, None, None),
-                "parallelism": (1.0, None, None),
-                "log_ratio": (0.0, None, None),
-            },
-        ),
-        (
-            [[BOTH], [OTHER]],
-            "other",
-            {
-                "execution_s": (1.0, 1.0),
-                "return_s": (1e-6, 1e-6),
-                "parallelism": (1.0, 1.0),
-                "log_ratio": (0.0, None),
-            },
-        ),
-        ([[OTHER]], "other", {"execution_s": (1.0,), "return_s": (1e-6,), "parallelism": (1.0,)}),
-        ([[ALONE]], "base", {"execution_s": (1.0,), "return_s": (1e-6,), "parallelism": (1.0,)}),
+        (QUARTERS, "a", [values(1.0, 0.25), values(4.0, 1.0), values(2.0, 0.5)]),
+        ([[process(variant("peer", *STEADY, return_s=()))]], "peer", [values(1.0, None)]),
+        ([[BOTH], [ALONE], []], "other", [PAIRED, LACKS, LACKS]),
+        ([[BOTH], [OTHER]], "other", [PAIRED, values(1.0, log_ratio=None)]),
+        ([[OTHER]], "other", [values(1.0)]),
+        ([[ALONE]], "base", [values(1.0)]),
     ],
     ids=[
         *("in the order of processes", "no time until return", "processes without the variant"),
         *("a process without the baseline", "no baseline at all", "the baseline itself"),
     ],
 )
-def test_there_is_a_value_for_each_process_and_null_for_what_one_lacks(processes, name, values):
+def test_there_is_a_value_for_each_process_and_null_for_what_one_lacks(processes, name, expected):
     outcome = summarise(processes, name, "base")
 
-    assert (outcome.status, outcome.values) == (Status.OK, values)
+    columns = {metric: tuple(one[metric] for one in expected) for metric in expected[0]}
+    assert (outcome.status, outcome.values) == (Status.OK, columns)
     assert outcome.details == TimingDetails(processes=outcome.details.processes)
 
 
@@ -240,15 +220,10 @@ def test_a_pipelined_time_and_what_queueing_is_worth_are_medians_over_the_passes
 
     assert outcome.values["pipelined_s"] == (4.0, None)
     assert outcome.values["pipelined_speedup"] == (2.0, None)
-
-
-def test_of_a_contended_process_the_speedup_by_queueing_counts_and_the_pipelined_time_does_not():
-    crowded = variant("a", *[(8.0, NOISY)] * 6, **ROWS)
-
-    outcome = summarise(processes_of(QUIET, QUIET, QUIET, crowded), "a", "a")
-
-    assert "pipelined_s" not in outcome.values
-    assert outcome.values["pipelined_speedup"] == (None, None, None, 2.0)
+    # Of a contended process the speedup counts and the time does not.
+    crowded = summarise(processes_of(QUIET, QUIET, QUIET, variant("a", *[(8.0, NOISY)] * 6, **ROWS)), "a", "a")
+    assert "pipelined_s" not in crowded.values
+    assert crowded.values["pipelined_speedup"] == (None, None, None, 2.0)
 
 
 BASE = variant("base", *STEADY)
@@ -420,6 +395,22 @@ def test_a_process_is_noisy_where_any_of_its_variants_is_contended():
     assert is_noisy(process(QUIET, variant("b", *BUSY)))
 
 
+@pytest.mark.parametrize(
+    ("taken_s", "expected"),
+    [
+        ([[2.0]], 0.0),
+        ([[1.0, SLOWED, 1.21, 9.0]], 0.5),
+        ([[1.0, *[2.0] * 19]], 0.95),
+        ([[1.0, *[2.0] * 20]], 0.0),  # full speed is the least but one in twenty
+        ([[0.0, -1.0, math.inf, math.nan, None, 1.0, 2.0]], 0.5),
+        *(([one], None) for one in ([None], [0.0], [])),
+        ([[3.0], [2.0]], 0.5),  # full speed is that of all processes together
+    ],
+)
+def test_a_core_is_slow_where_its_calibration_takes_a_fifth_more_than_at_full_speed(taken_s, expected):
+    assert find_slow_share([process(beside(one, *[1.0] * len(one))) for one in taken_s]) == expected
+
+
 # The calibration loop
 
 
@@ -525,10 +516,10 @@ def test_nothing_is_divided_by_a_loop_on_the_host_where_a_device_is_timed():
 # Alone
 
 
-def beside_and_alone(beside_s: float, alone_s: float) -> tuple[str, ...]:
-    """Notes of a variant that three processes timed so."""
-    timed = variant("a", *clean(*[beside_s] * 6), isolated_s=(alone_s,) * 5)
-    return summarise(processes_of(timed, timed, timed), "a", "a").notes
+def beside_and_alone(beside_s: tuple[float, ...], alone_s: float) -> tuple[str, ...]:
+    """Notes of a variant that processes timed so."""
+    timed = [variant("a", *clean(*[s] * 6), isolated_s=(alone_s,) * 5) for s in beside_s]
+    return summarise(processes_of(*timed), "a", "a").notes
 
 
 def test_the_time_alone_is_the_median_of_its_blocks():
@@ -538,7 +529,7 @@ def test_the_time_alone_is_the_median_of_its_blocks():
 
 
 def test_what_alternating_costs_is_said_with_both_numbers():
-    (note,) = beside_and_alone(0.0064, 0.006)
+    (note,) = beside_and_alone((0.0064,) * 3, 0.006)
 
     assert note.startswith(
         "6.40\u202fms a call interleaved with the other variants, 6.00\u202fms alone: "
@@ -548,17 +539,11 @@ def test_what_alternating_costs_is_said_with_both_numbers():
 
 @pytest.mark.parametrize(
     ("beside_s", "alone_s"),
-    [(0.0062, 0.006), (0.006, 0.0064), (0.00064, 0.0006)],
-    ids=["within 5 %", "longer alone", "short calls"],
+    [((0.0062,) * 3, 0.006), ((0.006,) * 3, 0.0064), ((0.00064,) * 3, 0.0006), ((1.0, 1.5, 1.0), 1.0)],
+    ids=["within 5 %", "longer alone", "short calls", "processes leave a doubt"],
 )
 def test_nothing_is_said_where_alternating_costs_nothing_to_speak_of(beside_s, alone_s):
     assert beside_and_alone(beside_s, alone_s) == ()
-
-
-def test_nothing_is_said_of_alternating_where_processes_leave_a_doubt():
-    timed = [variant("a", *clean(*[s] * 6), isolated_s=(1.0,) * 5) for s in (1.0, 1.5, 1.0)]
-
-    assert summarise(processes_of(*timed), "a", "a").notes == ()
 
 
 def test_beside_what_part_of_the_blocks_of_its_processes_the_core_was_slow_is_told():

@@ -3,11 +3,12 @@
 import jax
 import jax.numpy as jnp
 import pytest
+from msgspec import structs
 
 import jaxmeter
 from jaxmeter.harness.notebook import one_program
 from jaxmeter.harness.notebook.one_program import MOST_APART, describe_one_program, is_one_jitted_call
-from jaxmeter.harness.record import Block, ProcessRecord, VariantSamples
+from tests.harness.raw import clean, process, variant
 
 inner = jax.jit(lambda x: x + 1)
 donating = jax.jit(lambda x: x + 1, donate_argnums=0)
@@ -38,32 +39,8 @@ def test_one_jitted_call_is_what_a_jit_around_it_compiles_alike(function, is_one
 
 def process_of(eager_s, jit_s, *, compiles=0):
     """A process in which a function was timed, eager and jitted."""
-
-    def block(number, time_s):
-        return Block(
-            pass_number=number,
-            samples_s=(time_s,),
-            wall_s=time_s,
-            wait_s=None,
-            cpu_s=time_s,
-            steal_s=None,
-            involuntary_switches=0,
-        )
-
-    def variant(mode, time_s, compiles_per_call=0):
-        return VariantSamples(
-            variant=f"f:{mode}",
-            cores=2,
-            calls=1,
-            warmup_s=(),
-            steady=True,
-            blocks=tuple(block(number, time_s) for number in range(24)),
-            return_s=(),
-            compiles_per_call=compiles_per_call,
-        )
-
-    variants = (variant("eager", eager_s, compiles), variant("jit", jit_s))
-    return ProcessRecord(schema_version=1, case="f", index=0, seed=0, started="", variants=variants)
+    eager, jitted = (variant(f"f:{mode}", *clean(*[s] * 24)) for mode, s in (("eager", eager_s), ("jit", jit_s)))
+    return process(structs.replace(eager, compiles_per_call=compiles), jitted)
 
 
 @pytest.mark.parametrize(

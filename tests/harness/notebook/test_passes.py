@@ -3,31 +3,21 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from jaxmeter.harness.notebook.measurement import FEWEST_PASSES, Ratio, compare_passes, find_rank, list_ratios
-from jaxmeter.harness.record import SCHEMA_VERSION, Block, ProcessRecord, VariantSamples
-
-
-def blocks(times):
-    return tuple(
-        Block(
-            pass_number=n, samples_s=(t, t, t, 99.0), wall_s=t, wait_s=0.0, cpu_s=t, steal_s=0.0, involuntary_switches=0
-        )
-        for n, t in times.items()
-    )
+from tests.harness import raw
 
 
 def process(**variants):
-    return ProcessRecord(
-        schema_version=SCHEMA_VERSION,
-        case="case",
-        index=0,
-        seed=0,
-        started="2026-01-01T00:00:00Z",
-        variants=tuple(
-            VariantSamples(variant=name, cores=1, calls=1, warmup_s=(), steady=True, blocks=blocks(times), return_s=())
+    """A process of variants by name, each with the time of its passes by number."""
+    return raw.process(
+        *(
+            structs.replace(
+                raw.variant(name), blocks=tuple(raw.block(time, pass_number=number) for number, time in times.items())
+            )
             for name, times in variants.items()
-        ),
+        )
     )
 
 

@@ -13,6 +13,7 @@ from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement, Ratio
 from tests import samples
 from tests.golden_texts import check_golden_scenes
+from tests.harness.conftest import time_few_blocks
 from tests.odd_run import odd_run
 
 matplotlib.use("agg")
@@ -21,26 +22,29 @@ from matplotlib import pyplot
 RUNS = {"usual": samples.run(), "troubled": samples.troubled_run(), "odd": odd_run()}
 
 
+def measurement_of(run, record, case):
+    return Measurement(case, record, run.manifest.environment, run.manifest.settings)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_the_table_of_a_measurement_reads_as_its_golden_text(name):
-    run = RUNS[name]
-    planned = {case.id: case for case in run.manifest.cases}
+    planned = {case.id: case for case in RUNS[name].manifest.cases}
     tables = {
-        record.name: Measurement(
-            planned[record.id],
-            structs.replace(record, notes=(IN_PROCESS,)),
-            run.manifest.environment,
-            run.manifest.settings,
-        )
-        for record in run.cases
+        record.name: measurement_of(RUNS[name], structs.replace(record, notes=(IN_PROCESS,)), planned[record.id])
+        for record in RUNS[name].cases
     }
 
     check_golden_scenes(f"measure-{name}", {case: repr(table) for case, table in tables.items()})
 
 
-def test_both_times_at_odds_with_a_speedup_are_marked_with_the_reason(monkeypatch):
-    measured = jaxmeter.measure({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
-    first, second, *_ = (variant.name for variant in measured.case.variants)
+@pytest.fixture(scope="module")
+def measured():
+    with time_few_blocks():
+        return jaxmeter.measure.with_options(modes=("jit",))({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
+
+
+def test_both_times_at_odds_with_a_speedup_are_marked_with_the_reason(measured, monkeypatch):
+    first, second = (variant.name for variant in measured.case.variants)
     ratio = {second: Ratio(1e6, 2e6, 3e6, 24)}
     monkeypatch.setattr(type(measured), "find_speedup", lambda self, name: ratio.get(name))
 
@@ -54,8 +58,7 @@ def test_both_times_at_odds_with_a_speedup_are_marked_with_the_reason(monkeypatc
     assert "*</td>" in measured._repr_html_()
 
 
-def test_a_plot_has_a_row_a_variant_with_its_time_and_its_speedup():
-    measured = jaxmeter.measure({"a": lambda x: x + 1, "b": lambda x: x + 1.0}, 1.0)
+def test_a_plot_has_a_row_a_variant_with_its_time_and_its_speedup(measured):
     _, axes = pyplot.subplots()
 
     assert measured.plot(axes) is axes
@@ -78,14 +81,12 @@ def test_a_plot_has_a_row_a_variant_with_its_time_and_its_speedup():
 
 def test_a_plot_of_nothing_says_so():
     run = samples.run()
-    untimed = Measurement(run.manifest.cases[0], run.cases[0], run.manifest.environment, run.manifest.settings)
 
     with pytest.raises(ValueError, match="no variant was timed"):
-        untimed.plot()
+        measurement_of(run, run.cases[0], run.manifest.cases[0]).plot()
 
 
-def test_a_plot_without_matplotlib_names_what_to_install(monkeypatch):
-    measured = jaxmeter.measure(lambda x: x + 1, 1.0)
+def test_a_plot_without_matplotlib_names_what_to_install(measured, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
         monkeypatch.delitem(sys.modules, name)

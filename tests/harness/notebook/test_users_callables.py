@@ -1,7 +1,6 @@
 """Callables of users, measured as they are, with their objects as before."""
 
 import dataclasses
-import itertools
 import queue
 from functools import partial
 
@@ -104,22 +103,6 @@ def test_changes_in_place_that_jit_would_lose_are_refused_by_name():
     reason = measurement.record.variants[1].outcomes["numerics"].reason
     assert "train changes model.first.bias" in reason
     assert "measure nnx.jit(train)" in reason
-
-
-def test_a_split_model_whose_update_is_returned_is_right_in_every_mode():
-    graph, state = nnx.split(Net())
-    before = [np.asarray(leaf) for leaf in jax.tree.leaves(state)]
-
-    def step(state, x):
-        model = nnx.merge(graph, state)
-        gradient = nnx.grad(lambda model: (model(x) ** 2).mean())(model)
-        nnx.update(model, jax.tree.map(lambda p, g: p - 0.1 * g, nnx.state(model), gradient))
-        return nnx.split(model)[1]
-
-    measurement = jaxmeter.measure(step, state, jnp.ones((2, 4)))
-
-    assert all_right(measurement)
-    assert all(map(np.array_equal, before, map(np.asarray, jax.tree.leaves(state))))
 
 
 class Trainer:
@@ -259,12 +242,16 @@ class Result:
 SQUARE = jnp.ones((64, 64))
 
 
+def takes_keywords_of_any_name(x, *, modes, tolerance, progress):
+    return x * tolerance + modes
+
+
 @pytest.mark.parametrize(
     ("function", "args", "keywords", "modes"),
     [
         (lambda *, a, b: a @ b, (), {"a": SQUARE, "b": SQUARE}, ["eager", "jit", "aot"]),
         (
-            lambda x, *, modes, tolerance, progress: x * tolerance + modes,
+            takes_keywords_of_any_name,
             (jnp.ones(3),),
             {"modes": 1, "tolerance": 2.0, "progress": "yes"},
             ["eager", "jit", "aot"],
@@ -311,67 +298,20 @@ def test_eager_is_not_called_where_it_is_not_asked_for():
     assert "results are compared with those of only_traced:jit" in measurement.record.notes
 
 
-def test_several_functions_are_compared_with_the_first():
-    functions = {"old": lambda x: x @ x, "new": lambda x: 2 * (x @ x)}
-
-    measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, jnp.ones((8, 8)))
-
-    assert {variant.name: variant.outcomes["numerics"].status for variant in measurement.record.variants} == {
-        "old:jit": Status.OK,
-        "new:jit": Status.WRONG,
-    }
-    assert measurement.find_speedup("new:jit") is None
-    assert "new:jit" in repr(measurement)
-
-
-def test_a_speedup_has_an_interval_within_the_process():
-    x = jnp.ones((64, 64))
-
-    measurement = jaxmeter.measure.with_options(modes=("jit",))(
-        {"two": lambda x: x @ x @ x, "one": lambda x: (x @ x) @ x}, x
-    )
-
-    found = measurement.find_speedup("one:jit")
-    assert found.low <= found.estimate <= found.high
-    assert f"{found}" in " ".join(repr(measurement).split())
-
-
 def test_an_error_of_checkify_is_compared_by_what_failed():
-    def logarithm(x):
-        checkify.check(x.sum() > 0, "the sum must be positive")
-        return jnp.log(x)
+    def checking(least):
+        def logarithm(x):
+            checkify.check(x.sum() > least, "the sum is too small")
+            return jnp.log(x)
 
-    def failing(x):
-        checkify.check(x.sum() > 100, "the sum must be large")
-        return jnp.log(x)
+        return jax.jit(checkify.checkify(logarithm))
 
     measure = jaxmeter.measure.with_options(modes=("as given", "jit"))
-    functions = {name: jax.jit(checkify.checkify(each)) for name, each in (("ok", logarithm), ("fails", failing))}
 
-    measurement = measure(functions, jnp.arange(1.0, 9.0))
+    measurement = measure({"ok": checking(0), "fails": checking(100)}, jnp.arange(1.0, 9.0))
 
-    statuses = {variant.name: variant.outcomes["numerics"].status for variant in measurement.record.variants}
-    assert statuses == {
-        "ok:as_given": Status.OK,
-        "ok:jit": Status.OK,
-        "fails:as_given": Status.WRONG,
-        "fails:jit": Status.WRONG,
-    }
-
-
-def test_callbacks_are_announced_and_limited():
-    calls = itertools.count()
-
-    def function(x):
-        jax.debug.callback(lambda value: next(calls), x.sum())
-        return x + 1
-
-    measurement = jaxmeter.measure.with_options(modes=("jit", "aot"), most_calls=60)(function, jnp.ones(3))
-    jax.effects_barrier()
-
-    assert next(calls) <= 60
-    assert any("called at most 60 times" in note for note in measurement.record.notes)
-    assert all_right(measurement)
+    statuses = [variant.outcomes["numerics"].status for variant in measurement.record.variants]
+    assert statuses == [Status.OK, Status.OK, Status.WRONG, Status.WRONG]
 
 
 @nnx.jit
@@ -395,29 +335,3 @@ def test_an_optimizer_that_turns_rounding_into_steps_is_right_within_the_conditi
     (conditioning, *_) = [one for one in found if one is not None]
     assert conditioning.beyond >= 1
     assert "key" in conditioning.worst
-
-
-def test_a_donating_step_is_judged_on_arguments_that_live():
-    model = nnx.MultiHeadAttention(2, 16, decode=False, rngs=nnx.Rngs(0))
-    graph, params = nnx.split(model)
-    tx = optax.adamw(1e-3)
-
-    @partial(jax.jit, donate_argnums=0)
-    def step(state, x):
-        params, slots = state
-        gradient = jax.grad(lambda params: ((nnx.merge(graph, params, copy=True)(x) + x) ** 2).mean())(params)
-        updates, slots = tx.update(gradient, slots, params)
-        return optax.apply_updates(params, updates), slots
-
-    measurement = jaxmeter.measure(step, (params, tx.init(params)), jax.random.normal(jax.random.key(1), (2, 8, 16)))
-
-    assert all_right(measurement)
-
-
-def test_a_fault_larger_than_rounding_is_wrong():
-    x = jax.random.normal(jax.random.key(0), (16, 16))
-    functions = {"inverse": jnp.linalg.inv, "off": lambda x: jnp.linalg.inv(x) * 1.001}
-
-    measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, x)
-
-    assert measurement.record.variants[-1].outcomes["numerics"].status is Status.WRONG

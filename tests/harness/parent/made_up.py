@@ -14,6 +14,7 @@ from jaxmeter.harness.parent.fork_client import Ended
 from jaxmeter.harness.parent.limits import Overran
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.plan.messages import Heartbeat, Measure, Result
+from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess
 from jaxmeter.harness.record import CaseRecord, Outcome, RunFolder, Settings, Status, read_json
 from tests import samples
@@ -23,6 +24,7 @@ from tests.harness.raw import WALL_S, clean, noisy, process, variant
 VARIANTS = ("a:eager", "a:jit", "b:jit", "a:aot", "numpy:native")
 OK = Outcome(status=Status.OK, values={"trace_s": (1.0,)})
 FAILED = Outcome(status=Status.FAILED, reason="no luck")
+WRONG = Outcome(status=Status.WRONG, reason="off by one")
 ALIVE = {
     "last": Heartbeat(None, "end"),
     "signal": None,
@@ -114,6 +116,21 @@ class NoteTaker:
 
 def dead(**how) -> Ended:
     return Ended(answer=None, **{**ALIVE, "code": None, **how})
+
+
+def failing(variant: str, kind: str | None = None, outcome: Outcome = FAILED):
+    """Answers that are all right but for one variant's, in processes of this kind or in all."""
+    return lambda launched, name: outcome if name == variant and kind in (None, launched.kind) else OK
+
+
+def dying_with(variant: str, stage: str = "compile"):
+    """A check that dies at this variant, as long as it is one of its own."""
+
+    def dies(launched):
+        is_it = launched.kind == CHECK and variant in launched.variants
+        return dead(last=Heartbeat(variant, stage), signal=11) if is_it else None
+
+    return dies
 
 
 def settings(*probes: str, **changes) -> Settings:

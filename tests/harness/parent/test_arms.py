@@ -10,13 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.parent import arms
 from jaxmeter.harness.parent.arms import ArmServer, choose_steering, exchange_variables
 from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
+from jaxmeter.harness.parent.servers import Servers
 from jaxmeter.harness.record import OtherEnvironment
 
 CODE = "from jaxmeter.harness.parent.arms import main; main()"
@@ -36,8 +39,9 @@ def start(folder: Path, code: str = CODE) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code, str(folder / "gateway")], stdin=subprocess.PIPE, env=VARIABLES)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[bytes], OtherEnvironment]]:
+    """One for all; the tests that end it come last."""
     folder = tmp_path_factory.mktemp("t")
     with start(folder) as process:
         wait_for((folder / "gateway").is_socket)
@@ -58,55 +62,34 @@ def list_servers(process: subprocess.Popen[bytes]) -> list[int]:
     return found[1:]
 
 
-def test_a_server_of_another_container_answers_and_ends_with_its_use(there):
+def test_a_server_of_another_container_answers_is_started_again_where_it_has_ended_and_ends_with_its_use(there):
     process, environment = there
+    with socket.socket(socket.AF_UNIX) as connection:  # one that asks for nothing costs itself alone
+        connection.connect(environment.python)
     with ArmServer(environment, VARIABLES) as server:
+        assert not list_servers(process)
+        started = server.start(0)
+        assert not started.is_ready  # it is not waited for until it is reached
+        assert server.start(0) is started
         first = Path(server.reach(0))
+        assert started.is_ready
+        assert first == started.folder / "socket"
         assert first.is_socket()
         assert first.parent.parent == Path(environment.python).parent  # a folder that both see
         assert len(first.parent.name) < 12  # a socket's whole path has 107 bytes at most
         assert list_servers(process)
+        assert server.start(0) is started
         assert server.reach(0) == str(first)
-        assert server.reach(1) != str(first)
-        assert not first.exists()
+
+        os.kill(list_servers(process)[-1], signal.SIGKILL)
+        wait_for(lambda: not started.server.is_alive())
+        second = server.reach(0)
+        assert second != str(first)
+        assert server.reach(1) != second
+        assert not Path(second).exists()
 
     wait_for(lambda: not list_servers(process))
     assert [one.name for one in Path(environment.python).parent.iterdir()] == ["gateway"]
-
-
-def test_a_server_there_that_has_ended_is_started_again(there):
-    process, environment = there
-    with ArmServer(environment, VARIABLES) as server:
-        first = server.reach(0)
-        running = server.start(0).server
-        os.kill(list_servers(process)[-1], signal.SIGKILL)
-        wait_for(lambda: not running.is_alive())
-
-        assert server.reach(0) != first
-
-
-def test_a_server_that_was_started_is_not_waited_for_until_it_is_reached_and_is_the_one_reached(there):
-    process, environment = there
-    with ArmServer(environment, VARIABLES) as server:
-        assert not list_servers(process)
-
-        started = server.start(0)
-
-        assert not started.is_ready
-        assert server.start(0) is started
-        assert server.reach(0) == str(started.folder / "socket")
-        assert started.is_ready
-        assert server.start(0) is started
-        assert server.start(1) is not started
-
-
-def test_a_connection_that_asks_for_nothing_costs_itself_alone(there):
-    _, environment = there
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(environment.python)
-
-    with ArmServer(environment, VARIABLES) as server:
-        assert Path(server.reach(0)).is_socket()
 
 
 def test_what_starts_servers_ends_with_its_standard_input_and_they_with_it(there):
@@ -175,3 +158,11 @@ def test_another_container_takes_what_steers_jax_and_keeps_its_own_files():
 
     assert choose_steering(here) == todays
     assert exchange_variables(own, choose_steering(here)) == {**todays, "LD_PRELOAD": "there.so", "PATH": "/there"}
+
+
+@pytest.mark.parametrize(("lock_step", "expected"), [(None, "true"), (make("python"), "false")])
+def test_two_environments_never_take_a_gpus_memory_ahead(tmp_path, monkeypatch, lock_step, expected):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
+    servers = Servers(ExitStack(), tmp_path, None, (), lock_step, None)
+
+    assert servers._make_variables(BACKENDS["gpu"])["XLA_PYTHON_CLIENT_PREALLOCATE"] == expected

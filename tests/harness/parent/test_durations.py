@@ -14,12 +14,14 @@ def process(
     return Coming(planned, tuple(name for name in names if name != without))
 
 
-def test_a_process_takes_the_mean_of_those_like_it_in_earlier_rounds():
+def test_a_process_takes_the_mean_of_those_like_it_in_earlier_rounds_or_else_of_its_kind():
     pace = Pace()
     pace.add(process(), 1.0)
     pace.add(process(index=1), 4.0)
+    pace.add(process(case="b"), 2.0)
 
     assert pace.predict_s([process(index=2)]) == 2.5
+    assert pace.predict_s([process(case="c")]) == pytest.approx(7 / 3)
     assert pace.predict_s([process("compilation", index=2)]) == 0.0
 
 
@@ -40,44 +42,28 @@ def test_rounds_that_take_other_side_times_take_as_long_as_their_like_and_the_fi
 
 def test_processes_are_alike_by_case_process_cache_state_and_variant():
     pace = Pace()
-    pace.add(process("compilation", "f:jit"), 1.0)
-    pace.add(process("compilation", "g:jit"), 10.0)
-    pace.add(process("caching", "f:jit", cache_state="cold"), 100.0)
-    pace.add(process("caching", "f:jit", cache_state="warm"), 1000.0)
-    pace.add(process("compilation", "f:jit", case="b"), 10_000.0)
+    kinds = {
+        1.0: (("compilation", "f:jit"), {}),
+        10.0: (("compilation", "g:jit"), {}),
+        100.0: (("caching", "f:jit"), {"cache_state": "cold"}),
+        1000.0: (("caching", "f:jit"), {"cache_state": "warm"}),
+        10_000.0: (("compilation", "f:jit"), {"case": "b"}),
+    }
+    for took_s, (words, options) in kinds.items():
+        pace.add(process(*words, **options), took_s)
 
-    assert pace.predict_s([process("compilation", "f:jit", index=1)]) == 1.0
-    assert pace.predict_s([process("compilation", "g:jit", index=1)]) == 10.0
-    assert pace.predict_s([process("caching", "f:jit", index=1, cache_state="cold")]) == 100.0
-    assert pace.predict_s([process("caching", "f:jit", index=1, cache_state="warm")]) == 1000.0
-    assert pace.predict_s([process("compilation", "f:jit", case="b", index=1)]) == 10_000.0
+    assert [pace.predict_s([process(*words, **options, index=1)]) for words, options in kinds.values()] == list(kinds)
 
 
 @pytest.mark.parametrize(("took_s", "left_s"), [(6.0, 2.0), (9.0, 0.0)])
-def test_a_process_that_lost_a_variant_takes_less_by_what_that_took_and_no_less_than_nothing(took_s, left_s):
-    pace = Pace()
+def test_a_process_that_lost_a_variant_takes_less_by_what_that_took_until_it_ran_without_it(took_s, left_s):
+    pace, without = Pace(), {"without": "f:eager"}
     pace.add(process("timing", "f:eager", "f:jit"), 8.0)
     pace.add_variant("a", "f:eager", took_s)
+    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=1, **without)]) == left_s
 
-    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=1, without="f:eager")]) == left_s
-
-
-def test_once_it_ran_without_a_variant_only_that_tells():
-    pace = Pace()
-    pace.add(process("timing", "f:eager", "f:jit"), 8.0)
-    pace.add_variant("a", "f:eager", 6.0)
-    pace.add(process("timing", "f:eager", "f:jit", index=1, without="f:eager"), 3.0)
-
-    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=2, without="f:eager")]) == 3.0
-
-
-def test_a_process_like_none_before_takes_the_mean_of_its_kind_and_one_of_a_new_kind_nothing():
-    pace = Pace()
-    pace.add(process("timing", case="a"), 1.0)
-    pace.add(process("timing", case="b"), 2.0)
-
-    assert pace.predict_s([process("timing", case="c")]) == 1.5
-    assert pace.predict_s([process("trace", case="a")]) == 0.0
+    pace.add(process("timing", "f:eager", "f:jit", index=1, **without), 3.0)
+    assert pace.predict_s([process("timing", "f:eager", "f:jit", index=2, **without)]) == 3.0
 
 
 def test_what_a_variant_takes_of_a_process_is_that_of_the_last():

@@ -8,16 +8,20 @@ from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import SHAPES, plan_processes
 from jaxmeter.harness.record import Outcome, RunFolder, Settings, Status, Stop, StopReason, read_json
 from tests import samples
-from tests.harness.parent.made_up import FAILED, OK, ONCE, TWICE, VARIANTS, case, dead, settings
-
-
-def test_cold_processes_come_in_rounds_over_the_variants(measured):
-    record, server = measured(settings("compilation", cold_processes=2))
-
-    assert record.variants[1].outcomes["compilation"].values == {"trace_s": (1.0,) * 2}  # of both rounds
-
-    one_round = [("a:eager",), ("a:jit",), ("b:jit",), ("a:aot",)]
-    assert server.asked("compilation") == [(index, "", names) for index in (0, 1) for names in one_round]
+from tests.harness.parent.made_up import (
+    FAILED,
+    OK,
+    ONCE,
+    TWICE,
+    VARIANTS,
+    WRONG,
+    Told,
+    case,
+    dead,
+    dying_with,
+    failing,
+    settings,
+)
 
 
 def test_a_cache_state_that_fails_costs_the_others_no_round(measured):
@@ -43,11 +47,7 @@ def test_what_does_not_fit_by_its_shapes_is_not_called(measured):
 
 
 def test_what_has_failed_once_is_not_tried_in_the_next_round(measured):
-    def answers(launched, variant):
-        failed = launched.kind == "compilation" and variant == "a:jit"
-        return Outcome(status=Status.FAILED, reason="no luck") if failed else OK
-
-    record, server = measured(settings("compilation", cold_processes=3), answers=answers)
+    record, server = measured(settings("compilation", cold_processes=3), answers=failing("a:jit", "compilation"))
 
     assert server.asked("compilation").count((0, "", ("a:jit",))) == 1
     assert (1, "", ("a:jit",)) not in server.asked("compilation")
@@ -76,26 +76,10 @@ def test_cache_states_alternate_within_a_round_and_only_for_what_jit_compiles(me
     ]
 
 
-@pytest.mark.parametrize(
-    ("backend", "processes"),
-    [
-        ("cpu", [("a:eager", "a:jit", "b:jit", "numpy:native")]),
-        ("gpu", [("a:eager",), ("a:jit",), ("b:jit",), ("numpy:native",)]),
-    ],
-)
-def test_the_memory_of_calls_is_read_in_one_process_where_its_count_can_be_reset(measured, backend, processes):
-    """Not of `aot`, which runs the program of `jit`; an allocator's peak is never forgotten."""
-    _, server = measured(settings("memory", "measured_memory"), platform=backend, represents_workload=True)
-
-    assert server.asked("measured_memory") == [(0, "", names) for names in processes]
-
-
 def test_what_gave_no_right_answer_is_looked_at_no_further(measured):
-    def answers(launched, variant):
-        return Outcome(status=Status.WRONG, reason="off by one") if variant == "a:jit" else OK
+    wrong, probes = failing("a:jit", outcome=WRONG), ("memory", "measured_memory", "compilation", "caching")
 
-    changes = {"answer": samples.ABOUT_COMPILING}
-    _, server = measured(settings("memory", "measured_memory", "compilation", "caching"), answers=answers, **changes)
+    _, server = measured(settings(*probes), answers=wrong, answer=samples.ABOUT_COMPILING)
 
     later = [one for one in server.launched if one.kind not in (SHAPES, CHECK)]
     assert later
@@ -123,36 +107,11 @@ def test_what_is_started_is_the_planned_list_in_its_order(executed):
     assert server.launched == list(plan_processes(cases, settings))
 
 
-def interrupt_at(count: int):
-    """Interrupts a run when so many timing processes have begun."""
-    begun = []
-
-    def dies(launched):
-        begun.extend([launched] if launched.kind == "timing" else [])
-        if len(begun) == count:
-            raise KeyboardInterrupt
-
-    return dies
-
-
-def test_samples_that_an_interrupted_run_has_left_are_not_taken_again(executed, interrupted):
-    twice = settings("timing", **TWICE)
-    interrupted(twice, [case("selu")], dies=interrupt_at(4))
-
-    run, server = executed(twice, [case("selu")])
-
-    assert len(server.asked("timing")) == 1
-    assert run.cases[0].processes == 2
-
-
 def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there(executed, interrupted):
     twice = settings("timing", **TWICE)
-    interrupted(twice, [case("selu")], dies=interrupt_at(4))
+    interrupted(twice, [case("selu")], before=3)
 
-    def answers(launched, name):
-        return FAILED if launched.kind == CHECK and name == "b:jit" else OK
-
-    run, server = executed(twice, [case("selu")], answers=answers)
+    run, server = executed(twice, [case("selu")], answers=failing("b:jit", CHECK))
 
     assert server.asked("timing") == [(1, "", ("numpy:native",))]
     statuses = {item.name: item.outcomes["timing"].status for item in run.cases[0].variants}
@@ -160,13 +119,18 @@ def test_what_cannot_be_checked_again_costs_the_others_no_samples_that_are_there
 
 
 def test_what_the_budget_does_not_reach_is_lost_and_the_run_says_why(executed, tmp_path):
-    run, server = executed(settings(), [case("selu"), case("matmul")], budget_s=3.0)
+    watcher = Told()
+
+    run, server = executed(settings(), [case("selu"), case("matmul")], budget_s=3.0, watcher=watcher)
 
     assert len(run.lost()) == 1
     assert {launched.case for launched in server.launched} == {run.cases[0].id}
     assert not RunFolder(tmp_path).mark.exists()
     stop = read_json(RunFolder(tmp_path).stop, Stop)
     assert (stop.reason, stop.budget_s) == (StopReason.BUDGET_USED, 3.0)
+    lost = [word[2] for word in watcher.words if word[0] == "lost"]
+    assert lost == ["the budget of 3 s is used up; continue with --resume"]
+    assert len([word for word in watcher.words if word[0] == "ends"]) == 1
 
 
 def test_a_case_of_which_nothing_can_be_run_has_a_record_all_the_same(executed):
@@ -174,61 +138,43 @@ def test_a_case_of_which_nothing_can_be_run_has_a_record_all_the_same(executed):
 
     run, server = executed(fixed(), [samples.planned_case(variants=(skipped,))])
 
+    outcome = Outcome(status=Status.SKIPPED, reason="needs 2 devices, found 1")
     assert server.launched == []
-    assert run.cases[0].variants[0].outcomes["numerics"] == Outcome(
-        status=Status.SKIPPED, reason="needs 2 devices, found 1"
-    )
+    assert run.cases[0].variants[0].outcomes["numerics"] == outcome
 
 
 # Processes that end badly
 
 
 def test_a_process_that_dies_costs_the_variant_that_it_was_at_and_is_repeated_without_it(measured):
-    def dies(launched):
-        at = Heartbeat("b:jit", "compile")
-        return dead(last=at, signal=11) if launched.kind == CHECK and "b:jit" in launched.variants else None
+    record, server = measured(settings("memory"), dies=dying_with("b:jit"))
 
-    record, server = measured(settings("memory"), dies=dies)
-
-    assert server.asked(CHECK) == [
-        (0, "", ("a:eager", "a:jit", "b:jit", "a:aot")),
-        (0, "", ("a:eager", "a:jit", "a:aot")),
-        (0, "", ("numpy:native",)),
-    ]
+    of_jax = ("a:eager", "a:jit", "b:jit", "a:aot"), ("a:eager", "a:jit", "a:aot")
+    assert server.asked(CHECK) == [(0, "", names) for names in (*of_jax, ("numpy:native",))]
     outcomes = {item.name: item.outcomes for item in record.variants}
-    assert {name: found["numerics"].status for name, found in outcomes.items()} == {
-        **dict.fromkeys(VARIANTS, Status.OK),
-        "b:jit": Status.KILLED,
-    }
+    statuses = {name: found["numerics"].status for name, found in outcomes.items()}
+    assert statuses == {**dict.fromkeys(VARIANTS, Status.OK), "b:jit": Status.KILLED}
     assert outcomes["b:jit"]["memory"].reason == "ended by SIGSEGV in stage 'compile'"
     assert "memory" not in outcomes["numpy:native"]
 
 
-def test_a_process_that_dies_at_no_variant_costs_all_that_it_was_for(measured):
-    def dies(launched):
-        return dead(last=Heartbeat(None, "inputs"), code=1) if launched.kind == CHECK else None
+@pytest.mark.parametrize(
+    ("kind", "how", "asked", "status"),
+    [
+        (CHECK, {"last": Heartbeat(None, "inputs"), "code": 1}, 2, Status.FAILED),
+        (SHAPES, {"signal": 9}, 1, Status.OK),
+    ],
+    ids=["costs all that it was for", "but at shapes, where the check tells"],
+)
+def test_a_process_dies_at_no_variant(measured, kind, how, asked, status):
+    record, server = measured(settings(), dies=lambda launched: dead(**how) if launched.kind == kind else None)
 
-    record, server = measured(settings(), dies=dies)
-
-    assert len(server.asked(CHECK)) == 2
-    assert {item.outcomes["numerics"].status for item in record.variants} == {Status.FAILED}
-
-
-def test_where_the_look_at_shapes_dies_the_check_tells(measured):
-    def dies(launched):
-        return dead(signal=9) if launched.kind == SHAPES else None
-
-    record, server = measured(settings(), dies=dies)
-
-    assert len(server.asked(SHAPES)) == 1
-    assert {item.outcomes["numerics"].status for item in record.variants} == {Status.OK}
+    assert len(server.asked(kind)) == asked
+    assert {item.outcomes["numerics"].status for item in record.variants} == {status}
 
 
 def test_a_variant_that_cannot_be_timed_is_left_out_and_the_process_is_repeated(measured):
-    def answers(launched, name):
-        return FAILED if launched.kind == "timing" and name == "a:jit" else OK
-
-    record, server = measured(settings("timing", **TWICE), answers=answers)
+    record, server = measured(settings("timing", **TWICE), answers=failing("a:jit", "timing"))
 
     of_jax = [(index, names) for index, _, names in server.asked("timing") if names != ("numpy:native",)]
     whole, rest = ("a:eager", "a:jit", "b:jit", "a:aot"), ("a:eager", "b:jit", "a:aot")
@@ -237,19 +183,14 @@ def test_a_variant_that_cannot_be_timed_is_left_out_and_the_process_is_repeated(
     assert len(record.variants[0].outcomes["timing"].values["execution_s"]) == 2
 
 
-def test_what_could_not_be_timed_is_not_traced(measured):
-    def answers(launched, name):
-        return FAILED if launched.kind == "timing" and name == "a:jit" else OK
+@pytest.mark.parametrize(("probes", "left_out"), [(("timing", "trace"), ("a:jit",)), (("trace",), ())])
+def test_what_could_not_be_timed_is_not_traced_unless_nothing_is_timed(measured, probes, left_out):
+    failed = failing("a:jit", "timing")
 
-    _, server = measured(settings("timing", "trace", **ONCE), answers=answers, represents_workload=True)
+    _, server = measured(settings(*probes, **ONCE), answers=failed, represents_workload=True)
 
-    assert server.asked("trace") == [(0, "", ("a:eager", "b:jit", "a:aot"))]
-
-
-def test_where_nothing_is_timed_a_trace_wants_only_a_right_answer(measured):
-    _, server = measured(settings("trace"), represents_workload=True)
-
-    assert server.asked("trace") == [(0, "", ("a:eager", "a:jit", "b:jit", "a:aot"))]
+    names = ("a:eager", "a:jit", "b:jit", "a:aot")
+    assert server.asked("trace") == [(0, "", tuple(name for name in names if name not in left_out))]
 
 
 # Only compiled
@@ -274,10 +215,8 @@ def test_cases_of_several_platforms_make_one_run(executed):
 
     run, server = executed(fixed(), [here, compiled], platforms={**PLATFORMS, TARGET.name: TARGET})
 
-    assert {message.case.id: message.platform.name for message in server.messages} == {
-        here.id: "cpu",
-        compiled.id: TARGET.name,
-    }
+    platforms = {message.case.id: message.platform.name for message in server.messages}
+    assert platforms == {here.id: "cpu", compiled.id: TARGET.name}
     assert run.lost() == ()
 
 
@@ -290,20 +229,22 @@ def test_a_case_takes_the_time_of_its_processes(measured):
     assert record.elapsed_s == len(server.messages) == 3 + 2 * 2
 
 
-def test_what_is_not_timed_has_no_timing(measured):
-    def answers(launched, name):
-        return Outcome(status=Status.WRONG) if name == "a:jit" else OK
-
-    record, _ = measured(settings("timing", **ONCE), answers=answers)
-
-    assert [item.name for item in record.variants if "timing" not in item.outcomes] == ["a:jit"]
-
-
 @pytest.mark.parametrize(("own_s", "expected_s"), [(None, 90.0), (7.0, 7.0)])
 def test_a_stage_may_take_as_long_as_the_workload_says_else_as_the_run(measured, own_s, expected_s):
     _, server = measured(settings(stage_limit_s=90.0), time_limit_s=own_s)
 
     assert set(server.limits_s) == {expected_s}
+
+
+@pytest.mark.parametrize(
+    ("config", "noted"),
+    [({"jax_debug_nans": True}, ["jax_debug_nans is True"]), ({"jax_enable_x64": True}, []), ({}, [])],
+    ids=["a setting that changes what is timed", "one that is the program", "none"],
+)
+def test_a_case_that_declares_a_setting_that_changes_what_is_timed_has_a_note(measured, config, noted):
+    record, _ = measured(settings(), config=config)
+
+    assert [note.partition(":")[0] for note in record.notes] == noted
 
 
 @pytest.mark.parametrize(("arms", "on_timing"), [(None, None), (("before", "now"), 1)])

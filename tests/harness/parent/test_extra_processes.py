@@ -55,13 +55,6 @@ def test_a_ratio_that_the_most_processes_would_leave_wide_does_not_count():
     assert measure_width(CASE, [wild], settings) is None
 
 
-def test_no_more_is_reckoned_with_than_there_is_time_for():
-    wide, other = Width(case("selu"), 0.5, 3), Width(case("mlp"), 0.4, 3)
-    seconds = {wide.case.id: 3.0, other.case.id: 1.0}
-
-    assert share_out([wide, other], seconds, 2.0, SETTINGS) == {other.case.id: 2}
-
-
 @pytest.mark.parametrize("values", [(0.1, 0.2), (0.1, None, 0.2), ()])
 def test_fewer_than_three_processes_have_no_width(values):
     assert measure_width(CASE, [timing(log_ratio=values)], LENIENT) is None
@@ -77,9 +70,8 @@ def test_more_processes_narrow_it_by_the_t_multiplier_and_the_root_of_their_numb
 
 def share(widths, left_s: float, seconds: float = 1.0, **settings) -> dict[str, int]:
     names = {width.case.id: width.case.workload for width in widths}
-    given = share_out(
-        widths, dict.fromkeys(names, seconds), left_s, samples.settings(**{"level": "default", **settings})
-    )
+    of_level = samples.settings(**{"level": "default", **settings})
+    given = share_out(widths, dict.fromkeys(names, seconds), left_s, of_level)
     return {names[case_id]: count for case_id, count in given.items()}
 
 
@@ -92,13 +84,12 @@ def test_of_equally_quick_cases_the_widest_is_given_processes_until_another_gain
     assert later["selu"] > later["mlp"] > 0
 
 
-def test_of_equally_wide_cases_the_quick_one_is_given_processes_first():
-    slow, quick = Width(case("selu"), 0.5, 3), Width(case("mlp"), 0.5, 3)
-    seconds = {slow.case.id: 4.0, quick.case.id: 1.0}
+@pytest.mark.parametrize(("half", "slow_s", "left_s", "processes"), [(0.5, 4.0, 4.0, 4), (0.4, 3.0, 2.0, 2)])
+def test_the_quick_case_is_given_processes_first_and_no_more_than_there_is_time_for(half, slow_s, left_s, processes):
+    slow, quick = Width(case("selu"), 0.5, 3), Width(case("mlp"), half, 3)
+    seconds = {slow.case.id: slow_s, quick.case.id: 1.0}
 
-    given = share_out([slow, quick], seconds, 4.0, SETTINGS)
-
-    assert given == {quick.case.id: 4}
+    assert share_out([slow, quick], seconds, left_s, SETTINGS) == {quick.case.id: processes}
 
 
 @pytest.mark.parametrize(
@@ -124,19 +115,14 @@ def test_time_for_too_few_processes_to_narrow_it_goes_to_another():
     assert share([Width(case("selu"), 0.5, 21)], 100.0) == {}
 
 
-def test_nobody_is_given_a_process_for_which_no_time_is_left():
+def test_nobody_is_given_a_process_for_which_no_time_is_left_or_that_is_narrow_enough():
     wide = Width(case("selu"), 0.5, 3)
 
-    assert share([wide], 2.9) == {"selu": 2}
-    assert share([wide], 0.9) == {}
-    assert share([wide], 0.0) == {}
-
-
-def test_what_is_narrow_enough_is_given_none():
+    assert [share([wide], left_s) for left_s in (2.9, 0.9, 0.0)] == [{"selu": 2}, {}, {}]
     assert share([Width(case("selu"), 0.0200, 3)], 100.0, target_half_width=0.02) == {}
     assert share([Width(case("selu"), 0.0201, 3)], 100.0, target_half_width=0.02) == {"selu": 1}
 
 
-@pytest.mark.parametrize(("level", "most"), [("default", 24), ("full", 24)])
-def test_a_level_has_a_limit_of_processes(level, most):
-    assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": most - 3}
+@pytest.mark.parametrize("level", ["default", "full"])
+def test_a_level_has_a_limit_of_processes(level):
+    assert share([Width(case("selu"), 100.0, 3)], 1000.0, level=level) == {"selu": 24 - 3}

@@ -73,16 +73,6 @@ def ends_the_server(x):
 
 
 @sound.implementation
-def raises(x):
-    raise ValueError("no luck")
-
-
-@sound.implementation
-def is_wrong(x):
-    return x + 2
-
-
-@sound.implementation
 def dies_when_timed(x):
     # The check calls and traces it; a timing process calls it many times.
     global calls
@@ -173,8 +163,6 @@ def test_what_works_is_measured_beside_what_does_not(outcomes, name):
         ("is_killed", Status.KILLED, "ended by SIGKILL in stage 'numerics', which the harness did not send; "),
         ("crashes", Status.KILLED, "ended by SIGSEGV in stage 'numerics'"),
         ("ends_the_server", Status.KILLED, "ended by SIGKILL in stage 'numerics'"),
-        ("raises", Status.FAILED, "in stage 'numerics': ValueError: no luck"),
-        ("is_wrong", Status.WRONG, "at index (0,): got 3, reference 2; "),
         ("hangs", Status.TIMED_OUT, "no progress for 3 s in stage 'numerics', so it was ended; "),
         ("leaves_processes_behind", Status.FAILED, "exited with code 8 in stage 'numerics'"),
     ],
@@ -189,12 +177,12 @@ def test_a_process_that_ends_badly_costs_its_variant_and_says_why(outcomes, name
 
 def test_what_the_process_wrote_is_kept(outcomes):
     assert outcomes["exits"]["numerics"].stderr == "good bye"
-    assert 'raise ValueError("no luck")' in outcomes["raises"]["numerics"].stderr
 
 
 def test_a_variant_that_only_fails_when_timed_is_right_and_has_no_time(outcomes):
-    assert outcomes["dies_when_timed"]["numerics"].status is Status.OK
-    timing = outcomes["dies_when_timed"]["timing"]
+    checked, timing = outcomes["dies_when_timed"]["numerics"], outcomes["dies_when_timed"]["timing"]
+
+    assert checked.status is Status.OK
     assert (timing.status, timing.values) == (Status.FAILED, {})
     assert timing.reason == "exited with code 9 in stage 'warm-up'"
 
@@ -210,54 +198,54 @@ def state(pid: str) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_the_cases_on_disk_are_those_of_the_run(troubled, run):
+def test_the_cases_on_disk_are_those_of_the_run_and_nothing_else_is_left_in_the_folder(troubled, run):
     for case in run.cases:
         assert read_json(troubled / "run" / "cases" / case.id / "case.json", CaseRecord) == case
-
-
-def test_nothing_but_the_record_is_left_in_the_folder(troubled):
     assert {path.name for path in (troubled / "run").iterdir()} == {"manifest.json", "cases", "run.json"}
 
 
 # The server itself
 
 
+VARIABLES = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("server") / "scratch"
+
+
+@pytest.fixture(scope="module")
+def server(scratch):
+    """A server for all tests that leave it as it is: jax is imported once."""
+    with ForkServer(VARIABLES, scratch) as started:
+        yield started
+
+
 @pytest.fixture
-def server(tmp_path):
-    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
-    with ForkServer(variables, tmp_path / "scratch") as started:
+def own_server(tmp_path):
+    with ForkServer(VARIABLES, tmp_path / "scratch") as started:
         yield started
 
 
 def describe(server: ForkServer, suite: str, **options):
-    return server.run(
-        lambda result: Describe(
-            suites=(suite,), platform=PLATFORMS["cpu"], level="quick", devices=False, result=result
-        ),
-        **{"stage_limit_s": 60.0, **options},
-    )
+    asked = {"suites": (suite,), "platform": PLATFORMS["cpu"], "level": "quick", "devices": False}
+    return server.run(lambda result: Describe(**asked, result=result), **{"stage_limit_s": 60.0, **options})
 
 
-def test_a_process_answers_and_leaves_no_files(server, tmp_path):
-    (tmp_path / "a.py").write_text(SUITE)
-
-    ended = describe(server, str(tmp_path / "a.py"))
-
-    assert isinstance(ended.answer, Description)
-    assert (ended.code, ended.signal, ended.timed_out) == (0, None, False)
-    assert ended.peak_bytes > 0
-    assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["server.stderr"]
-
-
-def test_every_process_is_a_fresh_one(server, tmp_path):
+def test_every_process_is_a_fresh_one_that_answers_and_leaves_no_files(server, scratch, tmp_path):
     path = tmp_path / "a.py"
     path.write_text(SUITE)
-    first = describe(server, str(path)).answer
+    first = describe(server, str(path))
     path.write_text(SUITE.replace("Troubles:", "Other troubles:"))
-    second = describe(server, str(path)).answer
+    second = describe(server, str(path))
 
-    assert first.suites[0].description == "Troubles: every way in which a process can end."
-    assert second.suites[0].description == "Other troubles: every way in which a process can end."
+    assert isinstance(first.answer, Description)
+    assert (first.code, first.signal, first.timed_out) == (0, None, False)
+    assert first.peak_bytes > 0
+    assert first.answer.suites[0].description == "Troubles: every way in which a process can end."
+    assert second.answer.suites[0].description == "Other troubles: every way in which a process can end."
+    assert [path.name for path in scratch.iterdir()] == ["server.stderr"]
 
 
 def test_a_suite_that_cannot_be_used_is_an_answer(server):
@@ -289,84 +277,72 @@ def test_a_process_that_meets_a_full_disk_is_no_result_and_its_words_are_told(se
     settings = make_settings("quick", suites=(str(path),), run_id="it")
     (process, *_) = [one for one in plan_processes([case], settings) if one.kind == "check"]
 
+    told = {"process": process, "case": case, "platform": PLATFORMS["cpu"], "settings": settings}
+    folders = {"cache": str(tmp_path / "cache"), "inputs": str(tmp_path / "inputs"), "folder": str(tmp_path / "case")}
+
     with pytest.raises(OSError, match=r"No space left on device: 'it\.npy'") as caught:
         server.run(
-            lambda result: Measure(
-                process=process,
-                case=case,
-                platform=PLATFORMS["cpu"],
-                settings=settings,
-                seed=0,
-                cores=None,
-                cache=str(tmp_path / "cache"),
-                inputs=str(tmp_path / "inputs"),
-                folder=str(tmp_path / "case"),
-                result=result,
-            ),
+            lambda result: Measure(**told, **folders, seed=0, cores=None, result=result),
             stage_limit_s=60.0,
         )
 
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_a_server_that_cannot_start_says_what_python_said(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("code", "kind", "said"),
+    [
+        ("raise RuntimeError('broken install')", ServerError, "broken install"),
+        (
+            "import os\nos.kill(os.getpid(), 9)",
+            ServerLostError,
+            "was ended by signal 9 while it started, which the harness did not send",
+        ),
+        (
+            "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+            ServerLostError,
+            "did not start within 2 s: something has stopped it",
+        ),
+    ],
+    ids=["cannot start", "is ended", "is stopped"],
+)
+def test_a_server_that_does_not_start_says_why_and_its_end_is_no_fault_of_what_was_asked(
+    tmp_path, monkeypatch, code, kind, said
+):
+    if "SIGSTOP" in code:
+        monkeypatch.setattr(fork_client, "START_LIMIT_S", 2.0)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "jaxmeter").mkdir()
-    (tmp_path / "jaxmeter" / "__init__.py").write_text("raise RuntimeError('broken install')")
+    (tmp_path / "jaxmeter" / "__init__.py").write_text(code)
 
-    with pytest.raises(ServerError, match="broken install"), ForkServer(os.environ, tmp_path / "scratch"):
-        pass
-
-
-def test_a_server_that_is_ended_while_it_starts_is_no_fault_of_what_was_asked(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "jaxmeter").mkdir()
-    (tmp_path / "jaxmeter" / "__init__.py").write_text("import os\nos.kill(os.getpid(), 9)")
-
-    with (
-        pytest.raises(ServerLostError, match="was ended by signal 9 while it started, which the harness did not send"),
-        ForkServer(os.environ, tmp_path / "scratch"),
-    ):
+    with pytest.raises(kind, match=said), ForkServer(os.environ, tmp_path / "scratch"):
         pass
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there can a process's state be read")
-def test_a_server_that_somebody_stopped_is_named_and_not_its_process(server, tmp_path, monkeypatch):
+def test_a_server_that_somebody_stopped_is_named_and_not_its_process(own_server, tmp_path, monkeypatch):
     for module in (limits, fork_client):
-        monkeypatch.setattr(module, "START_LIMIT_S", 2.0)
+        monkeypatch.setattr(module, "START_LIMIT_S", 1.0)
     path = tmp_path / "a.py"
     path.write_text("import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(60)\n")
 
-    with pytest.raises(ServerLostError, match=r"the fork server \(process \d+\) has not answered for 2 s: it was"):
-        describe(server, str(path), stage_limit_s=1.0)
+    with pytest.raises(ServerLostError, match=r"the fork server \(process \d+\) has not answered for 1 s: it was"):
+        describe(own_server, str(path), stage_limit_s=0.5)
 
 
-def test_a_server_that_is_stopped_while_it_starts_is_no_fault_of_what_was_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(fork_client, "START_LIMIT_S", 2.0)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "jaxmeter").mkdir()
-    (tmp_path / "jaxmeter" / "__init__.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
-
-    with (
-        pytest.raises(ServerLostError, match="did not start within 2 s: something has stopped it"),
-        ForkServer(os.environ, tmp_path / "scratch"),
-    ):
-        pass
-
-
-def test_a_server_that_is_stopped_between_processes_is_replaced(server, tmp_path, monkeypatch):
+def test_a_server_that_is_stopped_between_processes_is_replaced(own_server, tmp_path, monkeypatch):
     (tmp_path / "a.py").write_text(SUITE)
-    original, limit_s = server._start, fork_client.START_LIMIT_S
+    original, limit_s = own_server._start, fork_client.START_LIMIT_S
 
     def start():
         monkeypatch.setattr(fork_client, "START_LIMIT_S", limit_s)
         original()
 
-    monkeypatch.setattr(server, "_start", start)
+    monkeypatch.setattr(own_server, "_start", start)
     monkeypatch.setattr(fork_client, "START_LIMIT_S", 1.0)
-    os.kill(server._server.process.pid, signal.SIGSTOP)
+    os.kill(own_server._server.process.pid, signal.SIGSTOP)
 
-    assert isinstance(describe(server, str(tmp_path / "a.py")).answer, Description)
+    assert isinstance(describe(own_server, str(tmp_path / "a.py")).answer, Description)
 
 
 @pytest.mark.parametrize(
@@ -413,12 +389,11 @@ def test_of_what_a_process_wrote_the_end_is_read_however_much_that_is(server, tm
 def test_suites_are_imported_once_where_that_begins_no_threads(tmp_path):
     path, count = tmp_path / "a.py", tmp_path / "count"
     counting = f"\nwith open({str(count)!r}, 'a') as file:\n    file.write('x')\n"
-    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
 
     def imports(text: str) -> tuple[int, str]:
         path.write_text(text)
         count.write_text("")
-        with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
+        with ForkServer(VARIABLES, tmp_path / "scratch", (str(path),)) as started:
             for _ in range(3):
                 assert isinstance(describe(started, str(path)).answer, Description)
             return len(count.read_text()), started.alone
@@ -444,17 +419,15 @@ def test_suites_are_imported_once_where_that_begins_no_threads(tmp_path):
 def test_why_suites_cannot_be_imported_once_for_all_is_said(tmp_path, text, reason):
     path = tmp_path / "a.py"
     path.write_text(text)
-    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
 
-    with ForkServer(variables, tmp_path / "scratch", (str(path),)) as started:
+    with ForkServer(VARIABLES, tmp_path / "scratch", (str(path),)) as started:
         assert started.alone.startswith(reason.format(path=path))
 
 
 def test_a_suite_that_cannot_be_imported_once_for_all_is_an_answer_of_the_process_that_needs_it(tmp_path):
     path = tmp_path / "a.py"
     path.write_text("import os\nos._exit(5)\n")
-    variables = {**os.environ, "PYTHONPATH": str(CHECKOUT), "JAX_PLATFORMS": "cpu"}
 
-    with ForkServer(variables, tmp_path / "scratch", (str(path), "absent.py")) as started:
+    with ForkServer(VARIABLES, tmp_path / "scratch", (str(path), "absent.py")) as started:
         assert describe(started, str(path)).code == 5
         assert isinstance(describe(started, "absent.py").answer, SuiteProblem)

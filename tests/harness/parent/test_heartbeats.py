@@ -51,18 +51,6 @@ def test_what_a_process_began_last_is_known_however_soon_it_died(ends):
     assert (heard.signal, heard.timed_out, heard.peak_bytes) == (signal.SIGSEGV, False, 7 * 1024)
 
 
-def test_heartbeats_that_came_together_are_told_as_one(ends):
-    server, theirs, reader, writer = ends
-    told = []
-    for variant in "abab":
-        beat(writer, variant, "timing")
-    say(theirs, **ENDED)
-
-    server._listen(reader, Limits(60.0), told.append)
-
-    assert told == [Heartbeat("b", "timing")]
-
-
 def test_a_process_that_begins_something_does_not_wake_its_parent(ends, monkeypatch):
     server, theirs, reader, writer = ends
     really, slept = fork_client.select.select, []
@@ -101,18 +89,18 @@ def test_half_a_heartbeat_waits_for_its_other_half(ends, monkeypatch):
 GARBAGE = [b"\n", b"garbage\n", b"\xff\n", b"[1]\n", b'["a", 3]\n', b'["a", "b", "c"]\n', b"{}\n", b"[" * 9000 + b"\n"]
 
 
-@pytest.mark.parametrize("garbage", GARBAGE)
-def test_what_is_no_heartbeat_is_passed_over(ends, garbage):
+@pytest.mark.parametrize("garbage", [b"", *GARBAGE])
+def test_heartbeats_that_came_together_are_told_as_one_and_what_is_none_is_passed_over(ends, garbage):
     server, theirs, reader, writer = ends
     told = []
-    beat(writer, "a", "timing")
+    for variant in "aba":
+        beat(writer, variant, "timing")
     os.write(writer, garbage)
     say(theirs, **ENDED)
 
     heard = server._listen(reader, Limits(60.0), told.append)
 
-    assert heard.last == Heartbeat("a", "timing")
-    assert told == [heard.last]
+    assert [heard.last] == told == [Heartbeat("a", "timing")]
 
 
 def test_a_process_that_floods_its_pipe_does_not_hold_its_parent(ends, monkeypatch):
@@ -128,33 +116,26 @@ def test_a_process_that_floods_its_pipe_does_not_hold_its_parent(ends, monkeypat
     assert (heard.last, heard.timed_out) == (Heartbeat("a", "timing"), True)
 
 
-def test_a_process_that_is_silent_for_too_long_is_ended(ends, monkeypatch):
-    server, theirs, reader, writer = ends
-    beat(writer, "a", "timing")
-    monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
-
-    heard = server._listen(reader, Limits(0.01), lambda beat: None)
-
-    assert (heard.last, heard.timed_out) == (Heartbeat("a", "timing"), True)
-
-
 @pytest.mark.parametrize(
     ("variant", "limits", "overran"),
     [
+        ("a", Limits(0.01), None),
         ("a", Limits(60.0, stage_share_s=0.01), Overran.STAGE),
         ("a", Limits(60.0, end_s=0.01), Overran.BUDGET),
         (None, Limits(60.0, stage_share_s=0.0, end_s=0.01), Overran.BUDGET),
         ("a", Limits(0.01, stage_share_s=60.0, end_s=60.0), None),
     ],
 )
-def test_what_a_process_took_too_much_of_is_known(ends, monkeypatch, variant, limits, overran):
+def test_a_process_that_is_silent_for_too_long_is_ended_and_what_it_took_too_much_of_is_known(
+    ends, monkeypatch, variant, limits, overran
+):
     server, theirs, reader, writer = ends
     beat(writer, variant, "compile")
     monkeypatch.setattr(server, "_end_child", lambda: say(theirs, status=signal.SIGKILL))
 
     heard = server._listen(reader, limits, lambda beat: None)
 
-    assert (heard.timed_out, heard.overran) == (True, overran)
+    assert (heard.last, heard.timed_out, heard.overran) == (Heartbeat(variant, "compile"), True, overran)
 
 
 def test_a_process_that_ends_in_time_took_too_much_of_nothing(ends):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from jaxmeter.harness.parent.progress import Lines, Live, Watcher, printable
+from jaxmeter.harness.parent.progress import Lines, Live, printable
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import Outcome, Status
@@ -128,21 +128,15 @@ def test_the_process_that_exceeds_the_budget_is_said_at_once_and_by_how_much(lin
 # The bar
 
 
-def test_it_says_how_far_a_run_is_over_its_budget(live):
-    watcher, shown = live
-
-    watcher.process_ended(PROCESS, 613.0)
-
-    assert "613 s used, 13 s over the budget of 600 s" in shown()
-
-
-def test_the_bar_moves_with_every_process(live):
+def test_the_bar_moves_with_every_process_and_says_how_far_a_run_is_over_its_budget(live):
     watcher, shown = live
 
     assert " 0 % budget 0 %" in shown()
     watcher.process_ended(PROCESS, 60.0)
     assert " 25 % " in shown()
     assert "budget 10 %" in shown()
+    watcher.process_ended(PROCESS, 613.0)
+    assert "613 s used, 13 s over the budget of 600 s" in shown()
 
 
 def test_it_says_round_case_process_variant_and_stage(live):
@@ -195,12 +189,6 @@ def test_a_heartbeat_draws_nothing(live, monkeypatch):
     assert drawn == []
 
 
-def test_it_is_drawn_twice_a_second(live):
-    watcher, _ = live
-
-    assert watcher._bar.live.refresh_per_second == 2
-
-
 def test_troubles_and_words_stand_above_it(live):
     watcher, _ = live
     told = watcher._console.file
@@ -212,21 +200,6 @@ def test_troubles_and_words_stand_above_it(live):
     assert "selu[n=4]: a:jit: failed: no [luck]" in told.getvalue()
     assert "selu[n=4]: lost: the budget is used up" in told.getvalue()
     assert "round 1 took 120 s: 6 rounds fit into the budget" in told.getvalue()
-
-
-def test_nothing_is_shown_where_nothing_is_wanted(capsys):
-    watcher = Watcher()
-
-    watcher.run_started(MANIFEST, FOLDER, 4, 600.0)
-    watcher.round_started(1, 2, 4)
-    watcher.process_started(PROCESS)
-    watcher.beat(Heartbeat(None, "start"))
-    watcher.process_ended(PROCESS, 1.0)
-    watcher.said("words")
-    watcher.case_ended(samples.fast_case(PLANNED), 1.0)
-    watcher.run_ended()
-
-    assert capsys.readouterr() == ("", "")
 
 
 # Words

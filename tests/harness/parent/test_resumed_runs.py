@@ -1,5 +1,7 @@
 """What a killed run keeps, and how a resumed one goes on with it."""
 
+import shutil
+
 import msgspec
 import pytest
 
@@ -13,9 +15,11 @@ from tests.harness.parent.made_up import (
     FAILED,
     MORE,
     OK,
+    WRONG,
     Told,
     a_case,
     dead,
+    failing,
     record_of,
     settings,
     timed,
@@ -32,7 +36,9 @@ def test_a_resumed_run_goes_on_with_the_next_round(executed, interrupted, tmp_pa
         rounds = [one.round for one in server.launched if one.case == planned.id and one.kind == "timing"]
         assert rounds in ([1, 2, 3], [2, 3])
     assert [case.processes for case in run.cases] == [4] * 3
-    whole, _ = executed_elsewhere(executed, timed(most_rounds=4), tmp_path)
+    for path in tmp_path.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    whole, _ = executed(timed(most_rounds=4), CASES)  # the same run, never interrupted
     assert [one.variants for one in run.cases] == [one.variants for one in whole.cases]
 
 
@@ -52,13 +58,6 @@ def test_of_a_case_that_is_whole_a_resumed_run_starts_nothing(executed, interrup
     assert {one.case for one in server.launched} == {second.id}
     assert not [one for one in server.launched if one.refills]
     assert run.lost() == ()
-
-
-def executed_elsewhere(executed, how, tmp_path):
-    """The same run, never interrupted."""
-    for path in sorted(tmp_path.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    return executed(how, CASES)
 
 
 def test_a_resumed_run_fills_its_compilation_cache_by_a_check_that_counts_for_nothing_else(executed, interrupted):
@@ -89,14 +88,10 @@ def test_a_resumed_run_that_compiles_another_program_does_not_join_its_processes
 
 
 def test_what_failed_before_a_run_was_interrupted_is_not_tried_again(executed, interrupted):
-    failing = a_case("selu", "a:jit", "b:jit")
+    of_two = a_case("selu", "a:jit", "b:jit")
+    interrupted(timed(), [of_two], before=1, answers=failing("b:jit"))
 
-    def answers(launched, name):
-        return FAILED if name == "b:jit" else OK
-
-    interrupted(timed(), [failing], before=1, answers=answers)
-
-    run, server = executed(timed(), [failing])
+    run, server = executed(timed(), [of_two])
 
     assert {one.variants for one in server.launched} == {("a:jit",)}
     assert run.cases[0].variants[1].outcomes["numerics"] == FAILED
@@ -164,12 +159,7 @@ def test_a_resumed_run_does_not_take_a_process_of_the_round_that_was_cut_as_one_
 
 def test_a_resumed_run_remembers_what_was_replaced_and_how_often_it_was_looked_at(executed, interrupted, tmp_path):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
-    interrupted(
-        timed(**MORE),
-        [wide],
-        contended=lambda message: message.process.round == 1,
-        before=3 + 1 + 2,
-    )
+    interrupted(timed(**MORE), [wide], contended=lambda message: message.process.round == 1, before=3 + 1 + 2)
 
     run, _ = executed(timed(**MORE), [wide], budget_s=0.5)
 
@@ -186,28 +176,14 @@ def test_samples_that_are_read_again_tell_nothing_of_the_time_that_others_will_t
     assert run.cases[0].processes == 5  # one was whole, one half, three more: for a sixth there is too little time
 
 
-def test_more_processes_of_a_resumed_run_come_after_a_check_too(executed, interrupted):
-    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
-    interrupted(timed(**MORE), [wide], before=3 + 1)
-
-    _, server = executed(timed(**MORE), [wide])
-
-    assert [(one.kind, one.refills) for one in server.launched][:3] == [
-        (CHECK, True),
-        ("timing", False),
-        ("timing", False),
-    ]
-
-
 @pytest.mark.parametrize("how", ["dies", "is wrong"])
 def test_what_cannot_be_checked_again_is_timed_no_more(executed, interrupted, how):
     interrupted(timed(), [CASES[0]], before=1)
-    wrong = Outcome(status=Status.WRONG, reason="off by one")
 
     run, server = executed(
         timed(),
         [CASES[0]],
-        answers=lambda launched, name: wrong if how == "is wrong" else OK,
+        answers=lambda launched, name: WRONG if how == "is wrong" else OK,
         dies=lambda launched: dead(signal=9) if how == "dies" and launched.refills else None,
     )
 
@@ -250,16 +226,3 @@ def test_a_run_that_is_resumed_twice_fills_its_cache_twice(executed, interrupted
     _, server = executed(timed(), [CASES[0]])
 
     assert [(one.kind, one.round) for one in server.launched][:2] == [(CHECK, 2), ("timing", 2)]
-
-
-def test_what_was_replaced_in_a_round_that_was_cut_counts(executed, interrupted):
-    of_two = a_case("selu", "a:jit", "numpy:native")
-
-    def contended(message):
-        return message.process.round == 1
-
-    interrupted(timed(), [of_two], contended=contended, before=2 + 2)
-
-    run, _ = executed(timed(), [of_two])
-
-    assert run.cases[0].variants[0].outcomes["timing"].details.replaced == 1

@@ -50,8 +50,10 @@ def test_rounds_that_are_done_count_where_nothing_is_to_come(pace):
     assert count_rounds([], pace, 100.0, done=5) == 5
 
 
-def test_nothing_is_left_out_of_what_fits(pace):
-    found = leave_out(FEWEST, CASES, pace, 40.0)
+@pytest.mark.parametrize("left_s", [40.0, 15.9, 0.0], ids=["it fits", "no room even so", "no time"])
+def test_nothing_is_left_out_of_what_fits_or_where_that_makes_no_room(pace, left_s):
+    """The fourth eager variant takes no more than any other, and is not too slow."""
+    found = leave_out(FEWEST, CASES, pace, left_s)
 
     assert (found.slow, found.cold) == ((), ())
 
@@ -73,14 +75,6 @@ def test_the_slowest_eager_variants_are_left_out_until_the_rest_fits(pace, left_
     assert [(case.workload, variant) for case, variant, _ in found.slow] == slow
     assert found.slow[0][2] == 6.0
     assert found.cold == ()
-
-
-@pytest.mark.parametrize("left_s", [15.9, 0.0])
-def test_where_even_that_makes_no_room_nothing_is_left_out(pace, left_s):
-    """The fourth eager variant takes no more than any other, and is not too slow."""
-    found = leave_out(FEWEST, CASES, pace, left_s)
-
-    assert (found.slow, found.cold) == ((), ())
 
 
 def test_only_eager_variants_are_left_out_however_slow_others_are(pace):

@@ -6,7 +6,6 @@ import pytest
 
 from jaxmeter.harness.metrics.reading import read_process
 from jaxmeter.harness.metrics.summary import summarise_case
-from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.probes import CHECK
 from jaxmeter.harness.plan.processes import SHAPES
 from jaxmeter.harness.plan.settings import MOST_PROCESSES
@@ -21,8 +20,8 @@ from tests.harness.parent.made_up import (
     TWICE,
     Told,
     a_case,
-    case,
     dead,
+    dying_with,
     record_of,
     settings,
     timed,
@@ -73,16 +72,11 @@ def test_a_record_says_how_far_its_processes_lie_apart_whatever_one_round_took(e
     assert run.cases[0].process_gap_s == 4.0
 
 
-def test_one_process_lies_apart_from_none(executed):
-    run, _ = executed(timed(**ONCE), [CASES[0]])
-
-    assert run.cases[0].process_gap_s is None
-
-
-def test_one_process_that_was_asked_for_is_not_lost(executed):
+def test_one_process_that_was_asked_for_is_not_lost_and_lies_apart_from_none(executed):
     run, _ = executed(timed(**ONCE), CASES)
 
     assert run.lost() == ()
+    assert run.cases[0].process_gap_s is None
 
 
 def test_a_summary_is_written_after_each_round_and_says_of_how_many_files_it_is(interrupted, tmp_path):
@@ -96,11 +90,7 @@ def test_a_summary_is_written_after_each_round_and_says_of_how_many_files_it_is(
 def test_every_process_leaves_a_file_that_holds_what_was_planned_and_how_it_ended(executed, tmp_path):
     of_two = a_case("selu", "a:jit", "b:jit")
 
-    def dies(launched):
-        at = Heartbeat("b:jit", "compile")
-        return dead(last=at, signal=11) if launched.kind == CHECK and "b:jit" in launched.variants else None
-
-    executed(timed(**ONCE), [of_two], dies=dies)
+    executed(timed(**ONCE), [of_two], dies=dying_with("b:jit"))
 
     folder = RunFolder(tmp_path).case(of_two.id)
     files = [read_json(path, ProcessRecord) for path in folder.processes()]
@@ -148,19 +138,16 @@ def test_time_that_is_left_goes_to_the_widest_interval_of_a_case_that_matters(ex
     assert looks == [2, 1, 1]
 
 
-def test_a_case_has_no_more_than_the_most_processes(executed):
+@pytest.mark.parametrize(
+    ("how", "budget_s", "rounds"),
+    [(MORE, None, MOST_PROCESSES["default"]), ({"most_rounds": 5}, 1000.0, 5), ({"most_rounds": 5}, 2 + 4.5, 4)],
+    ids=["a default run", "a quick run", "a quick run whose budget ends"],
+)
+def test_a_case_has_no_more_than_the_most_processes(executed, how, budget_s, rounds):
     wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
+    budget = {} if budget_s is None else {"budget_s": budget_s}
 
-    run, _ = executed(timed(**MORE), [wide])
-
-    assert run.cases[0].processes == MOST_PROCESSES["default"]
-
-
-@pytest.mark.parametrize(("budget_s", "rounds"), [(1000.0, 5), (2 + 4.5, 4)])
-def test_a_quick_run_ends_when_its_rounds_have(executed, budget_s, rounds):
-    wide = a_case("matmul", "a:jit", "other_one:jit", represents_workload=True)
-
-    run, _ = executed(timed(most_rounds=5), [wide], budget_s=budget_s)
+    run, _ = executed(timed(**how), [wide], **budget)
 
     assert run.cases[0].processes == rounds
 
@@ -269,21 +256,13 @@ def test_a_watcher_is_told_of_rounds_processes_cases_and_the_budget_that_is_used
 
     executed(timed(**TWICE), [CASES[0]], watcher=watcher)
 
+    ran = {kind: [("starts", kind), ("ended", kind, used_s)] for kind, used_s in ((SHAPES, 1.0), (CHECK, 2.0))}
     assert watcher.words == [
-        ("run", 4, 1000.0),
-        ("round", 1, 2, 4),
-        ("starts", SHAPES),
-        ("ended", SHAPES, 1.0),
-        ("starts", CHECK),
-        ("ended", CHECK, 2.0),
-        ("starts", "timing"),
-        ("ended", "timing", 3.0),
+        *[("run", 4, 1000.0), ("round", 1, 2, 4), *ran[SHAPES], *ran[CHECK]],
+        *[("starts", "timing"), ("ended", "timing", 3.0)],
         ("said", "round 1 took 3 s of 1000 s: there will be 2 rounds"),
-        ("round", 2, 2, 1),
-        ("starts", "timing"),
-        ("ended", "timing", 4.0),
-        ("ends", "selu", 4.0),
-        ("over",),
+        *[("round", 2, 2, 1), ("starts", "timing"), ("ended", "timing", 4.0)],
+        *[("ends", "selu", 4.0), ("over",)],
     ]
 
 
@@ -310,13 +289,3 @@ def test_a_watcher_is_told_when_the_run_will_end(executed, changes, budget_s, en
 
     assert watcher.ends_s[1 : len(ends_s)] == ends_s[1:]
     assert (watcher.ends_s[0] is None) is (budget_s is None)
-
-
-def test_a_case_at_whose_turn_the_budget_is_just_used_up_is_lost(executed):
-    watcher = Told()
-
-    executed(settings(), [case("selu"), case("matmul")], budget_s=3.0, watcher=watcher)
-
-    lost = [word for word in watcher.words if word[0] == "lost"]
-    assert [word[2] for word in lost] == ["the budget of 3 s is used up; continue with --resume"]
-    assert len([word for word in watcher.words if word[0] == "ends"]) == 1

@@ -1,6 +1,7 @@
 """The private folder of a run that goes on."""
 
 import stat
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -8,18 +9,13 @@ import pytest
 from jaxmeter.harness.parent.scratch import PREFIX, find_parent, make_scratch
 
 
-def test_a_scratch_folder_is_new_private_and_gone_at_the_end(tmp_path):
-    with make_scratch(tmp_path) as scratch:
+@pytest.mark.parametrize("ending", [nullcontext(), pytest.raises(KeyboardInterrupt)], ids=["ended", "interrupted"])
+def test_a_scratch_folder_is_new_private_and_gone_at_the_end(tmp_path, ending):
+    with ending as interrupted, make_scratch(tmp_path) as scratch:
         (scratch / "cache").mkdir()
-        mode = stat.S_IMODE(scratch.stat().st_mode)
-        assert (scratch.parent, mode) == (tmp_path, 0o700)
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_interrupted_run_leaves_none(tmp_path):
-    with pytest.raises(KeyboardInterrupt), make_scratch(tmp_path):
-        raise KeyboardInterrupt
+        assert (scratch.parent, stat.S_IMODE(scratch.stat().st_mode)) == (tmp_path, 0o700)
+        if interrupted is not None:
+            raise KeyboardInterrupt
 
     assert list(tmp_path.iterdir()) == []
 

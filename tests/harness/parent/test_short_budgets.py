@@ -1,5 +1,7 @@
 """Whose time it is where there is too little: what is left out, what is lost, what a budget keeps."""
 
+import pytest
+
 from jaxmeter.harness.parent.rounds import GRACE_S
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
@@ -51,18 +53,20 @@ def test_once_it_is_left_out_its_time_is_nobody_elses(executed):
     assert [case.processes for case in run.cases] == [3, 3]
 
 
-def test_nothing_is_left_out_where_the_fewest_rounds_fit(executed):
-    run, _ = executed(timed(), [SLOW], budget_s=33.0, seconds=slow_eager, wall_s=wall_of_slow)
+@pytest.mark.parametrize(
+    ("how", "budget_s", "status"),
+    [
+        ({}, 33.0, Status.OK),  # the fewest rounds fit
+        # They do not fit even then: the run ends, and all of it goes on when it is resumed.
+        ({}, 13.0, Status.LOST),
+        ({"processes": 3, "fewest_rounds": 3, "most_rounds": 3}, 15.0, Status.LOST),
+    ],
+    ids=["no need", "in vain", "a fixed number of processes"],
+)
+def test_nothing_is_left_out_without_need_in_vain_or_of_a_fixed_number_of_processes(executed, how, budget_s, status):
+    run, _ = executed(timed(**how), [SLOW], budget_s=budget_s, seconds=slow_eager, wall_s=wall_of_slow)
 
-    assert run.cases[0].variants[0].outcomes["timing"].status is Status.OK
-    assert run.cases[0].processes == 3
-
-
-def test_nothing_is_left_out_in_vain(executed):
-    """Where the fewest rounds do not fit even then, the run ends, and all of it goes on when it is resumed."""
-    run, _ = executed(timed(), [SLOW], budget_s=13.0, seconds=slow_eager, wall_s=wall_of_slow)
-
-    assert [item.outcomes["timing"].status for item in run.cases[0].variants] == [Status.LOST] * 2
+    assert [item.outcomes["timing"].status for item in run.cases[0].variants] == [status] * 2
 
 
 def test_what_was_left_out_is_timed_when_a_lost_run_is_resumed(executed):
@@ -90,14 +94,6 @@ def test_a_budget_is_kept_within_its_grace_also_where_variants_hang(executed, cl
     executed(timed(), [hanging], budget_s=10.0, seconds=seconds, dies=dies)
 
     assert clock.now - 64.0 == 10 + GRACE_S
-
-
-def test_what_a_fixed_number_of_processes_looks_at_is_never_left_out(executed):
-    fixed_number = timed(processes=3, fewest_rounds=3, most_rounds=3)
-
-    run, _ = executed(fixed_number, [SLOW], budget_s=15.0, seconds=slow_eager, wall_s=wall_of_slow)
-
-    assert run.cases[0].variants[0].outcomes["timing"].status is Status.LOST
 
 
 def test_cold_processes_are_left_out_where_that_is_not_enough(executed):
@@ -138,22 +134,17 @@ def test_a_budget_that_nobody_gave_is_exceeded_by_the_fewest_rounds(executed):
     )
 
 
-def test_a_budget_that_was_given_is_kept(executed):
-    run, _ = executed(timed(budget_s=6.0), [CASES[1]], budget_s=None, seconds=slower_each_round)
-
-    assert len(run.lost()) == 1
-
-
-def test_one_that_a_resumed_run_is_given_is_kept(executed):
-    run, _ = executed(timed(finishes_fewest=True), [CASES[1]], budget_s=6.0, seconds=slower_each_round)
-
-    assert len(run.lost()) == 1
-
-
-def test_at_twice_the_budget_it_ends_all_the_same(executed):
-    own = timed(finishes_fewest=True, budget_s=3.0)
-
-    run, _ = executed(own, [CASES[1]], budget_s=None, seconds=slower_each_round)
+@pytest.mark.parametrize(
+    ("how", "budget_s"),
+    [
+        ({"budget_s": 6.0}, None),
+        ({"finishes_fewest": True}, 6.0),
+        ({"finishes_fewest": True, "budget_s": 3.0}, None),  # it ends at twice its own budget
+    ],
+    ids=["given", "given to a resumed run", "twice its own"],
+)
+def test_a_budget_that_was_given_is_kept(executed, how, budget_s):
+    run, _ = executed(timed(**how), [CASES[1]], budget_s=budget_s, seconds=slower_each_round)
 
     assert len(run.lost()) == 1
 

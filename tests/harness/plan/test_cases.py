@@ -36,12 +36,9 @@ def test_a_cases_name_does_not_depend_on_the_order_of_its_params(params, data):
     assert name_case("selu", mixed, CPU) == name_case("selu", params, CPU)
 
 
-def test_a_cases_name_is_the_workload_with_params_in_order():
+def test_a_cases_name_is_the_workload_with_params_in_order_and_its_id_is_readable():
     assert name_case("selu", {"n": 10_000, "dtype": "float32"}, CPU) == "selu[dtype=float32,n=10000]"
     assert name_case("selu", {}, CPU) == "selu"
-
-
-def test_a_cases_id_is_readable():
     assert re.fullmatch(r"selu-dtype=float32-n=10000-[0-9a-f]{8}", name_file("selu[dtype=float32,n=10000]"))
 
 
@@ -100,22 +97,15 @@ def test_a_planned_case_says_all_that_the_workload_declares():
     planned = plan_case("random", sampled, {"n": 4}, CPU)
 
     assert (planned.name, planned.suite, planned.workload) == ("sampled[n=4]", "random", "sampled")
-    assert planned.id == name_file("sampled[n=4]")
-    assert planned.params == {"n": 4}
-    assert planned.description == "Draws."
-    assert planned.cost == Cost(flops=4)
-    assert (planned.items, planned.items_unit) == (8, "draws")
-    assert planned.no_reference == "it is random"
+    assert (planned.id, planned.params, planned.description) == (name_file("sampled[n=4]"), {"n": 4}, "Draws.")
+    assert (planned.cost, planned.items, planned.items_unit) == (Cost(flops=4), 8, "draws")
+    assert (planned.no_reference, planned.baseline) == ("it is random", "sampled:jit")
     assert (planned.time_limit_s, planned.queued, planned.measures) == (7.0, 8, "compilation")
-    assert planned.baseline == "sampled:jit"
     assert (planned.new_shape, planned.new_static, planned.represents_workload) == ({"n": 5}, None, True)
     assert planned.default_threshold
-    assert [one.compiles for one in planned.variants] == [2, None, None, None]
-    assert [(one.name, one.skip) for one in planned.variants] == [
-        ("sampled:jit", "too small"),
-        ("numpy:native", None),
-        ("other:eager", None),
-        ("other:aot", None),
+    assert [(one.name, one.skip, one.compiles) for one in planned.variants] == [
+        ("sampled:jit", "too small", 2),
+        *((name, None, None) for name in ("numpy:native", "other:eager", "other:aot")),
     ]
 
 

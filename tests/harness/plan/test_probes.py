@@ -10,7 +10,6 @@ from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.plan.probes import (
     CACHE_STATES,
-    PROBE_NAMES,
     PROBES,
     group_by_allocator,
     group_by_library,
@@ -111,37 +110,23 @@ def test_where_compiling_is_what_is_measured_every_case_has_an_interval_of_it_an
 
 
 @pytest.mark.parametrize(
-    ("level", "probes", "represents_workload", "looks"),
+    ("level", "asked", "represents_workload", "looks"),
     [
-        ("default", (), True, True),
-        ("default", (), False, False),
-        ("default", ("memory",), False, True),
-        ("full", (), False, True),
+        ("default", False, True, True),
+        ("default", False, False, False),
+        ("default", True, False, True),
+        ("full", False, False, True),
     ],
 )
-def test_what_a_call_holds_is_told_of_one_case_of_each_workload_or_of_all_if_asked(
-    level, probes, represents_workload, looks
+@pytest.mark.parametrize(("probe", "choose"), [("memory", list_resident), ("trace", list_traced)])
+def test_one_case_of_each_workload_is_traced_and_its_memory_measured_or_all_if_asked(
+    level, asked, represents_workload, looks, probe, choose
 ):
     case = samples.planned_case(variants=("f:jit",), represents_workload=represents_workload)
 
-    found = list_resident(case, make_settings(level, probes=probes, suites=(), run_id="a"))
+    found = choose(case, make_settings(level, probes=(probe,) if asked else (), suites=(), run_id="a"))
 
     assert names(found) == (("f:jit",) if looks else ())
-
-
-@pytest.mark.parametrize(
-    ("level", "probes", "represents_workload", "expected"),
-    [
-        ("default", (), True, ("f:jit",)),
-        ("default", (), False, ()),
-        ("default", ("trace",), False, ("f:jit",)),
-        ("full", (), False, ("f:jit",)),
-    ],
-)
-def test_one_case_of_each_workload_is_traced_or_all_if_asked(level, probes, represents_workload, expected):
-    case = samples.planned_case(variants=("f:jit",), represents_workload=represents_workload)
-
-    assert names(list_traced(case, make_settings(level, probes=probes, suites=(), run_id="a"))) == expected
 
 
 @pytest.mark.parametrize(("metric", "traced"), [("flops_share", ("f:jit",)), ("execution_s", ())])
@@ -151,23 +136,19 @@ def test_a_case_that_answers_by_a_share_of_a_peak_is_traced_since_its_capture_sa
     assert names(list_traced(case, make_settings("quick", probes=(), suites=(), run_id="a"))) == traced
 
 
-def test_only_what_a_workload_names_is_tried_as_new():
-    planned = case("s", "w[n=1]", ("a:jit",))
-
-    assert list_cache_states(planned) == ("cold", "cached", "warm")
-    assert list_cache_states(msgspec.structs.replace(planned, new_static={"n": 2})) == (
-        "cold",
-        "cached",
-        "warm",
-        "new_static",
-    )
-
-
-def test_every_cache_state_that_a_plan_names_is_known():
-    changes = {"new_shape": {"n": 2}, "new_static": {"n": 2}, "default_threshold": True}
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ("cold", "cached", "warm")),
+        ({"new_static": {"n": 2}}, ("cold", "cached", "warm", "new_static")),
+        ({"new_shape": {"n": 2}, "new_static": {"n": 2}, "default_threshold": True}, tuple(KNOWN)),
+    ],
+)
+def test_only_what_a_workload_names_is_tried_as_new_and_every_cache_state_is_known(changes, expected):
     planned = msgspec.structs.replace(case("s", "w[n=1]", ("a:jit",)), **changes)
 
-    assert list_cache_states(planned) == tuple(KNOWN)
+    assert list_cache_states(planned) == expected
+    assert set(KNOWN) == set(CACHE_STATES)
 
 
 def test_what_raises_as_declared_is_checked_and_not_measured():
@@ -254,23 +235,9 @@ def test_the_metrics_and_details_of_a_probe_are_found_by_its_name():
     assert {kind.__struct_config__.tag for kind in typing.get_args(Details)} <= set(PROBES)
 
 
-def test_what_is_part_of_a_probe_is_asked_for_with_it():
-    assert PROBE_NAMES == ("numerics", "memory", "export", "compilation", "caching", "timing", "trace")
-    assert make_settings("quick", probes=("memory",), suites=(), run_id="a").probes == (
-        "numerics",
-        "memory",
-        "export",
-        "measured_memory",
-    )
-
-
 def test_probes_that_share_a_process_agree_on_how_it_is_launched():
     for process in {probe.process for probe in PROBES.values()}:
         sharing = [probe for probe in PROBES.values() if probe.process == process]
 
         how = {(one.group, one.rounds, one.cache_states, one.after, one.side_by_side) for one in sharing}
         assert len(how) == 1
-
-
-def test_the_cache_states_of_the_plan_are_those_that_the_probe_knows():
-    assert set(KNOWN) == set(CACHE_STATES)

@@ -74,21 +74,12 @@ def test_of_suspects_only_they_and_their_programs_are_left():
     before, record = kept("selu:jit", "other:jit")
     planned = add_replays(before, before, record, "run 1")
 
-    limited = limit_to(planned, {"other:jit", "gone:jit"})
+    limited, alone = limit_to(planned, {"other:jit", "gone:jit"}), limit_to(planned, {"selu:eager"})
 
     assert [one.name for one in limited.variants] == ["other:jit", "other:jit before"]
     assert limited.baseline == "other:jit before"
+    assert [one.name for one in alone.variants] == [alone.baseline] == ["selu:eager"]
     assert limit_to(planned, {"gone:jit"}) is None
-
-
-def test_a_suspect_without_a_kept_program_is_timed_alone():
-    before, record = kept("selu:jit", "other:jit")
-    planned = add_replays(before, before, record, "run 1")
-
-    limited = limit_to(planned, {"selu:eager"})
-
-    assert [one.name for one in limited.variants] == ["selu:eager"]
-    assert limited.baseline == "selu:eager"
 
 
 def test_a_case_with_replays_is_still_what_its_suite_declares():
@@ -102,17 +93,23 @@ def test_a_case_with_replays_is_still_what_its_suite_declares():
     assert not is_unchanged(planned, msgspec.structs.replace(before, definition="new"))
 
 
-def test_a_replay_is_checked_and_timed_beside_todays_program_and_nothing_else():
-    before, record = kept("selu:jit")
-    planned = add_replays(before, before, record, "run 1")
-    settings = make_settings("full", suites=(), run_id="x")
-
-    processes = list(plan_processes_of(planned, settings, PLATFORMS["cpu"]))
-
+def looking_at_the_earlier(planned):
+    """Probes that look at the earlier program, and how timing's processes with today's are made up."""
+    processes = list(plan_processes_of(planned, make_settings("full", suites=(), run_id="x"), PLATFORMS["cpu"]))
     looking = {probe for one in processes for probe, names in one.assignments.items() if "selu:jit before" in names}
+    return looking, [set(one.variants) for one in processes if "timing" in one.assignments]
+
+
+def test_a_replay_is_checked_and_timed_beside_todays_program_and_the_earlier_environment_only_tells_times():
+    before, record = kept("selu:jit")
+    looking, timing = looking_at_the_earlier(add_replays(before, before, record, "run 1"))
     assert looking == {"numerics", "timing"}
-    timing = [one for one in processes if "timing" in one.assignments]
-    assert all({"selu:jit", "selu:jit before"} <= set(one.variants) for one in timing)
+    assert all({"selu:jit", "selu:jit before"} <= names for names in timing)
+
+    before, record = checked("selu:eager", "selu:jit")
+    looking, timing = looking_at_the_earlier(add_lock_step(before, before, record, "run 1"))
+    assert looking == {"timing"}
+    assert all({"selu:eager before", "selu:jit before"} <= names for names in timing if "selu:jit" in names)
 
 
 def checked(*right, wrong=()):
@@ -163,19 +160,6 @@ def test_without_an_equal_case_before_nothing_runs_in_lock_step(lacks):
     planned = add_lock_step(today, None if lacks == "case" else before, None if lacks == "record" else record, "run 1")
 
     assert planned == today
-
-
-def test_the_earlier_environment_only_tells_times():
-    before, record = checked("selu:eager", "selu:jit")
-    planned = add_lock_step(before, before, record, "run 1")
-    settings = make_settings("full", suites=(), run_id="x")
-
-    processes = list(plan_processes_of(planned, settings, PLATFORMS["cpu"]))
-
-    looking = {probe for one in processes for probe, names in one.assignments.items() if "selu:jit before" in names}
-    assert looking == {"timing"}
-    timing = [one for one in processes if "timing" in one.assignments and "selu:jit" in one.variants]
-    assert all({"selu:eager before", "selu:jit before"} <= set(one.variants) for one in timing)
 
 
 def test_a_run_in_lock_step_has_longer_turns_enough_rounds_and_more_time():

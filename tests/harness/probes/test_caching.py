@@ -69,28 +69,23 @@ def believed(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "measured"),
+    ("name", "measured", "is_before"),
     [
-        ("warm", USUAL),
-        ("new_shape", CallArguments((FOUR,), {"by": 2})),
-        ("new_static", CallArguments((THREE,), {"by": 3})),
+        ("warm", USUAL, True),
+        ("new_shape", CallArguments((FOUR,), {"by": 2}), True),
+        ("new_static", CallArguments((THREE,), {"by": 3}), True),
+        *((name, USUAL, False) for name in ("cold", "cached", "default_threshold")),
     ],
 )
-def test_where_a_call_comes_before_it_is_the_usual_one_made_once_and_not_timed(timed, calls, believed, name, measured):
+def test_a_call_that_comes_before_is_the_usual_one_made_once_and_not_timed(
+    timed, calls, believed, name, measured, is_before
+):
     found, stages = timed(believed(name), calls, measured)
 
-    assert calls.made == [((3,), {"by": 2}), (measured.arguments[0].shape, measured.static)]
+    before = [((3,), {"by": 2})] * is_before
+    assert calls.made == [*before, (measured.arguments[0].shape, measured.static)]
     assert (found.cache_state, found.proven, found.elapsed_s) == (name, True, measured.arguments[0].size)
-    assert stages == ["call before", f"{name} call"]
-
-
-@pytest.mark.parametrize("name", ["cold", "cached", "default_threshold"])
-def test_where_nothing_comes_before_only_the_timed_call_is_made(timed, calls, believed, name):
-    found, stages = timed(believed(name), calls, USUAL)
-
-    assert calls.made == [((3,), {"by": 2})]
-    assert (found.cache_state, found.proven, found.elapsed_s) == (name, True, 3)
-    assert stages == [f"{name} call"]
+    assert stages == [*["call before"] * is_before, f"{name} call"]
 
 
 def test_of_a_stream_one_pass_is_timed_after_one_pass(timed, calls, believed):
@@ -150,37 +145,22 @@ def test_a_shape_is_new_wherever_it_stands(usual, measured):
 # What proves a cache state
 
 COMPILED = {TRACE: [0.1], LOWER: [0.1], COMPILE: [0.1]}
-PROVEN = {
-    "compiled": {"cold", "default_threshold", "new_shape", "new_static"},
-    "from the cache": {"cached", "default_threshold"},
-    "one from the cache, one compiled": {"default_threshold"},
-    "traced only": set(),
-    "compiled without a trace": set(),
-    "nothing": {"warm"},
-}
-SEEN = {
-    "compiled": JaxEvents(COMPILED, misses=1),
-    "from the cache": JaxEvents(COMPILED, hits=1),
-    "one from the cache, one compiled": JaxEvents({TRACE: [0.1] * 2, COMPILE: [0.1] * 2}, hits=1, misses=1),
-    "traced only": JaxEvents({TRACE: [0.1]}),
-    "compiled without a trace": JaxEvents({COMPILE: [0.1]}),
-    "nothing": JaxEvents(),
-}
 
 
-@pytest.mark.parametrize("what", SEEN)
-def test_what_jax_reports_proves_a_state_of_the_caches_or_none(what):
-    assert {name for name, cache_state in CACHE_STATES.items() if cache_state.proof(SEEN[what])} == PROVEN[what]
-
-
-def test_a_time_whose_state_of_the_caches_is_not_proven_says_so_with_what_jax_reported(timed, clock):
-    def function(x, *, by):
-        clock.advance(1.0)  # while it is traced
-        return x * by
-
-    found, _ = timed("cached", function, USUAL)
-
-    assert (found.cache_state, found.proven, found.elapsed_s, found.traces) == ("cached", False, 1.0, 1)
+@pytest.mark.parametrize(
+    ("seen", "proven"),
+    [
+        (JaxEvents(COMPILED, misses=1), {"cold", "default_threshold", "new_shape", "new_static"}),
+        (JaxEvents(COMPILED, hits=1), {"cached", "default_threshold"}),
+        (JaxEvents({TRACE: [0.1] * 2, COMPILE: [0.1] * 2}, hits=1, misses=1), {"default_threshold"}),
+        (JaxEvents({TRACE: [0.1]}), set()),
+        (JaxEvents({COMPILE: [0.1]}), set()),
+        (JaxEvents(), {"warm"}),
+    ],
+    ids=["compiled", "from the cache", "one of each", "traced only", "compiled without a trace", "nothing"],
+)
+def test_what_jax_reports_proves_a_state_of_the_caches_or_none(seen, proven):
+    assert {name for name, cache_state in CACHE_STATES.items() if cache_state.proof(seen)} == proven
 
 
 def test_a_function_that_was_called_before_is_neither_traced_nor_compiled_again(timed):
@@ -236,42 +216,28 @@ def look(calls, clock, forgotten):
     return run
 
 
-@pytest.mark.parametrize(
-    ("cache_state", "shape", "by"),
-    [
-        ("cold", 3, 2),
-        ("cached", 3, 2),
-        ("warm", 3, 2),
-        ("default_threshold", 3, 2),
-        ("new_shape", 4, 2),
-        ("new_static", 3, 5),
-    ],
-)
-def test_the_timed_call_is_of_the_cases_params_but_for_those_that_its_cache_state_changes(
-    look, calls, cache_state, shape, by
-):
+@pytest.mark.parametrize("cache_state", CACHE_STATES)
+def test_the_timed_call_is_of_the_cases_params_but_for_those_that_its_cache_state_changes(look, calls, cache_state):
     look(cache_state, new_shape={"n": 4}, new_static={"by": 5})
 
+    shape, by = {"new_shape": (4, 2), "new_static": (3, 5)}.get(cache_state, (3, 2))
     before = [((3,), {"by": 2})] if CACHE_STATES[cache_state].before else []
     assert calls.made == 2 * [*before, ((shape,), {"by": by})]
 
 
-def test_a_time_has_the_name_of_its_cache_state_where_that_is_proven(look):
-    found = look("warm")
-
-    call = CacheStateCall(cache_state="warm", proven=True, elapsed_s=3)
-    expected = Outcome(status=Status.OK, values={"warm_s": (3,)}, details=CachingDetails(calls=(call,)))
-    assert found == {"first:jit": expected, "second:jit": expected}
-
-
 @pytest.mark.parametrize(
-    ("cache_state", "elapsed_s"), [("cold", 3), ("new_shape", None)], ids=["not seen", "not changed"]
+    ("cache_state", "elapsed_s", "values"),
+    [("warm", 3, {"warm_s": (3,)}), ("cold", 3, {}), ("new_shape", None, {})],
+    ids=["proven", "not seen", "not changed"],
 )
-def test_a_time_whose_cache_state_is_not_proven_has_no_name_and_is_told_all_the_same(look, cache_state, elapsed_s):
-    found = look(cache_state)["first:jit"]
+def test_a_time_has_the_name_of_its_cache_state_where_that_is_proven_and_is_told_all_the_same(
+    look, cache_state, elapsed_s, values
+):
+    found = look(cache_state)
 
-    call = CacheStateCall(cache_state=cache_state, proven=False, elapsed_s=elapsed_s)
-    assert found == Outcome(status=Status.OK, values={}, details=CachingDetails(calls=(call,)))
+    call = CacheStateCall(cache_state=cache_state, proven=bool(values), elapsed_s=elapsed_s)
+    expected = Outcome(status=Status.OK, values=values, details=CachingDetails(calls=(call,)))
+    assert found == {"first:jit": expected, "second:jit": expected}
 
 
 @pytest.mark.parametrize("cache_state", CACHE_STATES)

@@ -81,21 +81,19 @@ def test_the_copy_stands_between_the_passes_and_the_loop_beside_the_blocks():
     assert {one.name: len(one.samples_s) for one in calibrations.record()} == {"copy": 1, "alu": 2}
 
 
-def test_beside_a_lone_variant_nothing_washes_the_caches():
-    assert names(platform=CPU, alone=True, on_device=True) == ["alu"]
-
-
-def test_a_device_of_its_own_has_a_calibration_of_its_own_where_the_process_uses_it():
-    assert names(platform=GPU, alone=False, on_device=True) == ["copy", "device"]
-    assert names(platform=GPU, alone=True, on_device=True) == ["device"]
-
-
-def test_beside_a_device_of_its_own_no_time_is_brought_to_the_speed_of_the_host():
-    assert names(platform=GPU, alone=True, on_device=False) == []
-
-
-def test_only_the_processor_is_the_host_itself():
-    assert [name for name, backend in BACKENDS.items() if backend.is_host] == ["cpu"]
+@pytest.mark.parametrize(
+    ("platform", "alone", "on_device", "expected"),
+    [
+        (CPU, True, True, ["alu"]),
+        (GPU, False, True, ["copy", "device"]),
+        (GPU, True, True, ["device"]),
+        (GPU, True, False, []),
+    ],
+)
+def test_caches_are_washed_between_variants_and_a_device_has_a_calibration_of_its_own(
+    platform, alone, on_device, expected
+):
+    assert names(platform, alone=alone, on_device=on_device) == expected
 
 
 @pytest.mark.parametrize(

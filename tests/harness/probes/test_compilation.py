@@ -92,22 +92,16 @@ def test_the_first_process_counts_keeps_the_texts_and_calls_again(tmp_path):
     assert found.notes == ()
 
 
-def test_later_processes_take_times_only_and_call_once(tmp_path):
+def test_later_processes_take_times_only_call_once_and_tell_which_program_it_was(tmp_path):
     calls = []
+    first = compilation.compile_and_call(VARIANT, prepared(), context())
 
     found = compilation.compile_and_call(VARIANT, counting(calls), context(tmp_path, index=1))
 
     assert len(calls) == 1
     assert set(found.values) == {"first_call_s", "compiles"} | STAGES
     assert files(tmp_path) == set()
-
-
-def test_every_process_tells_which_program_it_was(tmp_path):
-    first = compilation.compile_and_call(VARIANT, prepared(), context(tmp_path))
-    later = compilation.compile_and_call(VARIANT, prepared(), context(tmp_path, index=1))
-
-    assert first.details == later.details
-    assert first.details.fingerprints
+    assert found.details == first.details
 
 
 def test_the_first_call_is_timed_until_its_result_is_ready(clock):
@@ -130,8 +124,8 @@ def without_text(error: Exception) -> Prepared:
 
 
 @pytest.mark.parametrize("error", [NotImplementedError("no text"), jax.errors.JaxRuntimeError("no text")])
-def test_a_program_that_its_backend_does_not_tell_has_its_times_all_the_same(error):
-    found = compilation.compile_and_call(VARIANT, without_text(error), context())
+def test_a_program_that_its_backend_does_not_tell_has_its_times_and_its_other_texts_all_the_same(error, tmp_path):
+    found = compilation.compile_and_call(VARIANT, without_text(error), context(tmp_path))
 
     assert found.status is Status.OK
     assert STAGES | {"first_call_s", "jaxpr_equations", "stablehlo_operations"} <= set(found.values)
@@ -142,6 +136,7 @@ def test_a_program_that_its_backend_does_not_tell_has_its_times_all_the_same(err
         "the optimised program cannot be read: no text",
         NO_COUNT,
     )
+    assert files(tmp_path) == {PROGRAM_TEXTS["jaxpr"], PROGRAM_TEXTS["stablehlo"]}
 
 
 def test_a_program_that_we_cannot_read_has_its_times_all_the_same_and_our_fault_is_named():
@@ -152,24 +147,9 @@ def test_a_program_that_we_cannot_read_has_its_times_all_the_same_and_our_fault_
     assert ["another signature" in fault for fault in list_own_faults([found])] == [True, True]
 
 
-def test_a_program_that_its_backend_does_not_tell_keeps_its_other_texts(tmp_path):
-    compilation.compile_and_call(VARIANT, without_text(NotImplementedError("no text")), context(tmp_path))
-
-    assert files(tmp_path) == {PROGRAM_TEXTS["jaxpr"], PROGRAM_TEXTS["stablehlo"]}
-
-
 @pytest.mark.parametrize(("budget", "status"), [(None, Status.OK), (1, Status.OK), (0, Status.FAILED)])
 def test_as_many_programs_may_be_compiled_as_are_declared(budget, status):
     assert compilation.compile_and_call(VARIANT, prepared(), context(index=1, compiles=budget)).status is status
-
-
-def test_a_compile_too_many_keeps_the_fingerprint_of_the_program(monkeypatch):
-    monkeypatch.setattr(compilation, "explain_misses", lambda call: [])
-
-    found = over_budget()
-
-    assert found.details == compilation.compile_and_call(VARIANT, prepared(), context(index=1)).details
-    assert found.details.fingerprints
 
 
 def test_a_second_call_that_compiles_counts_against_what_is_declared(monkeypatch):
@@ -200,11 +180,9 @@ def test_a_compile_too_many_is_found_even_where_jax_cannot_explain_it(monkeypatc
     found = over_budget()
 
     assert found.status is Status.FAILED
-    assert (
-        found.reason
-        == "compiled 1 programs, 0 declared; JAX's own explanation is on the page, and in the case's record"
-    )
+    assert found.reason.startswith("compiled 1 programs, 0 declared; JAX's own explanation is on the page")
     assert found.details.explanation == "no explanation: the log is closed"
+    assert found.details.fingerprints
     assert found.values["compiles"] == (1,)
 
 
@@ -280,19 +258,14 @@ def test_the_texts_of_a_program_tell_nothing_of_the_home_that_it_was_written_in(
 
 
 def test_an_ahead_of_time_program_is_written_and_loaded_again_in_every_process(tmp_path):
-    found = compilation.compile_and_call(AHEAD, prepared(mode="aot"), context(tmp_path, index=1))
-
-    assert set(found.values) == {"first_call_s", "compiles", "exported_bytes"} | STAGES | LOADED
-    assert all(value > 0 for name in LOADED for value in found.values[name])
-    assert (found.status, found.notes) == (Status.OK, ())
-
-
-def test_the_size_of_the_exported_program_is_that_of_its_bytes(tmp_path):
     ready = prepared(mode="aot")
 
     found = compilation.compile_and_call(AHEAD, ready, context(tmp_path, index=1))
 
+    assert set(found.values) == {"first_call_s", "compiles", "exported_bytes"} | STAGES | LOADED
+    assert all(value > 0 for name in LOADED for value in found.values[name])
     assert found.values["exported_bytes"] == (len(jax.export.export(ready.jitted)(ARGUMENT).serialize()),)
+    assert (found.status, found.notes) == (Status.OK, ())
 
 
 @pytest.mark.parametrize(("mode", "folder"), [("jit", True), ("aot", False)])

@@ -2,7 +2,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -31,10 +30,31 @@ MIB = 2**20
 ARGUMENT = np.ones(MIB, np.uint8)
 
 
+def context(backend="cpu", clock=lambda: 0.0):
+    return Context(None, {}, BACKENDS[backend], (), clock, None)
+
+
 def measured(call, *, argument=ARGUMENT, clock=lambda: 0.0, returns_early=True) -> Outcome:
     """Of a function of one argument, of 1 MiB."""
     prepared = Prepared(call, (argument,), lambda result: result, returns_early=returns_early)
-    return measured_memory.watch_call("a", prepared, Context(None, {}, BACKENDS["cpu"], (), clock, None))
+    return measured_memory.watch_call("a", prepared, context(clock=clock))
+
+
+def compiled_for(argument_bytes):
+    """The stages of a program that reads as many bytes of its arguments; None where that is unknown."""
+    analysis = None if argument_bytes is None else SimpleNamespace(argument_size_in_bytes=argument_bytes)
+    return SimpleNamespace(compiled=SimpleNamespace(memory_analysis=lambda: analysis))
+
+
+def held_on(*devices, data):
+    """An array that lies on these devices, a copy on each."""
+    array = Mock(spec=jax.Array, addressable_shards=[SimpleNamespace(device=one, data=data) for one in devices])
+    array.sharding.device_set = {devices[0]}
+    return array
+
+
+def counts(peak, now):
+    return {"peak_bytes_in_use": peak, "bytes_in_use": now}
 
 
 # For real
@@ -120,7 +140,7 @@ def allocator(monkeypatch):
 
 def test_what_a_call_holds_on_a_device_is_by_how_much_its_memory_grows_to_the_peak_of_the_first_call(allocator):
     calls = []
-    allocator({"peak_bytes_in_use": 10, "bytes_in_use": 8}, {"peak_bytes_in_use": 25, "bytes_in_use": 9})
+    allocator(counts(10, 8), counts(25, 9))
 
     found = measured(calls.append)
 
@@ -130,42 +150,30 @@ def test_what_a_call_holds_on_a_device_is_by_how_much_its_memory_grows_to_the_pe
 
 @pytest.mark.parametrize(("reads", "held"), [(None, 4070), (4000, 4070), (1000, 1070), (9000, 4070)])
 def test_arguments_on_the_device_count_once_however_many_copies_it_holds(allocator, reads, held):
-    whole = jnp.ones(1000)  # 4000 bytes
-    device = allocator(
-        {"peak_bytes_in_use": 90_000, "bytes_in_use": 90_000}, {"peak_bytes_in_use": 90_070, "bytes_in_use": 90_000}
-    )
-    here, remote = (SimpleNamespace(device=where, data=whole) for where in (device, "another"))
-    argument = Mock(spec=jax.Array, addressable_shards=[here, remote])
-    argument.sharding.device_set = {device}
-    analysis = SimpleNamespace(argument_size_in_bytes=reads)
-    compiled = SimpleNamespace(memory_analysis=lambda: None if reads is None else analysis)
+    device = allocator(counts(90_000, 90_000), counts(90_070, 90_000))
+    argument = held_on(device, "another", data=jnp.ones(1000))  # 4000 bytes
+    prepared = Prepared(id, (argument,), lambda result: result, compiled_for(reads))
 
-    prepared = Prepared(id, (argument,), lambda result: result, SimpleNamespace(compiled=compiled))
+    found = measured_memory.watch_call("a", prepared, context("gpu"))
 
-    found = measured_memory.watch_call("a", prepared, Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None))
     assert found.values == {"measured_peak_bytes": (held,)}
 
 
 def test_a_call_may_take_its_arguments(allocator):
-    device = allocator({"peak_bytes_in_use": 9, "bytes_in_use": 9}, {"peak_bytes_in_use": 10, "bytes_in_use": 9})
-    donated = Mock(spec=jax.Array, addressable_shards=[SimpleNamespace(device=device, data=jnp.ones(1000))])
-    donated.sharding.device_set = {device}
+    device = allocator(counts(9, 9), counts(10, 9))
 
     def take(argument):
         del argument.addressable_shards  # as of a deleted array
 
-    assert measured(take, argument=donated).values == {"measured_peak_bytes": (4001,)}
+    assert measured(take, argument=held_on(device, data=jnp.ones(1000))).values == {"measured_peak_bytes": (4001,)}
 
 
 def test_what_a_program_takes_of_the_host_is_part_of_the_scaling_and_not_of_what_was_there(allocator):
-    told = {"peak_bytes_in_use": 9, "bytes_in_use": 9}, {"peak_bytes_in_use": 10_009, "bytes_in_use": 9}
-    device = allocator(*told)
-    there = Mock(spec=jax.Array, addressable_shards=[SimpleNamespace(device=device, data=np.ones(10_000, np.uint8))])
-    there.sharding.device_set = {device}
-    compiled = SimpleNamespace(memory_analysis=lambda: SimpleNamespace(argument_size_in_bytes=ARGUMENT.nbytes + 500))
-    prepared = Prepared(lambda *_: None, (there, ARGUMENT), lambda _: None, SimpleNamespace(compiled=compiled))
+    device = allocator(counts(9, 9), counts(10_009, 9))
+    there = held_on(device, data=np.ones(10_000, np.uint8))
+    prepared = Prepared(lambda *_: None, (there, ARGUMENT), lambda _: None, compiled_for(ARGUMENT.nbytes + 500))
 
-    found = measured_memory.watch_call("a", prepared, Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None))
+    found = measured_memory.watch_call("a", prepared, context("gpu"))
 
     assert found.values == {"measured_peak_bytes": (500 + 10_000,)}
 
@@ -183,15 +191,13 @@ def test_the_first_device_is_asked_or_the_first_of_those_that_hold_the_arguments
 
 def test_the_copies_of_what_calls_carry_do_not_hide_what_a_call_holds(monkeypatch):
     """An allocator that counts the copies while they are made, as a device's does."""
-    held = {"bytes_in_use": 4000, "peak_bytes_in_use": 4000}
-    device = Device(memory_stats=lambda: dict(held))
-    monkeypatch.setattr(jax, "devices", lambda: [device])
+    held = counts(4000, 4000)
+    monkeypatch.setattr(jax, "devices", lambda: [Device(memory_stats=lambda: dict(held))])
+    resets = []
 
     def take(count):
         held["bytes_in_use"] += count
         held["peak_bytes_in_use"] = max(held.values())
-
-    resets = []
 
     def reset():
         resets.append(1)
@@ -202,17 +208,17 @@ def test_the_copies_of_what_calls_carry_do_not_hide_what_a_call_holds(monkeypatc
         take(-5000)
 
     prepared = Prepared(call, (1,), lambda _: None, reset=reset)
-    context = Context(None, {}, BACKENDS["gpu"], (), time.perf_counter, None)
-    context.prepare, context.find_excess = lambda variant: prepared, lambda prepared: None
+    watched = context("gpu")
+    watched.prepare, watched.find_excess = lambda variant: prepared, lambda prepared: None
 
-    found = measured_memory.probe_variants(("a",), context)
+    found = measured_memory.probe_variants(("a",), watched)
 
     assert found.outcomes["a"].values == {"measured_peak_bytes": (5000,)}
     assert len(resets) == 1
 
 
 def test_a_peak_below_an_earlier_one_of_the_process_is_no_value(allocator):
-    allocator({"peak_bytes_in_use": 25, "bytes_in_use": 5}, {"peak_bytes_in_use": 25, "bytes_in_use": 6})
+    allocator(counts(25, 5), counts(25, 6))
 
     assert measured(id) == Outcome(status=Status.OK, notes=(f"{HIDDEN}: at most 20 bytes",))
 
@@ -220,11 +226,10 @@ def test_a_peak_below_an_earlier_one_of_the_process_is_no_value(allocator):
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ({"bytes_in_use": 1}, {"bytes_in_use": 2}),
-        ({"bytes_in_use": 1}, {"peak_bytes_in_use": 2}),
-        ({"peak_bytes_in_use": 1}, {"peak_bytes_in_use": 2}),
-        ({"peak_bytes_in_use": 1, "bytes_in_use": 1}, {"bytes_in_use": 2}),
-        ({"peak_bytes_in_use": 1, "bytes_in_use": 1}, None),
+        ({"bytes_in_use": 1}, counts(2, 2)),
+        ({"peak_bytes_in_use": 1}, counts(2, 2)),
+        (counts(1, 1), {"bytes_in_use": 2}),
+        (counts(1, 1), None),
     ],
 )
 def test_an_allocator_that_tells_no_peak_is_no_counter(allocator, before, after):
@@ -320,7 +325,7 @@ def test_a_system_that_does_not_tell_what_a_process_holds_has_no_counter(grows, 
 
 def test_a_peer_is_read_from_the_process_even_beside_a_device(grows, allocator):
     grows(*TRIALS, *[2 * MIB] * CALLS)
-    allocator({"peak_bytes_in_use": 10, "bytes_in_use": 1}, {"peak_bytes_in_use": 25, "bytes_in_use": 1})
+    allocator(counts(10, 1), counts(25, 1))
 
     found = measured(id, returns_early=False)
 

@@ -54,13 +54,8 @@ SQUARES = (jnp.ones((4, 4)), jnp.eye(4))
 # The error
 
 
-@given(array=arrays)
-def test_equal_arrays_have_no_error(array):
-    assert relative_error(array, array.copy())[0] == 0.0
-
-
 @given(array=arrays, data=st.data())
-def test_a_changed_entry_is_an_error_in_its_platform_relative_to_the_largest_entry(array, data):
+def test_a_changed_entry_is_an_error_in_its_place_relative_to_the_largest_entry(array, data):
     platform = data.draw(st.integers(0, array.size - 1))
     changed = array.copy()
     changed[platform] = data.draw(entries)
@@ -81,8 +76,8 @@ def test_an_error_does_not_depend_on_the_scale(array, noise, power):
     assert relative_error(got * 2.0**power, array * 2.0**power) == relative_error(got, array)
 
 
-@given(array=arrays, value=special, data=st.data())
-def test_equal_infinities_agree_and_so_do_two_nan(array, value, data):
+@given(array=arrays, value=special | entries, data=st.data())
+def test_equal_entries_agree_and_so_do_infinities_and_two_nan(array, value, data):
     array[data.draw(st.integers(0, array.size - 1))] = value
 
     assert relative_error(array, array.copy())[0] == 0.0
@@ -184,27 +179,19 @@ def test_a_cast_to_a_narrow_format_is_right(format_):
 @pytest.mark.parametrize(
     ("dtype", "allowed"),
     [
-        ("float64", 1e-12),
-        ("float32", 2e-5),
-        ("float16", 5e-3),
-        ("bfloat16", 3e-2),
-        ("complex64", 2e-5),
-        ("complex128", 1e-12),
+        *(("float64", 1e-12), ("float32", 2e-5), ("float16", 5e-3), ("bfloat16", 3e-2)),
+        *(("complex64", 2e-5), ("complex128", 1e-12)),
     ],
 )
-def test_a_result_may_be_off_by_as_much_as_its_dtype_allows(dtype, allowed):
+def test_a_result_without_products_may_be_off_by_as_much_as_its_dtype_allows(dtype, allowed):
     def outcome(error: float) -> Outcome:
         with jax.enable_x64(True):
-            return checked(lambda x: x, jnp.asarray([0.0, 1.0], dtype), reference=lambda x: x + np.array([error, 0.0]))
+            shifted = jnp.asarray([0.0, 1.0], dtype)
+            return checked(lambda x: x, shifted, reference=lambda x: x + np.array([error, 0.0]), backend="tpu")
 
     assert outcome(0.99 * allowed).status is Status.OK
+    assert outcome(0.99 * allowed).details == NumericsDetails(products=None, outputs=1)
     assert outcome(1.01 * allowed).status is Status.WRONG
-
-
-@pytest.mark.parametrize(("backend", "allowed"), [("cpu", 2e-5), ("gpu", 5e-3), ("tpu", 3e-2)])
-def test_a_product_may_be_off_by_as_much_as_its_device_does_by_default(backend, allowed):
-    assert checked(off_by(0.9 * allowed), *SQUARES, reference=np.matmul, backend=backend).status is Status.OK
-    assert checked(off_by(1.1 * allowed), *SQUARES, reference=np.matmul, backend=backend).status is Status.WRONG
 
 
 def test_an_inexact_dtype_without_a_tolerance_of_its_own_has_that_of_the_coarsest_of_16_bits():
@@ -255,17 +242,6 @@ def test_of_a_products_two_operands_the_coarser_counts(precisions, format_):
     assert found.details.products == format_
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
-def test_without_products_the_tolerance_is_that_of_the_results_dtype(dtype):
-    def outcome(error: float) -> Outcome:
-        shifted = jnp.asarray([0.0, 1.0], dtype)
-        return checked(lambda x: x, shifted, reference=lambda x: x + error, backend="tpu")
-
-    assert outcome(0.9 * TOLERANCE[dtype]).status is Status.OK
-    assert outcome(0.9 * TOLERANCE[dtype]).details == NumericsDetails(products=None, outputs=1)
-    assert outcome(1.2 * TOLERANCE[dtype]).status is Status.WRONG
-
-
 def test_a_workloads_own_tolerance_goes_before_all_others():
     assert checked(off_by(0.4), *SQUARES, reference=np.matmul, tolerance=0.5).status is Status.OK
     assert checked(off_by(1e-5), *SQUARES, reference=np.matmul, tolerance=1e-6).status is Status.WRONG
@@ -312,7 +288,7 @@ def in_vmap(a, b):
     return jax.vmap(lambda row: row @ b)(a)
 
 
-@pytest.mark.parametrize("mode", ["eager", "jit", "aot"])
+@pytest.mark.parametrize("mode", ["eager", "jit"])
 @pytest.mark.parametrize(
     "function",
     [in_scan, in_cond, in_while, in_jit, in_custom_derivative, in_checkpoint, in_vmap],
@@ -516,15 +492,8 @@ def test_a_reference_is_computed_once_for_all_variants_and_that_is_told():
 
     assert len(computed) == 1
     assert told == [
-        ("eager", "prepare"),
-        ("eager", "numerics"),
-        (None, "reference"),
-        ("eager", "numerics"),
-        ("aot", "prepare"),
-        ("aot", "trace"),
-        ("aot", "lower"),
-        ("aot", "compile"),
-        ("aot", "numerics"),
+        *[("eager", "prepare"), ("eager", "numerics"), (None, "reference"), ("eager", "numerics")],
+        *[("aot", stage) for stage in ("prepare", "trace", "lower", "compile", "numerics")],
     ]
 
 
@@ -553,15 +522,8 @@ def test_the_program_that_was_checked_is_told_by_its_fingerprint():
     one, same, other = (fingerprint_of(f, "jit") for f in (lambda x: -x, lambda y: -y, lambda x: 0 - x))
 
     assert one
-    assert one == same == fingerprint_of(lambda x: -x, "aot")
-    assert one != other
-
-
-def test_it_is_told_also_where_nothing_is_compared():
-    assert fingerprint_of(lambda x: -x, "jit", no_reference("why not")) == fingerprint_of(lambda x: -x, "jit")
-
-
-def test_eager_code_has_no_one_program():
+    assert one == same == fingerprint_of(lambda x: -x, "aot") != other
+    assert fingerprint_of(lambda x: -x, "jit", no_reference("nothing is compared")) == one
     assert fingerprint_of(lambda x: -x, "eager") is None
 
 
@@ -609,19 +571,16 @@ def test_every_item_of_a_stream_is_watched():
     assert "changes its arguments in place: x; " in found["add:mixed"]["numerics"].reason
 
 
-def test_a_state_that_calls_carry_may_be_changed_in_place():
+@pytest.mark.parametrize("mode", ["eager", "jit"])
+def test_a_state_that_calls_carry_may_be_changed_in_place(mode):
     def step(module, x):
         module.scale[...] = module.scale * 2
         return module, (module.scale * x).sum()
 
-    for mode in ("eager", "jit"):
-        outcome = checked(
-            step,
-            Module(jnp.ones(3)),
-            jnp.ones(3),
-            reference=lambda module, x: (Module(jnp.full(3, 2.0)), np.float64(6)),
-            mode=mode,
-            state=State(carry={"module": 0}),
-        )
+    def reference(module, x):
+        return Module(jnp.full(3, 2.0)), np.float64(6)
 
-        assert outcome.status is Status.OK, outcome.reason
+    state = State(carry={"module": 0})
+    outcome = checked(step, Module(jnp.ones(3)), jnp.ones(3), reference=reference, mode=mode, state=state)
+
+    assert outcome.status is Status.OK, outcome.reason

@@ -61,20 +61,14 @@ def test_a_mistake_in_our_own_code_fails_no_variant_and_is_named():
     assert "harness/traces/hlo.py" in outcome.stderr
 
 
-def test_whatever_a_probe_that_calls_nothing_raises_is_our_own_fault():
+@pytest.mark.parametrize(("probe", "status"), [("memory", Status.UNKNOWN), ("numerics", Status.FAILED)])
+def test_whatever_a_probe_that_calls_nothing_raises_is_our_own_fault(probe, status):
     def look_at(variant, prepared, context):
         raise TypeError("incompatible function arguments")
 
-    context = context_of(one_more)
-    outcomes = {
-        probe: probe_each(probe, look_at, ("one_more:jit",), context).outcomes["one_more:jit"]
-        for probe in ("memory", "numerics")
-    }
+    found = probe_each(probe, look_at, ("one_more:jit",), context_of(one_more))
 
-    assert {probe: outcome.status for probe, outcome in outcomes.items()} == {
-        "memory": Status.UNKNOWN,
-        "numerics": Status.FAILED,
-    }
+    assert found.outcomes["one_more:jit"].status is status
 
 
 # What does not fit
@@ -145,10 +139,11 @@ def test_what_cannot_be_prepared_names_its_stage_for_every_probe(monkeypatch, st
 
     monkeypatch.setattr("jaxmeter.harness.probes.context.prepare_as", fails_in(stage, unlucky))
 
-    found = look(context_of(one_more), "numerics", "memory")
+    found = look(context_of(one_more), "numerics", "memory", "compilation")
 
-    assert {one.reason for one in found.values()} == {f"in stage '{stage}': {type(error).__name__}: no luck"}
-    assert [one.status for one in found.values()] == [Status.FAILED] * 2
+    reason = f"in stage '{stage}': {type(error).__name__}: no luck"
+    assert {(one.status, one.reason) for one in found.values()} == {(Status.FAILED, reason)}
+    assert all("in unlucky" in one.stderr for one in found.values())
 
 
 def test_a_failure_keeps_the_beginning_of_its_words_and_the_end_of_its_traceback():
@@ -187,26 +182,16 @@ def test_variants_are_prepared_and_looked_at_one_by_one_and_one_that_fails_costs
     assert "what stage 'memory' finds: ValueError: no luck" in found.outcomes["one_more:eager"].reason
     assert found.outcomes["one_more:jit"] == FINE
     assert told == [
-        ("one_more:eager", "prepare"),
-        ("one_more:eager", "memory"),
+        *[("one_more:eager", stage) for stage in ("prepare", "memory")],
         ("looked", "one_more:eager"),
-        ("one_more:jit", "prepare"),
-        ("one_more:jit", "trace"),
-        ("one_more:jit", "lower"),
-        ("one_more:jit", "compile"),
-        ("one_more:jit", "memory"),
+        *[("one_more:jit", stage) for stage in ("prepare", "trace", "lower", "compile", "memory")],
         ("looked", "one_more:jit"),
     ]
 
 
 def test_each_probe_begins_with_the_inputs_whatever_the_one_before_has_called():
-    made = workload(
-        inputs=lambda key: (jnp.float32(1),),
-        reference=no_reference("none"),
-        modes=("jit",),
-        state=State(carry={"total": 0}),
-    )(lambda total: total + 1)
-    (name,) = made.variants
+    options = {"reference": no_reference("none"), "modes": ("jit",), "state": State(carry={"total": 0})}
+    made = workload(inputs=lambda key: (jnp.float32(1),), **options)(lambda total: total + 1)
     context = Context(made, {}, BACKENDS["cpu"], (jnp.float32(1),), time.perf_counter, None)
     results = []
 
@@ -215,7 +200,7 @@ def test_each_probe_begins_with_the_inputs_whatever_the_one_before_has_called():
         return FINE
 
     for _ in range(2):
-        probe_each("numerics", look_at, (name,), context)
+        probe_each("numerics", look_at, tuple(made.variants), context)
 
     assert results == [2, 2]
 
@@ -269,53 +254,34 @@ def looked(monkeypatch):
     return order
 
 
-def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked):
-    context = context_of(one_more, modes=("jit", "aot"))
+BOTH = ("one_more:eager", "one_more:jit")
 
-    found, process = run_probes(dict.fromkeys(("numerics", "memory"), ("one_more:jit", "one_more:aot")), context)
 
-    assert looked == [
-        (probe, (variant,)) for variant in ("one_more:jit", "one_more:aot") for probe in ("numerics", "memory")
-    ]
+@pytest.mark.parametrize(
+    ("probes", "order"),
+    [
+        (
+            {"numerics": BOTH, "memory": BOTH},
+            [(probe, (variant,)) for variant in BOTH for probe in ("numerics", "memory")],
+        ),
+        ({"timing": BOTH}, [("timing", BOTH)]),
+        (
+            {"numerics": BOTH, "memory": BOTH[1:]},
+            [("numerics", BOTH[:1]), ("numerics", BOTH[1:]), ("memory", BOTH[1:])],
+        ),
+    ],
+    ids=["a variant after the other", "side by side", "each its own variants"],
+)
+def test_probes_of_one_process_look_at_a_variant_together_before_the_next(looked, probes, order):
+    found, process = run_probes(probes, context_of(one_more, modes=("eager", "jit")))
+
+    assert looked == order
     assert {variant: {probe: one.notes for probe, one in of.items()} for variant, of in found.items()} == {
-        variant: {probe: (probe,) for probe in ("numerics", "memory")} for variant in ("one_more:jit", "one_more:aot")
+        variant: {probe: (probe,) for probe, names in probes.items() if variant in names} for variant in BOTH
     }
     assert process is None
-
-
-def test_a_probe_that_needs_variants_side_by_side_has_them_at_once(looked):
-    run_probes({"timing": ("one_more:jit", "one_more:aot")}, context_of(one_more, modes=("jit", "aot")))
-
-    assert looked == [("timing", ("one_more:jit", "one_more:aot"))]
-
-
-def test_where_probes_share_a_process_each_looks_at_its_own_variants(looked):
-    names = ("one_more:eager", "one_more:jit")
-    context = context_of(one_more, modes=("eager", "jit"))
-
-    found, _ = run_probes({"numerics": names, "memory": names[1:]}, context)
-
-    assert looked == [("numerics", names[:1]), ("numerics", names[1:]), ("memory", names[1:])]
-    assert {variant: set(of) for variant, of in found.items()} == {
-        names[0]: {"numerics"},
-        names[1]: {"numerics", "memory"},
-    }
 
 
 @pytest.mark.parametrize("probe", PROBES)
 def test_what_a_probe_does_is_in_the_file_that_has_its_name(probe):
     assert find_probe(probe).__module__ == f"jaxmeter.harness.probes.{probe}"
-
-
-def test_a_variant_that_cannot_be_prepared_fails_alike_for_every_probe_with_its_own_traceback():
-    def broken(x):
-        raise ValueError("no luck")
-
-    made = workload(inputs=lambda key: (jnp.ones(2),), reference=no_reference("none"), modes=("jit",))(broken)
-    context = Context(made, {}, BACKENDS["cpu"], (jnp.ones(2),), time.perf_counter, None)
-
-    found, _ = run_probes(dict.fromkeys(("numerics", "memory", "compilation"), ("broken:jit",)), context)
-
-    [outcome] = {(one.status, one.reason, one.stderr) for one in found["broken:jit"].values()}
-    assert outcome[1] == "in stage 'trace': ValueError: no luck"
-    assert "in broken" in outcome[2]

@@ -269,8 +269,9 @@ def test_passes_are_a_shuffled_order_then_its_reverse(clock):
 
 
 def test_the_seed_decides_the_order(clock):
-    assert order_of(clock, "abcd", seed=1) == order_of(clock, "abcd", seed=1)
-    assert order_of(clock, "abcd", seed=1) != order_of(clock, "abcd", seed=2)
+    first = order_of(clock, "abcd", seed=1)
+
+    assert first == order_of(clock, "abcd", seed=1) != order_of(clock, "abcd", seed=2)
 
 
 def test_variants_come_back_in_the_order_given(clock):
@@ -420,14 +421,10 @@ def test_each_quick_variant_is_called_on_drawn_cores_before_every_second_pass(cl
 
         return Prepared(call=once, args=(), wait=lambda result: None)
 
-    run(
-        clock,
-        {"quick": call("quick", BLOCK_S), "slow": call("slow", 2 * BLOCK_S)},
-        beat=lambda variant, stage: words.append(stage),
-        draw_cores=draw_cores,
-    )
+    variants = {"quick": call("quick", BLOCK_S), "slow": call("slow", 2 * BLOCK_S)}
+    run(clock, variants, beat=lambda variant, stage: words.append(stage), draw_cores=draw_cores)
 
-    assert [words[platform : platform + 3] for platform, word in enumerate(words) if word == "drawn"] == [
+    assert [words[at : at + 3] for at, word in enumerate(words) if word == "drawn"] == [
         ["drawn", "quick", "given back"]
     ] * 3
     passes = [word for word in words if word in ("drawn", "timing")]
@@ -496,7 +493,7 @@ class Large:
         self._free()
 
 
-def freed_in(clock: FakeClock, seconds: float, *, call_s: float) -> Prepared:
+def freed_in(clock: FakeClock, seconds: float, call_s: float) -> Prepared:
     """A call whose result takes these seconds to be freed."""
 
     def call() -> Large:
@@ -506,18 +503,12 @@ def freed_in(clock: FakeClock, seconds: float, *, call_s: float) -> Prepared:
     return Prepared(call=call, args=(), wait=lambda result: result)
 
 
-def test_freeing_a_result_is_no_part_of_a_sample_of_one_call_nor_of_the_time_until_return(clock):
-    process = run_one(clock, freed_in(clock, 2**-7, call_s=2**-8))
+def test_freeing_results_is_part_of_a_sample_of_several_calls_but_not_of_one_call_nor_of_the_time_until_return(clock):
+    slow, quick = (run_one(clock, freed_in(clock, *s)) for s in ((2**-7, 2**-8), (2**-16, 2**-16)))
 
-    assert process.calls == 1
-    assert set(process.return_s) == all_samples(process) == {2**-8}
-
-
-def test_freeing_results_is_part_of_a_sample_of_several_calls(clock):
-    process = run_one(clock, freed_in(clock, 2**-16, call_s=2**-16))
-
-    assert process.calls > 1
-    assert all_samples(process) == {2**-15}
+    assert slow.calls == 1 < quick.calls
+    assert set(slow.return_s) == all_samples(slow) == {2**-8}
+    assert all_samples(quick) == {2**-15}
 
 
 def test_a_peer_that_returns_its_result_has_no_dispatch(clock):
@@ -701,38 +692,36 @@ def context_of(*functions, clock: FakeClock, **of_context) -> Context:
     return Context(workload=made, params={}, arguments=(), clock=clock, folder=None, **{**as_usual, **of_context})
 
 
+def taking(clock: FakeClock, **durations_s: float) -> list[Callable[[], None]]:
+    """Functions of these names, each of which takes so long."""
+
+    def make(name: str, duration_s: float) -> Callable[[], None]:
+        def call() -> None:
+            clock.advance(duration_s)
+
+        call.__name__ = name
+        return call
+
+    return [make(*item) for item in durations_s.items()]
+
+
 def test_a_process_tells_what_it_is_of_and_times_every_variant(clock):
-    def short():
-        clock.advance(2**-10)
-
-    def long():
-        clock.advance(2**-8)
-
-    context = context_of(short, long, clock=clock)
+    context = context_of(*taking(clock, short=2**-10, long=2**-8), clock=clock)
 
     found = probe_variants(("short:eager", "long:eager"), context)
 
     process = found.process
     assert found.outcomes == {}
-    assert (process.schema_version, process.case, process.index, process.seed) == (
-        SCHEMA_VERSION,
-        context.case.id,
-        3,
-        5,
-    )
-    assert {one.variant: all_samples(one) for one in process.variants} == {
-        "short:eager": {2**-10},
-        "long:eager": {2**-8},
-    }
+    of = (process.schema_version, process.case, process.index, process.seed)
+    assert of == (SCHEMA_VERSION, context.case.id, 3, 5)
+    sampled = {one.variant: all_samples(one) for one in process.variants}
+    assert sampled == {"short:eager": {2**-10}, "long:eager": {2**-8}}
     assert {one.cores for one in process.variants} == {paid_cores()}
 
 
 def test_a_process_queues_as_many_calls_as_its_case_declares(clock):
-    def one():
-        clock.advance(2**-10)
-
-    context = context_of(one, clock=clock, index=0)
-    asked = context_of(one, clock=clock, index=0, case=structs.replace(context.case, queued=3))
+    context = context_of(*taking(clock, one=2**-10), clock=clock, index=0)
+    asked = replace(context, case=structs.replace(context.case, queued=3))
 
     assert [probe_variants(("one:eager",), each).process.variants[0].queued_calls for each in (context, asked)] == [
         0,
@@ -742,13 +731,7 @@ def test_a_process_queues_as_many_calls_as_its_case_declares(clock):
 
 @pytest.mark.parametrize("index", [0, 2, 3, 4, 5])
 def test_only_the_first_processes_queue_calls_time_each_variant_alone_and_how_long_a_call_takes_to_return(clock, index):
-    def one():
-        clock.advance(2**-10)
-
-    def other():
-        clock.advance(2**-10)
-
-    context = context_of(one, other, clock=clock, index=index)
+    context = context_of(*taking(clock, one=2**-10, other=2**-10), clock=clock, index=index)
     context.case = structs.replace(context.case, queued=3)
 
     found = probe_variants(("one:eager", "other:eager"), context)
@@ -761,13 +744,11 @@ def test_only_the_first_processes_queue_calls_time_each_variant_alone_and_how_lo
 
 
 def test_a_process_has_as_many_passes_as_pay_by_what_it_took_until_then(clock):
-    def one():
-        clock.advance(BLOCK_S / 4)
-
     many = structs.replace(SETTINGS, blocks=200)
 
     def count(age_s, settings=many):
-        context = context_of(one, clock=clock, settings=settings, begun_s=clock() - age_s)
+        calls = taking(clock, one=BLOCK_S / 4)
+        context = context_of(*calls, clock=clock, settings=settings, begun_s=clock() - age_s)
         return len(probe_variants(("one:eager",), context).process.variants[0].blocks)
 
     assert FEWEST_PASSES <= count(0.01) < count(1.0) < count(1e3) == 200
@@ -795,22 +776,15 @@ def test_passes_are_the_root_of_the_costs_times_the_deviations_as_kalibera_and_j
 
 
 def test_a_process_holds_calibrations_of_every_second_pass_and_of_both_sides_of_each_block(clock):
-    def one():
-        clock.advance(2**-10)
+    context = context_of(*taking(clock, one=2**-10, other=2**-10), clock=clock)
 
-    def other():
-        clock.advance(2**-10)
+    process = probe_variants(("one:eager", "other:eager"), context).process
 
-    found = probe_variants(("one:eager", "other:eager"), context_of(one, other, clock=clock))
-
-    assert {one.name: len(one.samples_s) for one in found.process.calibrations} == {
-        "copy": BLOCKS / 2,
-        "alu": 4 * BLOCKS,
-    }
-    assert {block.calibration_s for one in found.process.variants for block in one.blocks} == {
-        0.0
-    }  # by a clock that stands
-    assert found.process.device_states == ()
+    taken = {one.name: len(one.samples_s) for one in process.calibrations}
+    assert taken == {"copy": BLOCKS / 2, "alu": 4 * BLOCKS}
+    # By a clock that stands.
+    assert {block.calibration_s for one in process.variants for block in one.blocks} == {0.0}
+    assert process.device_states == ()
 
 
 def test_a_process_holds_the_states_of_the_devices_that_a_case_uses(clock, monkeypatch):
@@ -859,13 +833,10 @@ def test_a_process_tells_what_the_machine_ran_from_its_warm_up_to_its_last_dispa
 
 
 def test_a_variant_that_cannot_be_called_is_named_and_nothing_is_timed(clock):
-    def fine():
-        clock.advance(2**-10)
-
     def broken():
         raise ValueError("no luck")
 
-    found = probe_variants(("fine:eager", "broken:eager"), context_of(fine, broken, clock=clock))
+    found = probe_variants(("fine:eager", "broken:eager"), context_of(*taking(clock, fine=2**-10), broken, clock=clock))
 
     assert found.process is None
     assert {name: (one.status, one.reason) for name, one in found.outcomes.items()} == {

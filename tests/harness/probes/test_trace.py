@@ -27,7 +27,7 @@ def captured(tmp_path, call, platform="cpu", stages=None):
     return capture("a:jit", prepared, Context(None, {}, BACKENDS[platform], (), time.perf_counter, folder)), folder
 
 
-def test_a_capture_is_kept_and_what_it_shows_is_recorded(tmp_path):
+def test_a_capture_is_kept_without_the_hosts_name_and_what_it_shows_is_recorded(tmp_path):
     product = jax.jit(lambda x: x @ x)
     x = jnp.ones((300, 300))
 
@@ -42,21 +42,9 @@ def test_a_capture_is_kept_and_what_it_shows_is_recorded(tmp_path):
     assert (summary.platform, problems - {Problem.LONG_STEP}) == ("cpu", set())  # a busy machine may stop a step
     assert [one.flops for one in summary.operations] == [2 * 300**3]
     assert sum(summary.ledger.values()) == pytest.approx(1, abs=1e-3)
-
-
-def test_lines_of_the_user_are_recorded_without_the_folders_that_privacy_hides(tmp_path):
-    product = jax.jit(lambda x: x @ x)
-
-    outcome, _ = captured(tmp_path, lambda: product(jnp.ones((64, 64))))
-
-    sources = [one.source for one in outcome.details.summary.operations if one.source]
+    sources = [one.source for one in summary.operations if one.source]
     assert any(source.startswith("tests/harness/probes/test_trace.py:") for source in sources)
     assert not any(str(Path.cwd()) in source or "~" in source for source in sources)
-
-
-def test_the_name_of_the_host_is_in_no_name_of_a_file(tmp_path):
-    _, folder = captured(tmp_path, lambda: jnp.ones(8) + 1)
-
     assert [path for path in folder.artifacts("trace", "a:jit") if host_platform.node() in path.name] == []
 
 

@@ -77,20 +77,9 @@ def test_an_update_smaller_than_the_tolerance_is_compared_by_itself():
 
 
 def numerics_of(functions, *arguments):
-    """What `jaxmeter.measure` finds of jitted functions by name, and the measurement."""
-    measurement = jaxmeter.measure.with_options(modes=("jit",))(functions, *arguments)
-    outcomes = {variant.name: variant.outcomes["numerics"] for variant in measurement.record.variants}
-    return {name.removesuffix(":jit"): outcome for name, outcome in outcomes.items()}, measurement
-
-
-def test_in_a_notebook_too():
-    faults = {fault.__name__: fault for fault in FAULTS}
-
-    outcomes, measurement = numerics_of({"right": right, "other": other_order, **faults}, WEIGHTS, X, Y)
-
-    wrong = {name for name, outcome in outcomes.items() if outcome.status is Status.WRONG}
-    assert wrong == set(faults)
-    assert [measurement.find_speedup(f"{name}:jit") for name in faults] == [None] * 3
+    """What `jaxmeter.measure` finds of jitted functions by name."""
+    record = jaxmeter.measure.with_options(modes=("jit",))(functions, *arguments).record
+    return {one.name.removesuffix(":jit"): one.outcomes["numerics"] for one in record.variants}
 
 
 def test_a_tolerance_that_is_given_leaves_updates_unchecked():
@@ -99,21 +88,14 @@ def test_a_tolerance_that_is_given_leaves_updates_unchecked():
     assert {outcome.status for outcome in found.values()} == {Status.OK}
 
 
-def test_an_update_that_bfloat16_cannot_hold_is_noted_and_not_wrong():
+def test_an_update_that_bfloat16_cannot_hold_is_noted_and_not_wrong_unless_its_argument_is_passed_on():
     narrow = jax.tree.map(lambda leaf: leaf.astype("bfloat16"), (WEIGHTS, X, Y))
 
-    outcomes, _ = numerics_of({"right": right, "again": right, "frozen": frozen, "reversed": reversed_sign}, *narrow)
+    outcomes = numerics_of({"right": right, "again": right, "frozen": frozen, "reversed": reversed_sign}, *narrow)
 
     assert {outcome.status for outcome in outcomes.values()} == {Status.OK}
     assert all("updates: 2 of 3 outputs" in outcome.notes[-1] for outcome in outcomes.values())
-
-
-def test_an_argument_that_is_passed_on_is_no_update():
-    narrow = jax.tree.map(lambda leaf: leaf.astype("bfloat16"), (WEIGHTS, X, Y))
-
-    outcomes, _ = numerics_of({"frozen": frozen}, *narrow)
-
-    assert outcomes["frozen"].notes == ()
+    assert numerics_of({"frozen": frozen}, *narrow)["frozen"].notes == ()
 
 
 def adam(weights, x, y, *, compute, seed=0):
@@ -131,7 +113,7 @@ def adam(weights, x, y, *, compute, seed=0):
 def test_signs_that_rounding_turns_are_not_wrong(compute):
     functions = {str(seed): partial(adam, compute=compute, seed=seed) for seed in range(4)}
 
-    outcomes, _ = numerics_of(functions, WEIGHTS, X, Y)
+    outcomes = numerics_of(functions, WEIGHTS, X, Y)
 
     assert {outcome.status for outcome in outcomes.values()} == {Status.OK}
 
@@ -147,7 +129,7 @@ def test_an_update_whose_direction_is_rounding_cannot_be_checked(compute, freque
     weights = jax.random.uniform(KEYS[0], (64,), minval=1.0, maxval=2.0)
     make = partial(partial, follow_rounding, compute=compute, frequency=frequency)
 
-    outcomes, _ = numerics_of({"a": make(sign=1.0), "b": make(sign=-1.0)}, weights)
+    outcomes = numerics_of({"a": make(sign=1.0), "b": make(sign=-1.0)}, weights)
 
     first, second = outcomes.values()
     assert (first.status, second.status) == (Status.OK, Status.OK)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.probes.verdict import FACTOR, Leaf, LeafResult, count_digits, judge, judge_leaf
+from jaxmeter.harness.probes.verdict import Leaf, LeafResult, count_digits, judge, judge_leaf
 from jaxmeter.harness.record import Correctness
 
 errors = st.floats(0, 1e3)
@@ -72,12 +72,9 @@ def test_without_draws_a_floating_leaf_beyond_its_tolerance_is_unknown_and_never
     assert LeafResult.UNKNOWN not in each or verdict in (Correctness.CANNOT_BE_CHECKED, Correctness.WRONG)
 
 
-def test_an_error_that_is_no_number_is_beyond_every_tolerance():
+def test_an_error_that_is_no_number_is_beyond_every_tolerance_and_such_draws_leave_nothing_to_check():
     assert judge_leaf(Leaf("", math.nan, 1.0), 0.1) is LeafResult.WRONG
     assert judge_leaf(Leaf("", math.inf, 1.0), 0.1) is LeafResult.WRONG
-
-
-def test_draws_that_give_no_number_leave_nothing_to_check():
     assert judge_leaf(Leaf("", math.inf, 1e-5), math.inf) is LeafResult.UNKNOWN
 
 
@@ -86,7 +83,3 @@ def test_draws_that_give_no_number_leave_nothing_to_check():
 )
 def test_digits_are_those_that_the_draws_leave_alone(spread, digits):
     assert count_digits(spread) == pytest.approx(digits)
-
-
-def test_four_times_is_the_factor_of_the_method_page():
-    assert FACTOR == 4

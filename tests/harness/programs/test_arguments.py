@@ -61,19 +61,14 @@ def test_inputs_are_the_same_each_time_that_they_are_made():
     assert np.array_equal(first[1], again[1])
 
 
-def test_one_array_is_one_argument():
-    (argument,) = make_inputs(declared(inputs=lambda key: np.ones(3)), PARAMS)
-
-    assert argument.shape == (3,)
-
-
-def test_of_a_stream_each_item_is_a_tuple_of_arguments():
+def test_one_array_is_one_argument_and_of_a_stream_each_item_is_a_tuple_of_arguments():
     made = declared(inputs=lambda key: [(np.ones(n), np.ones((n, 2))) for n in (3, 4)], stream=True, modes=("jit",))
 
     items = make_inputs(made, PARAMS)
 
     assert [[argument.shape for argument in item] for item in items] == [[(3,), (3, 2)], [(4,), (4, 2)]]
     assert all(isinstance(argument, jax.Array) for item in items for argument in item)
+    assert [argument.shape for argument in make_inputs(declared(inputs=lambda key: np.ones(3)), PARAMS)] == [(3,)]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -228,13 +223,8 @@ def test_numbers_of_the_host_stay_where_in_memory_they_begin():
     by_columns, fixed = np.zeros((3, 2), order="F"), np.zeros(2)
     fixed.flags.writeable = False
     own = (shifted, by_columns, fixed, 1.5, np.float32(2))
-    theirs = (
-        np.arange(48, dtype=np.float32).reshape(6, 8),
-        np.arange(6.0).reshape(3, 2),
-        np.ones(2),
-        2.5,
-        np.float32(3),
-    )
+    arrays = np.arange(48, dtype=np.float32).reshape(6, 8), np.arange(6.0).reshape(3, 2), np.ones(2)
+    theirs = (*arrays, 2.5, np.float32(3))
 
     taken = unpack_numbers(pack_numbers(theirs), own)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter import Needs, Peer, State, workload
+from jaxmeter import Peer, State, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.programs.arguments import make_inputs
@@ -34,14 +34,9 @@ def called(ready, times):
 
 
 @pytest.mark.parametrize("mode", ["eager", "jit", "aot", "mixed", "native"])
-def test_a_call_begins_with_what_the_one_before_gave(mode):
-    assert called(prepared(mode, CARRIED), 3) == [[3, 4], [5, 4], [7, 4]]
-
-
-@pytest.mark.parametrize("mode", ["eager", "jit", "aot", "mixed", "native"])
-def test_after_a_reset_a_call_begins_with_the_inputs(mode):
+def test_a_call_begins_with_what_the_one_before_gave_and_after_a_reset_with_the_inputs(mode):
     ready = prepared(mode, CARRIED)
-    called(ready, 2)
+    assert called(ready, 3) == [[3, 4], [5, 4], [7, 4]]
 
     ready.reset()
 
@@ -244,15 +239,6 @@ def test_a_peer_gets_what_its_conversion_makes_of_the_inputs():
     )
 
     assert outcome(made, "lists:native").status is Status.OK
-
-
-def test_arguments_on_the_host_stay_numpys_and_others_go_to_the_device():
-    made = running_sum(needs=Needs(host=("value",)))
-
-    total, value = make_inputs(made, {})
-
-    assert isinstance(total, jax.Array)
-    assert isinstance(value, np.ndarray)
 
 
 @pytest.mark.parametrize(

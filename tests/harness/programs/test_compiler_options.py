@@ -91,17 +91,9 @@ def load_with(options):
 
 
 def call_in_a_cache_state(options):
-    call = CallArguments((X,), {})
-    time_call(
-        next(iter(CACHE_STATES)),
-        f,
-        usual=call,
-        measured=call,
-        stream=False,
-        clock=time.perf_counter,
-        stage=lambda stage: None,
-        compiler_options=options,
-    )
+    call, name = CallArguments((X,), {}), next(iter(CACHE_STATES))
+    usual = {"usual": call, "measured": call, "stream": False, "clock": time.perf_counter}
+    time_call(name, f, **usual, stage=lambda stage: None, compiler_options=options)
 
 
 @pytest.mark.parametrize(

@@ -58,16 +58,16 @@ def test_equations_are_counted_at_the_top_and_at_all_levels():
     assert found["jaxpr_equations_nested"] == len(top) + len(["sin", "add"])
 
 
-def test_operations_of_stablehlo_are_counted_without_the_functions_that_hold_them():
-    found = program.count_source(stages(lambda x: jnp.sin(x) + x, jnp.ones(3)))
+def test_operations_of_stablehlo_and_of_the_optimised_program_are_counted():
+    found = stages(lambda x: jnp.sin(x) + x, jnp.ones(3))
 
-    assert found["stablehlo_operations"] == len(["sine", "add", "return"])
-
-
-def test_the_optimised_program_is_counted():
-    found = program.count_optimised(stages(lambda x: jnp.sin(x) + 1, jnp.ones(3)))
-
-    assert found == {"hlo_instructions": 7, "hlo_fusions": 1, "hlo_custom_calls": 0, "hlo_collectives": 0}
+    assert program.count_source(found)["stablehlo_operations"] == len(["sine", "add", "return"])
+    assert program.count_optimised(stages(lambda x: jnp.sin(x) + 1, jnp.ones(3))) == {
+        "hlo_instructions": 7,
+        "hlo_fusions": 1,
+        "hlo_custom_calls": 0,
+        "hlo_collectives": 0,
+    }
 
 
 def test_the_texts_are_those_of_three_levels():
@@ -88,23 +88,15 @@ def test_what_a_backend_does_not_tell_is_left_out_of_the_texts():
     assert set(found) == {"jaxpr", "stablehlo"}
 
 
-def test_large_constants_are_left_out_of_every_text():
-    def texts_with(seed):
-        large = square(seed)
-        return program.read_texts(stages(lambda x: x + large, square()))
+def test_large_constants_are_left_out_of_every_text_and_small_ones_are_shown():
+    def texts_with(constant, argument):
+        return program.read_texts(stages(lambda x: x + constant, argument))
 
-    one, other = map(texts_with, (1, 2))
+    few = texts_with(np.asarray([0.25, 0.75, 0.125], np.float32), jnp.ones(3))
 
-    assert one == other
-
-
-def test_small_constants_are_shown():
-    few = np.asarray([0.25, 0.75, 0.125], np.float32)
-
-    found = program.read_texts(stages(lambda x: x + few, jnp.ones(3)))
-
-    assert "[2.500000e-01, 7.500000e-01, 1.250000e-01]" in found["stablehlo"]
-    assert "{0.25, 0.75, 0.125}" in found["hlo"]
+    assert texts_with(square(1), square()) == texts_with(square(2), square())
+    assert "[2.500000e-01, 7.500000e-01, 1.250000e-01]" in few["stablehlo"]
+    assert "{0.25, 0.75, 0.125}" in few["hlo"]
 
 
 @pytest.mark.parametrize(
@@ -223,34 +215,27 @@ def nested(x, w):
     return jax.lax.fori_loop(0, 3, lambda i, y: jnp.sin(inner(y)), x)
 
 
+def moved_out(x, w):
+    """A loop out of which the compiler moves the product."""
+    return jax.lax.fori_loop(0, 10, lambda i, y: y * 2 + (w @ w), x)
+
+
+def sines(x):
+    return jax.lax.fori_loop(0, 100, lambda i, y: jnp.sin(y), x)
+
+
+def with_a_large_constant(x):
+    return jax.lax.fori_loop(0, 10, lambda i, y: y @ jnp.asarray(LARGE), x)
+
+
 @pytest.mark.parametrize(
     ("function", "arguments", "metric", "expected", "within"),
     [
         (nested, 2, "counted_flops", 15 * PRODUCT_FLOPS, 0.01),
-        # The compiler moves the product out.
-        (
-            lambda x, w: jax.lax.fori_loop(0, 10, lambda i, y: y * 2 + (w @ w), x),
-            2,
-            "counted_flops",
-            PRODUCT_FLOPS,
-            0.5,
-        ),
-        (
-            lambda x: jax.lax.fori_loop(0, 100, lambda i, y: jnp.sin(y), x),
-            1,
-            "counted_bytes",
-            100 * 2 * SQUARE_BYTES,
-            0.1,
-        ),
-        (
-            lambda x: jax.lax.fori_loop(0, 10, lambda i, y: y @ jnp.asarray(LARGE), x),
-            1,
-            "counted_flops",
-            10 * PRODUCT_FLOPS,
-            0.01,
-        ),
+        (moved_out, 2, "counted_flops", PRODUCT_FLOPS, 0.5),
+        (sines, 1, "counted_bytes", 100 * 2 * SQUARE_BYTES, 0.1),
+        (with_a_large_constant, 1, "counted_flops", 10 * PRODUCT_FLOPS, 0.01),
     ],
-    ids=["loops inside loops multiply", "what was moved out", "bytes", "a large constant inside"],
 )
 def test_what_is_in_a_loop_counts_as_often_as_it_runs(function, arguments, metric, expected, within):
     found = cost.count_work(compiled(function, *[square()] * arguments)).values
@@ -260,13 +245,11 @@ def test_what_is_in_a_loop_counts_as_often_as_it_runs(function, arguments, metri
 
 def test_without_a_loop_the_count_is_xlas_own():
     one = compiled(jnp.matmul, square(), square())
+    found, analysis = cost.count_work(one).values, one.cost_analysis()
 
-    found = cost.count_work(one).values
-
-    assert found == {
-        "counted_flops": one.cost_analysis()["flops"],
-        "counted_bytes": one.cost_analysis()["bytes accessed"],
-    }
+    assert found == {"counted_flops": analysis["flops"], "counted_bytes": analysis["bytes accessed"]}
+    sines = cost.count_work(compiled(jnp.sin, square())).values  # it counts them as transcendental, and no operation
+    assert sines == {"counted_flops": 0.0, "counted_bytes": 2.0 * SQUARE_BYTES}
 
 
 def test_loops_in_a_called_computation_count_for_every_call():
@@ -274,21 +257,6 @@ def test_loops_in_a_called_computation_count_for_every_call():
 
     missing_rounds, flops_of_a_round = 7 - 1, 64 + len(["add", "compare"])
     assert found["counted_flops"] == 1000 + 2 * missing_rounds * flops_of_a_round
-
-
-def test_a_body_that_several_loops_run_is_counted_by_itself_once(monkeypatch):
-    counted_anew = []
-    really = cost._Loops._count_anew
-
-    def noted(loops, computation):
-        counted_anew.append(computation.name)
-        return really(loops, computation)
-
-    monkeypatch.setattr(cost._Loops, "_count_anew", noted)
-
-    cost.count_work(called_twice())
-
-    assert sorted(counted_anew) == ["body", "condition"]
 
 
 def work_of(function, *arguments):
@@ -323,12 +291,6 @@ def work_of(function, *arguments):
 def test_a_program_that_cannot_be_counted_has_no_count_and_says_why(make, why):
     with pytest.raises(cost.NotCountableError, match=why):
         cost.count_work(make())
-
-
-def test_what_xla_leaves_out_is_none_at_all():
-    sines = cost.count_work(compiled(jnp.sin, square())).values  # it counts them as transcendental, and no operation
-
-    assert sines == {"counted_flops": 0.0, "counted_bytes": 2.0 * SQUARE_BYTES}
 
 
 # Buffers
@@ -449,14 +411,16 @@ def test_results_inside_a_fusion_that_a_library_runs_are_in_no_plan(backend, kin
     assert found == buffers.Unplanned((kind,), inside_bytes=2 * 512 * 512 * 4)
 
 
-def test_a_fusion_of_the_compilers_own_code_is_planned():
-    assert find_unplanned(CHAIN.replace("kCustom", "kLoop").replace("{BACKEND}", "{}")) == buffers.Unplanned()
-
-
-def test_a_fusion_without_a_product_needs_no_working_memory():
-    text = CHAIN.replace("dot(%x.1, %w.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "multiply(%x.1, %w.1)")
-
-    assert find_unplanned(text.replace("{BACKEND}", YNN)) == buffers.Unplanned()
+@pytest.mark.parametrize(
+    ("old", "new", "backend"),
+    [
+        ("kCustom", "kLoop", "{}"),
+        ("dot(%x.1, %w.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "multiply(%x.1, %w.1)", YNN),
+    ],
+    ids=["the compiler's own code", "no product"],
+)
+def test_a_fusion_of_the_compilers_own_code_or_without_a_product_is_planned(old, new, backend):
+    assert find_unplanned(CHAIN.replace(old, new).replace("{BACKEND}", backend)) == buffers.Unplanned()
 
 
 @pytest.mark.parametrize(

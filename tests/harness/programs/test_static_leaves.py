@@ -20,14 +20,9 @@ ARRAYS = [jnp.ones(2), np.ones(2), np.float32(1), jax.random.key(0), 1, 1.5, Tru
 OTHERS = ["max", b"max", jnp.tanh, Kind.SUM, object(), np.array(["a"]), np.array([None]), np.dtype("float32")]
 
 
-@pytest.mark.parametrize("leaf", ARRAYS, ids=range(len(ARRAYS)))
-def test_arrays_and_numbers_are_traced(leaf):
-    assert is_traced(leaf)
-
-
-@pytest.mark.parametrize("leaf", OTHERS, ids=range(len(OTHERS)))
-def test_other_leaves_are_static(leaf):
-    assert not is_traced(leaf)
+@pytest.mark.parametrize(("leaf", "traced"), [(one, one_of is ARRAYS) for one_of in (ARRAYS, OTHERS) for one in one_of])
+def test_arrays_and_numbers_are_traced_and_other_leaves_are_static(leaf, traced):
+    assert is_traced(leaf) is traced
 
 
 def test_arguments_without_static_leaves_are_the_very_objects():
@@ -110,14 +105,20 @@ def test_of_many_numbers_all_are_static():
     assert len(names) == 11
 
 
-def test_what_no_static_number_helps_is_raised_as_it_was():
-    with pytest.raises(jax.errors.TracerBoolConversionError, match="depends on the value of the argument x"):
-        fixed_names(lambda x, n, f: x if x.sum() > 0 else -x, (jnp.ones(2), 1, 1.0))
-
-
-def test_what_has_another_reason_is_raised():
-    with pytest.raises(TypeError, match="incompatible shapes"):
-        fixed_names(lambda x, n, f: x + jnp.ones(3), (jnp.ones(2), 1, 1.0))
+@pytest.mark.parametrize(
+    ("function", "error", "words"),
+    [
+        (
+            lambda x, n, f: x if x.sum() > 0 else -x,
+            jax.errors.TracerBoolConversionError,
+            "depends on the value of the argument x",
+        ),
+        (lambda x, n, f: x + jnp.ones(3), TypeError, "incompatible shapes"),
+    ],
+)
+def test_what_no_static_number_helps_is_raised_as_it_was(function, error, words):
+    with pytest.raises(error, match=words):
+        fixed_names(function, (jnp.ones(2), 1, 1.0))
 
 
 @dataclasses.dataclass

@@ -20,26 +20,19 @@ def test_every_field_of_a_run_s_environment_and_settings_is_a_fact():
 
 
 def test_facts_of_the_run_itself_come_first_with_their_values():
-    manifest = samples.manifest([], run_id="a", started="b", tool_version="c", schema_version=7, backend="d")
+    told = {"run_id": "a", "started": "b", "tool_version": "c", "schema_version": 7, "backend": "d"}
+    names = ("run id", "started", "jaxmeter", "schema version", "backend")
 
-    assert list(facts_of(manifest).items())[:5] == [
-        ("run id", "a"),
-        ("started", "b"),
-        ("jaxmeter", "c"),
-        ("schema version", 7),
-        ("backend", "d"),
-    ]
+    facts = facts_of(samples.manifest([], **told))
+
+    assert list(facts.items())[:5] == list(zip(names, told.values(), strict=True))
 
 
 def test_entries_of_a_mapping_are_facts_by_name_in_order():
-    machine = samples.environment(packages={"numpy": "2.0", "jax": "0.10"}, x64=True, variables={})
+    facts = flatten(samples.environment(packages={"numpy": "2.0", "jax": "0.10"}, x64=True, variables={}))
 
-    facts = flatten(machine)
-
-    assert [item for item in facts.items() if item[0].startswith("packages")] == [
-        ("packages.jax", "0.10"),
-        ("packages.numpy", "2.0"),
-    ]
+    packages = [item for item in facts.items() if item[0].startswith("packages")]
+    assert packages == [("packages.jax", "0.10"), ("packages.numpy", "2.0")]
     assert facts["x64"] is True
     assert not [name for name in facts if name.startswith("variables")]
 

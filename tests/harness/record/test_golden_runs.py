@@ -70,15 +70,6 @@ def test_a_run_of_an_earlier_version_fits_the_schema(folder):
 
 
 @every_version
-def test_the_schema_refuses_a_run_with_a_wrong_field(folder):
-    data = json.loads((folder / "run.json").read_text())
-    data["cases"][0]["processes"] = "three"
-
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(data, json_schema())
-
-
-@every_version
 def test_a_run_holds_no_path_of_the_machine_and_no_user(folder):
     text = "".join(path.read_text() for path in folder.rglob("*.json"))
 

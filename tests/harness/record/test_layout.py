@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.record import CaseFolder, RunFolder
-from jaxmeter.harness.record.files import PROGRAM_TEXTS, name_replaced
+from jaxmeter.harness.record import RunFolder
+from jaxmeter.harness.record.files import name_replaced
 
 RUN = RunFolder(Path("results/2026"))
 CASE = RUN.case("selu-1")
@@ -31,14 +31,6 @@ def test_everything_has_its_place_in_the_run_folder(path, expected):
     assert path == Path("results/2026") / expected
 
 
-def test_a_program_s_texts_go_from_what_jax_traced_to_what_xla_compiled():
-    assert list(PROGRAM_TEXTS.items()) == [
-        ("jaxpr", "jaxpr.txt"),
-        ("stablehlo", "stablehlo.mlir"),
-        ("hlo", "hlo.txt"),
-    ]
-
-
 def test_processes_are_numbered_in_their_order_and_a_replaced_one_is_none_of_them(tmp_path):
     case = RunFolder(tmp_path).case("selu-1")
     for name in ("0000-check", "0001-timing", "0001-timing.replaced", "00", "00-numpy-native"):
@@ -49,7 +41,3 @@ def test_processes_are_numbered_in_their_order_and_a_replaced_one_is_none_of_the
     assert [path.name for path in case.processes("timing")] == ["0001-timing.json.gz"]
     assert case.next_process("trace").name == "0002-trace.json.gz"
     assert name_replaced(case.processes("timing")[0]).exists()
-
-
-def test_the_folder_of_a_case_is_that_of_its_run():
-    assert CaseFolder(RUN.cases / "selu-1") == CASE

@@ -4,7 +4,6 @@ import typing
 import pytest
 
 from jaxmeter.harness.record import (
-    Buffer,
     CacheStateCall,
     CachingDetails,
     CompilationDetails,
@@ -25,16 +24,11 @@ def ok(*notes: str, details: Details | None = None, **values: float) -> Outcome:
     )
 
 
-def test_the_outcome_of_one_process_is_as_it_is():
+def test_values_of_several_processes_stand_one_after_the_other():
     outcome = ok("a note", trace_s=1.0)
 
     assert join(None, outcome) is outcome
-
-
-def test_values_of_several_processes_stand_one_after_the_other():
-    found = join(join(None, ok(trace_s=1.0)), ok(trace_s=2.0, lower_s=3.0))
-
-    assert found.values == {"trace_s": (1.0, 2.0), "lower_s": (3.0,)}
+    assert join(outcome, ok(trace_s=2.0, lower_s=3.0)).values == {"trace_s": (1.0, 2.0), "lower_s": (3.0,)}
 
 
 def test_a_note_that_all_processes_made_is_kept_once_in_its_first_place():
@@ -66,17 +60,12 @@ def test_of_two_equal_statuses_the_first_reason_stands():
     assert join(first, second).reason == "first"
 
 
-def test_different_programs_of_different_processes_are_all_kept_once():
-    one, other = (ok(details=CompilationDetails(fingerprints=(name,))) for name in ("aa", "bb"))
+def test_different_programs_are_all_kept_once_and_the_first_explanation_of_a_compilation_stands():
+    first, second = (ok(details=CompilationDetails(fingerprints=(name,), explanation=name)) for name in ("aa", "bb"))
 
-    assert join(join(one, other), one).details == CompilationDetails(fingerprints=("aa", "bb"))
+    found = join(join(ok(details=CompilationDetails()), first), join(second, first)).details
 
-
-def test_the_first_explanation_of_a_compilation_stands():
-    nothing, first, second = (ok(details=CompilationDetails(explanation=text)) for text in (None, "first", "second"))
-
-    assert join(nothing, first).details.explanation == "first"
-    assert join(first, second).details.explanation == "first"
+    assert found == CompilationDetails(fingerprints=("aa", "bb"), explanation="aa")
 
 
 def test_calls_in_the_cache_states_of_caches_stand_in_the_order_of_their_processes():
@@ -90,10 +79,7 @@ def test_calls_in_the_cache_states_of_caches_stand_in_the_order_of_their_process
 @pytest.mark.parametrize(
     "details",
     [
-        NumericsDetails(outputs=2),
-        MemoryDetails(),
-        TimingDetails(processes=3),
-        TraceDetails(discarded=10),
+        *(NumericsDetails(outputs=2), MemoryDetails(), TimingDetails(processes=3), TraceDetails(discarded=10)),
         CompilationDetails(explanation="why"),
         CachingDetails(calls=(CacheStateCall(cache_state="cold", proven=False),)),
     ],
@@ -106,22 +92,11 @@ def test_details_that_only_one_process_has_are_kept(details):
 
 
 def test_what_all_processes_say_alike_is_said_once():
-    assert join(ok(details=NumericsDetails(outputs=2)), ok(details=NumericsDetails(outputs=2))).details == (
-        NumericsDetails(outputs=2)
-    )
+    outcome = ok(details=NumericsDetails(outputs=2))
+
+    assert join(outcome, outcome).details == outcome.details
 
 
 def test_details_of_two_probes_are_never_one_outcome():
     with pytest.raises(ValueError, match=r"of two probes, MemoryDetails.* and TraceDetails.*, cannot"):
         join(ok(details=MemoryDetails()), ok(details=TraceDetails()))
-
-
-def test_what_a_process_does_not_tell_is_nothing():
-    call = CacheStateCall(cache_state="cold", proven=True)
-    assert (call.elapsed_s, call.traces, call.compiled, call.hits, call.misses) == (None, 0, 0, 0, 0)
-    timing = TimingDetails(processes=1)
-    assert (timing.contended, timing.unsteady) == (0, 0)
-    numerics = NumericsDetails()
-    assert (numerics.products, numerics.outputs, numerics.unchecked, numerics.raised) == (None, None, 0, None)
-    buffer = Buffer(kind="output", size_bytes=4, shape="f32[1]", instruction="add")
-    assert (buffer.operation, buffer.source, buffer.values) == (None, None, 1)

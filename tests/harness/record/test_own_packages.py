@@ -1,6 +1,5 @@
 """Which of the user's own packages changed between two runs, and how that reads."""
 
-import msgspec
 import pytest
 
 from jaxmeter.harness.record.environment import OwnPackage, find_changed_packages
@@ -76,10 +75,6 @@ def test_suites_of_either_run_count_and_unknown_ones_make_all_count():
 
     assert suites_of(("a",), ("a", "b")) == ("a", "b")
     assert suites_of(("a",), ()) == ()
-
-
-def test_a_record_keeps_only_what_a_package_has():
-    assert msgspec.json.encode(OwnPackage(name="a", files={"a.py": "1"})) == b'{"name":"a","files":{"a.py":"1"}}'
 
 
 def test_a_package_reads_as_its_version_commit_and_a_hash_of_all_files():

@@ -1,35 +1,39 @@
 """One line for each remark, and the names most like an unknown one."""
 
+import pytest
+
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record.cases import explain_unknown, list_nearest
 from jaxmeter.harness.record.outcomes import join_remarks
 
-
-def test_a_remark_on_several_variants_is_one_line():
-    assert join_remarks([("f:jit", "no count"), ("f:aot", "no count"), ("f:jit", "contended")]) == [
-        "f:jit, f:aot: no count",
-        "f:jit: contended",
-    ]
+FAILED = "failed: in stage '{}': TypeError: 'relu'"
 
 
-def test_a_reason_of_several_stages_is_one_line_that_names_them():
-    remarks = [
-        ("f:eager", "failed: in stage 'inputs': TypeError: 'relu'"),
-        ("f:jit", "failed: in stage 'trace': TypeError: 'relu'"),
-        ("f:jit", "failed: in stage 'inputs': TypeError: 'relu'"),
-    ]
-
-    assert join_remarks(remarks) == ["f:eager, f:jit: failed: in stages 'inputs', 'trace': TypeError: 'relu'"]
-
-
-def test_a_remark_of_one_stage_stays_as_it_is():
-    assert join_remarks([("f:jit", "failed: in stage 'trace': no luck")]) == [
-        "f:jit: failed: in stage 'trace': no luck"
-    ]
-
-
-def test_reasons_that_differ_are_lines_of_their_own():
-    assert len(join_remarks([("f:jit", "in stage 'trace': a"), ("f:jit", "in stage 'trace': b"), ("f:jit", "a")])) == 3
+@pytest.mark.parametrize(
+    ("remarks", "lines"),
+    [
+        (
+            [("f:jit", "no count"), ("f:aot", "no count"), ("f:jit", "contended")],
+            ["f:jit, f:aot: no count", "f:jit: contended"],
+        ),
+        (
+            [
+                ("f:eager", FAILED.format("inputs")),
+                ("f:jit", FAILED.format("trace")),
+                ("f:jit", FAILED.format("inputs")),
+            ],
+            ["f:eager, f:jit: failed: in stages 'inputs', 'trace': TypeError: 'relu'"],
+        ),
+        ([("f:jit", FAILED.format("trace"))], [f"f:jit: {FAILED.format('trace')}"]),
+        (
+            [("f:jit", "in stage 'trace': a"), ("f:jit", "in stage 'trace': b"), ("f:jit", "a")],
+            ["f:jit: in stage 'trace': a", "f:jit: in stage 'trace': b", "f:jit: a"],
+        ),
+    ],
+    ids=["several variants", "several stages", "one stage", "reasons that differ"],
+)
+def test_a_remark_on_several_variants_or_of_several_stages_is_one_line(remarks, lines):
+    assert join_remarks(remarks) == lines
 
 
 def test_wrong_results_of_an_implementation_that_differ_in_their_numbers_alone_are_one_line():
@@ -42,14 +46,8 @@ def test_wrong_results_of_an_implementation_that_differ_in_their_numbers_alone_a
     assert len(join_remarks([("f:eager", "held 1 GiB"), ("f:jit", "held 9 GiB")])) == 2
 
 
-def test_the_names_that_contain_what_was_wanted_come_first():
-    nearest = list_nearest("fusions", METRICS)
-
-    assert nearest[0] == "hlo_fusions"
-    assert len(nearest) <= 5
-
-
-def test_a_misspelt_name_finds_its_like_and_a_strange_one_all_names():
+def test_names_that_contain_what_was_wanted_come_first_then_its_like_and_a_strange_one_finds_all():
+    assert len(list_nearest("fusions", METRICS)) <= 5
     assert list_nearest("peak_byte", METRICS)[0] == "planned_peak_bytes"
     assert explain_unknown("metric", "fusions", METRICS).startswith("no metric 'fusions'; nearest: hlo_fusions")
     assert explain_unknown("variant", "qq", ["a:jit", "b:jit"]) == "no variant 'qq'; there are a:jit, b:jit"

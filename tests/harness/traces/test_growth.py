@@ -28,10 +28,7 @@ def test_operations_of_the_same_program_and_name_are_joined_and_sorted_by_what_t
     before = summary(operation("a", 0.25), operation("b", 0.75))
     after = summary(operation("b", 0.25), operation("a", 0.75), busy_s=2.0)
 
-    assert rows(before, after) == [
-        ("a", 0.25, 1.5, Presence.BOTH),
-        ("b", 0.75, 0.5, Presence.BOTH),
-    ]
+    assert rows(before, after) == [("a", 0.25, 1.5, Presence.BOTH), ("b", 0.75, 0.5, Presence.BOTH)]
 
 
 def test_differences_add_up_to_that_of_the_busy_time_per_step_and_device():
@@ -53,36 +50,27 @@ def test_where_names_differ_opcode_and_source_line_join():
     assert (grown.name, grown.earlier_name, grown.difference_s) == ("fusion.7", "fusion.12", 1.0)
 
 
-@pytest.mark.parametrize("changes", [{"source": "other.py:4"}, {"opcode": "copy"}])
-def test_another_line_or_opcode_is_another_operation(changes):
-    before, after = summary(operation("fusion.1", 1.0)), summary(operation("fusion.2", 1.0, **changes))
+@pytest.mark.parametrize(
+    ("first", "second"), [({}, {"source": "other.py:4"}), ({}, {"opcode": "copy"}), ({"source": ""}, {"source": ""})]
+)
+def test_another_line_or_opcode_or_no_line_is_another_operation(first, second):
+    before, after = summary(operation("fusion.1", 1.0, **first)), summary(operation("fusion.2", 1.0, **second))
 
-    assert rows(before, after) == [
-        ("fusion.2", None, 1.0, Presence.NEW),
-        ("fusion.1", 1.0, None, Presence.GONE),
-    ]
-
-
-def test_operations_without_a_source_line_are_joined_by_name_alone():
-    before, after = summary(operation("copy.1", 1.0, source="")), summary(operation("copy.2", 1.0, source=""))
-
-    assert {one.presence for one in find_grown(before, after)} == {Presence.NEW, Presence.GONE}
-
-
-def test_a_name_that_is_joined_is_no_partner_of_another():
-    before = summary(operation("a", 0.5), operation("b", 0.5))
-    after = summary(operation("a", 0.5), operation("c", 0.5))
-
-    assert [(one.name, one.earlier_name) for one in find_grown(before, after)] == [("a", ""), ("c", "b")]
+    assert rows(before, after) == [("fusion.2", None, 1.0, Presence.NEW), ("fusion.1", 1.0, None, Presence.GONE)]
 
 
 def test_several_operations_of_one_name_count_together():
     before = summary(operation("custom-call.1", 0.25), operation("custom-call.1", 0.75))
-    after = summary(operation("custom-call.1", 1.0), busy_s=2.0)
 
-    (grown,) = find_grown(before, after)
+    (grown,) = find_grown(before, summary(operation("custom-call.1", 1.0), busy_s=2.0))
 
     assert (grown.operations, grown.before_s, grown.after_s) == (2, 1.0, 2.0)
+
+
+def test_a_name_that_is_joined_is_no_partner_of_another():
+    before, after = (summary(operation("a", 0.5), operation(other, 0.5)) for other in "bc")
+
+    assert [(one.name, one.earlier_name) for one in find_grown(before, after)] == [("a", ""), ("c", "b")]
 
 
 def test_what_a_summary_may_only_not_name_is_neither_new_nor_gone():

@@ -37,10 +37,19 @@ def on_core(start, duration, at):
     return event("dot", start, duration, **own)
 
 
-def test_a_healthy_capture_has_no_problem():
-    assert problems(encode_host(*HEALTHY), steps=2) == []
-    assert problems(encode_host(*HEALTHY)) == []
-    assert problems(encode_gpu(kernel("dot", 2, 5)), encode_host(step(0, 10)), has_device=True, steps=1) == []
+@pytest.mark.parametrize(
+    ("planes", "options"),
+    [
+        ((encode_host(*HEALTHY),), {"steps": 2}),
+        ((encode_host(*HEALTHY),), {}),
+        ((encode_host(*HEALTHY),), {"errors": ["Failed to load libcupti"], "steps": 2}),
+        ((encode_host(operation("a", 1, 5)),), {}),
+        ((encode_gpu(kernel("dot", 2, 5)), encode_host(step(0, 10))), {"has_device": True, "steps": 1}),
+    ],
+    ids=["all steps", "any steps", "errors of the profiler", "no annotations", "a device"],
+)
+def test_a_healthy_capture_has_no_problem(planes, options):
+    assert problems(*planes, **options) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,8 +62,10 @@ def test_a_capture_that_lacks_its_end_is_unfinished(name):
     assert found.is_healthy
 
 
-def test_a_cut_file_is_damaged(tmp_path):
+def test_a_cut_file_is_damaged_and_one_that_is_not_there_is_an_error_of_the_system(tmp_path):
     path = tmp_path / "a.xplane.pb"
+    with pytest.raises(FileNotFoundError):
+        summarise_capture(path)
     path.write_bytes(find_capture("cpu_matmul_jit").read_bytes()[:5000])
     summary = summarise_capture(path)
 
@@ -63,27 +74,30 @@ def test_a_cut_file_is_damaged(tmp_path):
     assert "capture again" in summary.findings[0].remedy
 
 
-def test_an_empty_file_is_damaged(tmp_path):
-    path = tmp_path / "a.xplane.pb"
-    path.touch()
-
-    assert [finding.text for finding in summarise_capture(path).findings] == ["the file is empty"]
+DROPPED = {"warnings": ["Detected GPU events dropped on this host", "another thing"]}
 
 
-def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        summarise_capture(tmp_path / "a.xplane.pb")
-
-
-def test_a_capture_in_which_nothing_ran_has_no_operations():
-    assert problems(encode_host(step(0, 10))) == [(Problem.NO_OPERATIONS, True)]
-    assert problems(encode_host(step(0, 10)), has_device=False) == [(Problem.NO_OPERATIONS, True)]
-
-
-def test_operations_outside_of_every_step_are_none():
-    host = encode_host(step(100, 10), operation("a", 0, 5))
-
-    assert problems(host) == [(Problem.NO_OPERATIONS, True)]
+@pytest.mark.parametrize(
+    ("events", "options", "problem"),
+    [
+        ([step(0, 10)], {}, Problem.NO_OPERATIONS),
+        ([step(0, 10)], {"has_device": False}, Problem.NO_OPERATIONS),
+        ([step(100, 10), operation("a", 0, 5)], {}, Problem.NO_OPERATIONS),
+        ([step(0, 10)], {"has_device": True}, Problem.NO_DEVICE),
+        (HEALTHY, {"has_device": True, "steps": 2}, Problem.NO_DEVICE),
+        (HEALTHY, {**DROPPED, "steps": 2}, Problem.DROPPED_EVENTS),
+        (HEALTHY, {"steps": 1}, Problem.MISSING_STEPS),
+        (HEALTHY, {"steps": 3}, Problem.MISSING_STEPS),
+        ([operation("a", 1, 5)], {"steps": 5}, Problem.MISSING_STEPS),
+        ([*HEALTHY, operation("b", 26, 1)], {"steps": 2}, Problem.UNEQUAL_STEPS),
+    ],
+    ids=[
+        *("nothing ran", "nothing ran, on a host", "outside of every step", "no device", "a host instead of a device"),
+        *("dropped events", "more steps", "fewer steps", "no annotations", "unequal operations"),
+    ],
+)
+def test_one_fault_is_one_finding_of_its_kind(events, options, problem):
+    assert problems(encode_host(*events), **options) == [(problem, problem is not Problem.UNEQUAL_STEPS)]
 
 
 def test_what_the_profiler_reports_is_said_where_there_is_nothing_else():
@@ -92,11 +106,6 @@ def test_what_the_profiler_reports_is_said_where_there_is_nothing_else():
 
     assert (finding.problem, finding.is_fatal) == (Problem.NO_OPERATIONS, True)
     assert "no profiler for this device" in finding.text
-
-
-def test_a_capture_without_the_device_that_it_ought_to_hold():
-    assert problems(encode_host(step(0, 10)), has_device=True) == [(Problem.NO_DEVICE, True)]
-    assert problems(encode_host(*HEALTHY), has_device=True, steps=2) == [(Problem.NO_DEVICE, True)]
 
 
 @pytest.mark.parametrize(
@@ -115,42 +124,15 @@ def test_a_gpu_that_may_not_be_traced_says_what_to_change(error, words):
     assert finding.remedy
 
 
-def test_errors_of_the_profiler_do_not_matter_where_there_are_operations():
-    assert problems(encode_host(*HEALTHY), errors=["Failed to load libcupti"], steps=2) == []
+def test_a_gap_in_the_steps_numbers_is_a_missing_step_but_counting_in_tens_has_none():
+    def find(*numbers):
+        events = [(step(20 * at, 10, n), operation("a", 20 * at, 5)) for at, n in enumerate(numbers)]
+        return list(find_problems(analyse_made_up(encode_host(*(one for pair in events for one in pair)))))
 
-
-def test_dropped_events_are_fatal():
-    warnings = ["Detected GPU events dropped on this host", "another thing"]
-
-    assert problems(encode_host(*HEALTHY), warnings=warnings, steps=2) == [(Problem.DROPPED_EVENTS, True)]
-
-
-@pytest.mark.parametrize("expected", [1, 3])
-def test_fewer_or_more_steps_than_were_annotated_are_missing(expected):
-    assert problems(encode_host(*HEALTHY), steps=expected) == [(Problem.MISSING_STEPS, True)]
-
-
-def test_steps_by_anything_but_annotations_are_missing():
-    assert problems(encode_host(operation("a", 1, 5)), steps=5) == [(Problem.MISSING_STEPS, True)]
-    assert problems(encode_host(operation("a", 1, 5))) == []
-
-
-def test_a_gap_in_the_steps_numbers_is_a_missing_step():
-    events = [one for at, number in ((0, 0), (20, 1), (40, 3)) for one in (step(at, 10, number), operation("a", at, 5))]
-    (finding,) = find_problems(analyse_made_up(encode_host(*events)))
-
+    (finding,) = find(0, 1, 3)
     assert finding.problem == Problem.MISSING_STEPS
     assert "3 of 4" in finding.text
-
-
-def test_numbers_that_count_in_tens_are_no_gaps():
-    events = [one for at in (0, 20, 40) for one in (step(at, 10, 10 * at), operation("a", at, 5))]
-
-    assert problems(encode_host(*events)) == []
-
-
-def test_steps_of_unequal_operations_are_said():
-    assert problems(encode_host(*HEALTHY, operation("b", 26, 1)), steps=2) == [(Problem.UNEQUAL_STEPS, False)]
+    assert find(0, 200, 400) == []
 
 
 def test_kernels_before_their_launch_mean_that_clocks_disagree():
@@ -199,34 +181,27 @@ def test_a_capture_of_another_program_gives_no_numbers():
     assert not foreign.is_healthy
 
 
-@pytest.mark.parametrize(("calls", "is_found"), [(4, False), (5, True)])
-def test_a_python_tracer_that_took_a_tenth_of_the_steps_is_said(calls, is_found):
-    python = [event("$train.py:3 step", 0.1 * number, 0.1) for number in range(calls)]
+@pytest.mark.parametrize(
+    ("line", "start", "calls", "is_found"),
+    [("python", 0, 4, False), ("python", 0, 5, True), ("python", 40, 50, False), ("loader", 1, 50, False)],
+)
+def test_a_python_tracer_that_took_a_tenth_of_the_steps_is_said(line, start, calls, is_found):
+    traced = [event("$train.py:3 step", start + 0.1 * number, 0.1) for number in range(calls)]
+    lines = {"python": [*HEALTHY]} | {line: [*(HEALTHY if line == "python" else ()), *traced]}
 
-    found = problems(encode_host(*HEALTHY, *python))
+    found = problems(encode_plane("/host:CPU", lines))
 
-    assert ((Problem.PYTHON_TRACER, False) in found) is is_found
-
-
-def test_calls_of_python_outside_the_steps_or_on_other_threads_do_not_matter():
-    outside = [event("$data.py:3 load", 40 + 0.1 * number, 0.1) for number in range(50)]
-    elsewhere = [event("$data.py:3 load", 1 + 0.1 * number, 0.1) for number in range(50)]
-
-    found = problems(encode_plane("/host:CPU", {"python": [*HEALTHY, *outside], "loader": elsewhere}))
-
-    assert found == []
+    assert found == ([(Problem.PYTHON_TRACER, False)] if is_found else [])
 
 
 @pytest.mark.parametrize(("longest", "is_found"), [(200, True), (45, False)])
 def test_one_step_with_most_of_the_time_is_said(longest, is_found):
-    steps = [
-        one
-        for number in range(9)
-        for one in (step(20 * number, 10, number), operation("a", 20 * number + 1, 8, run_id=number))
-    ]
-    last = (step(200, longest, 9), operation("a", 201, 8, run_id=9))
+    spans = [(20 * number, 10) for number in range(9)] + [(200, longest)]
+    events = [(step(at, long, n), operation("a", at + 1, 8, run_id=n)) for n, (at, long) in enumerate(spans)]
 
-    assert ((Problem.LONG_STEP, False) in problems(encode_host(*steps, *last))) is is_found
+    found = problems(encode_host(*(one for pair in events for one in pair)))
+
+    assert ((Problem.LONG_STEP, False) in found) is is_found
 
 
 def test_steps_of_a_device_with_a_clock_of_its_own_are_not_missing():

@@ -113,26 +113,16 @@ def test_a_module_has_a_name_a_header_and_computations_in_the_order_of_the_text(
     assert module.entry is module.computations[-1]
 
 
-def test_an_instruction_has_its_shape_operands_and_attributes_as_written():
+def test_an_instruction_has_its_shape_operands_attributes_and_lines():
     fusion = hlo.parse(LOOP).computation("body").instructions[3]
+    multiply = hlo.parse(LOOP).computation("inner").instructions[-1]
 
     assert (fusion.name, fusion.shape, fusion.opcode, fusion.operands) == ("fusion.1", "f32[8]{0}", "fusion", ("x.1",))
     assert fusion.attributes.startswith('kind=kLoop, calls=%inner, backend_config={"outer":["2"]')
-    assert not fusion.is_root
-
-
-def test_an_instruction_tells_the_operation_and_the_line_of_its_innermost_frame():
-    multiply = hlo.parse(LOOP).computation("inner").instructions[-1]
-
-    assert multiply.operation == "jit(f)/mul"
-    assert multiply.source == '/home/somebody/suites/a "b".py:31'
-    assert multiply.is_root
-
-
-def test_a_stack_has_its_callers_whose_numbers_the_text_counts_from_one():
-    multiply = hlo.parse(LOOP).computation("inner").instructions[-1]
-
+    assert (fusion.is_root, multiply.is_root, multiply.operation) == (False, True, "jit(f)/mul")
+    # The innermost frame first; the text counts frames from one.
     assert multiply.stack == ('/home/somebody/suites/a "b".py:31', '/home/somebody/suites/a "b".py:29')
+    assert multiply.source == multiply.stack[0]
 
 
 def test_older_texts_have_the_source_beside_the_instruction():
@@ -287,50 +277,38 @@ def test_a_computation_that_is_not_there_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "counts"),
     [
-        ("HloModule jit_f", "HloModule jit_g"),
-        ("line=31", "line=41"),
-        ("/home/somebody", "/tmp"),
-        ("stack_frame_id=2", "stack_frame_id=1"),
-        ('op_name="jit(f)/mul"', 'op_name="jit(g)/mul" scheduling_name="m"'),
-        ("x.3", "argument"),
-        ("inner", "fused_computation.7"),
-        ("direction=LT", 'direction=LT, origin={"lt.9" {0}}'),
+        ("HloModule jit_f", "HloModule jit_g", False),
+        ("line=31", "line=41", False),
+        ("/home/somebody", "/tmp", False),
+        ("stack_frame_id=2", "stack_frame_id=1", False),
+        ('op_name="jit(f)/mul"', 'op_name="jit(g)/mul" scheduling_name="m"', False),
+        ("x.3", "argument", False),
+        ("inner", "fused_computation.7", False),
+        ("direction=LT", 'direction=LT, origin={"lt.9" {0}}', False),
+        ("f32[8]", "f32[9]", True),
+        ("{0}", "{0:T(128)}", True),
+        ("multiply(", "add(", True),
+        ("multiply(%p.1, %b.1)", "multiply(%b.1, %p.1)", True),
+        ("constant(2)", "constant(3)", True),
+        ("kind=kLoop", "kind=kInput", True),
+        ("direction=LT", "direction=GT", True),
+        ('"outer":["2"]', '"outer":["4"]', True),
+        ('"note":"%p.1', '"note":"%p.2', True),
+        ("may-alias", "must-alias", True),
+        ("entry_computation_layout={(f32[8]{0})", "entry_computation_layout={(f32[8]{0:T(8)})", True),
+        ("control-predecessors={%zero}", "control-predecessors={%start}", True),
+        ("condition=%condition, body=%body", "condition=%body, body=%condition", True),
+        ("ROOT %lt.2", "%lt.2", True),
+        ("  %zero = s32[] constant(0)\n", "  %other = s32[] constant(0)\n  %zero = s32[] constant(0)\n", True),
     ],
 )
-def test_names_and_origins_do_not_count(old, new):
+def test_names_and_origins_do_not_count_and_everything_else_does(old, new, counts):
     changed = LOOP.replace(old, new)
 
     assert changed != LOOP
-    assert hlo.find_fingerprint(changed) == hlo.find_fingerprint(LOOP)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("f32[8]", "f32[9]"),
-        ("{0}", "{0:T(128)}"),
-        ("multiply(", "add("),
-        ("multiply(%p.1, %b.1)", "multiply(%b.1, %p.1)"),
-        ("constant(2)", "constant(3)"),
-        ("kind=kLoop", "kind=kInput"),
-        ("direction=LT", "direction=GT"),
-        ('"outer":["2"]', '"outer":["4"]'),
-        ('"note":"%p.1', '"note":"%p.2'),
-        ("may-alias", "must-alias"),
-        ("entry_computation_layout={(f32[8]{0})", "entry_computation_layout={(f32[8]{0:T(8)})"),
-        ("control-predecessors={%zero}", "control-predecessors={%start}"),
-        ("condition=%condition, body=%body", "condition=%body, body=%condition"),
-        ("ROOT %lt.2", "%lt.2"),
-        ("  %zero = s32[] constant(0)\n", "  %other = s32[] constant(0)\n  %zero = s32[] constant(0)\n"),
-    ],
-)
-def test_everything_else_counts(old, new):
-    changed = LOOP.replace(old, new)
-
-    assert changed != LOOP
-    assert hlo.find_fingerprint(changed) != hlo.find_fingerprint(LOOP)
+    assert (hlo.find_fingerprint(changed) != hlo.find_fingerprint(LOOP)) is counts
 
 
 def with_hash(digits):
@@ -396,14 +374,8 @@ def test_real_programs_are_read_and_every_instruction_of_them_is_found(name):
     assert sum(len(one.instructions) for one in module.computations) == len(re.findall(r"^ .* = ", text, re.MULTILINE))
     assert all(module.computation(called) for one in module.instructions() for called in hlo.list_called(one))
     assert any(one.source and one.source.startswith(f"{__file__}:") for one in module.instructions())
-
-
-def test_a_real_scan_has_a_known_trip_count():
-    assert hlo.trip_counts(hlo.parse(compiled("scan"))) == (6,)
-
-
-def test_real_custom_calls_are_counted():
-    assert hlo.count_program(hlo.parse(compiled("library"))).custom_calls == 2
+    assert hlo.trip_counts(module) == ((6,) if name == "scan" else ())
+    assert hlo.count_program(module).custom_calls == (2 if name == "library" else 0)
 
 
 def test_donating_an_argument_is_another_program():
@@ -461,7 +433,7 @@ def test_any_text_is_read_or_is_an_hlo_error(text):
         return
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_a_damaged_program_is_read_or_is_an_hlo_error(data):
     start = data.draw(st.integers(0, len(LOOP)))
@@ -490,12 +462,5 @@ def test_whatever_the_names_are_the_fingerprint_is_the_same(names):
         lambda match: f"%{renaming[match[1]]}" if match[1] in renaming else match[0],
         LOOP,
     )
-
-    assert hlo.find_fingerprint(text) == hlo.find_fingerprint(LOOP)
-
-
-@given(st.text(st.characters(codec="ascii", exclude_characters='"\\\n')), st.integers(1, 999))
-def test_whatever_the_origin_is_the_fingerprint_is_the_same(operation, line):
-    text = re.sub(r"metadata=\{[^}]*\}", lambda _: f'metadata={{op_name="{operation}" source_line={line}}}', LOOP)
 
     assert hlo.find_fingerprint(text) == hlo.find_fingerprint(LOOP)

@@ -34,8 +34,7 @@ from tests.harness.traces.made_up import (
 )
 
 SMALLEST = "cpu_matmul_jit"
-MUTATIONS = {SMALLEST: 2400, "cpu_fusion_eager": 300, "nvidia_h200_selu": 260, "cpu_shard_map_two_devices": 40}
-CUTS = 500
+MUTATIONS = {SMALLEST: 800, "cpu_fusion_eager": 100, "nvidia_h200_selu": 80, "cpu_shard_map_two_devices": 15}
 BYTES = (0, 1, 127, 128, 255)
 """Of a mutation, in addition to random ones: ends of what one byte of a number holds."""
 
@@ -79,7 +78,7 @@ def test_every_cut_of_a_capture_has_a_finding(summarise):
 @pytest.mark.parametrize("name", [name for name in NAMES if name != SMALLEST])
 def test_cuts_of_larger_captures_are_damaged(name, summarise):
     data, texts = find_capture(name).read_bytes(), read_texts(name)
-    lengths = random.Random(1).sample(range(len(data)), CUTS // 4)
+    lengths = random.Random(1).sample(range(len(data)), 50)
 
     assert {tuple(problems(summarise(data[:length], texts))) for length in lengths} == {(Problem.DAMAGED,)}
 
@@ -96,26 +95,7 @@ def test_a_capture_with_another_byte_gives_numbers_or_a_finding(name, summarise)
 
 
 @given(st.binary(max_size=400))
-@settings(max_examples=150)
 def test_bytes_that_are_no_capture_have_a_finding(summarise, data):
-    assert summarise(data).findings
-
-
-def fields(inner):
-    """A message of fields of any number and type, some of them such messages."""
-    return st.lists(
-        st.one_of(
-            st.builds(whole, st.integers(1, 12), st.integers(-(2**63), 2**64 - 1)),
-            st.builds(part, st.integers(1, 12), inner),
-            st.builds(part, st.integers(1, 6), st.binary(max_size=12)),
-        ),
-        max_size=6,
-    ).map(b"".join)
-
-
-@given(st.recursive(st.just(b""), fields, max_leaves=40))
-@settings(max_examples=150)
-def test_messages_of_any_fields_have_a_finding(summarise, data):
     assert summarise(data).findings
 
 
@@ -151,7 +131,7 @@ STAMPS = st.sampled_from((0, EPOCH_NS, -1, 2**63 - 1, -(2**63)))
     EVENTS,
     st.tuples(STAMPS, STAMPS),
 )
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_events_of_any_times_and_statistics_give_numbers_or_a_finding(summarise, name, lines, on_host, stamps):
     device = encode_plane(name, lines, timestamp_ns=stamps[0])
     host = encode_plane("/host:CPU", {"python": on_host}, timestamp_ns=stamps[1])
@@ -207,18 +187,13 @@ NAMES_OF_HARM = (
 def test_names_of_any_length_and_letters_come_through_as_data(name, summarise):
     events = [step(0, 100, name=name), operation(name, 10, 20, hlo_module=name), event(name, 5, 1)]
     summary = summarise(encode_space(encode_host(*events)))
+    kernel = event(name, 10, 20, hlo_op=name, hlo_module=name, program_id=1)
+    of_gpu = summarise(encode_space(encode_gpu(kernel, event(name, 40, 1)), encode_host(step(0, 100))))
 
     (found,) = summary.operations
     assert (found.name, found.module) == (name, name)
+    assert {one.name for one in of_gpu.operations} == {name}
     assert msgspec.json.decode(msgspec.json.encode(summary), type=TraceSummary) == summary
-
-
-@pytest.mark.parametrize("name", NAMES_OF_HARM, ids=range(len(NAMES_OF_HARM)))
-def test_names_of_kernels_come_through_as_data(name, summarise):
-    kernel = event(name, 10, 20, hlo_op=name, hlo_module=name, program_id=1)
-    summary = summarise(encode_space(encode_gpu(kernel, event(name, 40, 1)), encode_host(step(0, 100))))
-
-    assert {one.name for one in summary.operations} == {name}
 
 
 def test_what_the_profiler_says_comes_through_as_data(summarise):

@@ -48,13 +48,6 @@ def test_a_union_has_the_same_instants_sorted_and_apart(pairs):
     assert measure(unite(intervals(pairs))) == len(instants(pairs))
 
 
-@given(ORDERED)
-def test_a_union_of_a_union_is_itself(pairs):
-    united = unite(intervals(pairs))
-
-    assert pairs_of(unite(united)) == pairs_of(united)
-
-
 @given(ORDERED, ORDERED)
 def test_a_difference_has_the_instants_of_one_alone(first, second):
     found = subtract(unite(intervals(first)), unite(intervals(second)))
@@ -88,18 +81,6 @@ def test_shares_divide_each_instant_equally(pairs):
     expected = [sum(Fraction(1, active[instant]) for instant in range(start, end)) for start, end in pairs]
 
     assert share_equally(intervals(pairs)).tolist() == pytest.approx([float(share) for share in expected])
-
-
-@given(ORDERED)
-def test_shares_add_up_to_the_union(pairs):
-    assert share_equally(intervals(pairs)).sum() == pytest.approx(len(instants(pairs)))
-
-
-@given(ORDERED, st.integers(1, 5))
-def test_equal_intervals_have_equal_shares(pairs, copies):
-    shares = share_equally(intervals(pairs * copies)).reshape(copies, len(pairs))
-
-    assert all(row.tolist() == pytest.approx(shares[0].tolist()) for row in shares)
 
 
 def test_no_intervals_have_no_length_no_shares_and_cover_nothing():

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxmeter.harness.traces.ledger import BUSIEST, DEVICE, DISPATCH, GROUPS, HOST, IDLE, PARTS, TRANSFER, make_ledger
-from jaxmeter.harness.traces.timeline import LAYOUTS
+from jaxmeter.harness.traces.ledger import BUSIEST, GROUPS, PARTS, make_ledger
 from tests.harness.traces.captured import AMD, NAMES, TPU, analyse_capture, with_shared
 from tests.harness.traces.made_up import (
     PS_PER_US,
@@ -73,23 +72,6 @@ def test_each_moment_of_a_step_is_in_one_part():
     }
 
 
-def test_a_step_without_operations_is_the_hosts():
-    host = encode_host(step(0, 10), operation("add", 0, 5), step(20, 10), step(40, 10))
-
-    shares = percent(ledger_of(host))
-    assert shares == {"compute": 100 / 6, "host after": 100 / 6, "host before": 200 / 3}
-
-
-def test_the_ledger_is_of_the_median_step_scaled_to_one():
-    steps = [step(at, 100) for at in (0, 100, 200)]
-    operations = [operation("add", at, busy, run_id=at) for at, busy in ((0, 20), (100, 40), (200, 90))]
-    ledger = ledger_of(encode_host(*steps, *operations))
-
-    assert ledger.medians["compute"] == pytest.approx(0.4)
-    assert ledger.medians["host after"] == pytest.approx(0.6)
-    assert sum(ledger.shares.values()) == pytest.approx(1)
-
-
 def test_where_devices_share_a_step_the_busiest_of_that_step_counts():
     host = encode_host(
         step(0, 100),
@@ -150,13 +132,8 @@ def test_parts_of_real_captures_add_up_to_one(name):
     assert set(ledger.hidden) == analysis.timeline.layout.hides | unseen
 
 
-def test_five_groups_cover_every_part_once():
+def test_groups_cover_every_part_once():
     assert sorted(part for parts in GROUPS.values() for part in parts) == sorted(PARTS)
-    assert list(GROUPS) == [DEVICE, TRANSFER, DISPATCH, HOST, IDLE]
-
-
-def test_every_part_that_a_platform_hides_is_one():
-    assert all(layout.hides <= set(PARTS) for layout in LAYOUTS)
 
 
 SPANS = st.tuples(st.integers(0, LATEST), st.integers(0, 15))
@@ -173,7 +150,7 @@ def events_of(names, most):
     st.lists(SPANS, max_size=2),
     SPANS,
 )
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_any_made_up_step_is_divided_as_a_clock_would_count_it(lengths, on_device, on_host, waits, completion):
     bounds = [(sum(lengths[:at]), sum(lengths[: at + 1])) for at in range(len(lengths))]
     starts = [start for _, (start, _) in on_device]

@@ -1,6 +1,5 @@
 """Operations of a capture and the programs that they are of."""
 
-from dataclasses import replace
 from functools import cache
 
 import jax
@@ -16,8 +15,7 @@ from jaxmeter.harness.traces.programs import (
     list_programs,
     pick_line,
 )
-from jaxmeter.harness.traces.xplane import open_capture, read_capture
-from tests.harness.traces.captured import analyse_capture, find_capture, read_texts
+from jaxmeter.harness.traces.xplane import read_capture
 from tests.harness.traces.made_up import analyse_made_up, encode_host, encode_plane, encode_space, operation, step
 
 
@@ -56,30 +54,21 @@ def test_a_program_of_another_identifier_is_found_by_its_name_and_what_it_holds(
     assert programs.describe("jit_f", "99", ["a", "b"])["a"].cost.flops == 8
 
 
-def test_an_identifier_whose_program_lacks_an_operation_does_not_count():
-    first, _ = encoded(8)
-    programs = Programs([("jit_f", "1", first)], [program(64, "other")])
+def test_a_program_that_lacks_the_operation_or_is_damaged_does_not_count_and_of_equal_costs_any_will_do():
+    first, name = encoded(8)
+    lacking = Programs([("jit_f", "1", first)], [program(64, "other")])
+    damaged = Programs([("jit_f", "1", b"\xff"), ("jit_f", "2", first)])
+    alike = Programs(texts=[program(8, "a"), program(8, "a", "b")])
 
-    assert flops(programs, "1", "other") == 64
-
-
-def test_of_several_programs_that_cost_the_same_any_will_do():
-    programs = Programs(texts=[program(8, "a"), program(8, "a", "b")])
-
-    assert flops(programs, "99", "a") == 8
+    assert flops(lacking, "1", "other") == 64
+    assert flops(damaged, "1", name) == flops(alike, "99", "a") == 8
 
 
-def test_of_several_programs_that_cost_differently_the_cost_is_unknown():
-    programs = Programs(texts=[program(8, "a"), program(16, "a")])
-    found = programs.describe("jit_f", "99", ["a"])["a"]
-
-    assert found.cost == UNKNOWN
-    assert found.opcode == "negate"
-
-
-def test_more_operations_tell_programs_apart_later():
+def test_of_several_programs_that_cost_differently_the_cost_is_unknown_until_more_operations_tell_them_apart():
     programs = Programs(texts=[program(8, "a"), program(16, "a", "b")])
+    alike = Programs(texts=[program(8, "a"), program(16, "a")]).describe("jit_f", "99", ["a"])["a"]
 
+    assert (alike.cost, alike.opcode) == (UNKNOWN, "negate")
     assert flops(programs, "99", "a") is None
     assert programs.describe("jit_f", "99", ["a", "b"])["a"].cost.flops == 16
 
@@ -91,12 +80,6 @@ def test_an_operation_of_no_known_program_has_its_name_alone():
         "all-reduce.3": ("collective", "", UNKNOWN),
         "add.1": ("compute", "", UNKNOWN),
     }
-
-
-def test_damaged_programs_are_passed_over():
-    programs = Programs([("jit_f", "1", b"\xff"), ("jit_f", "2", encoded(8)[0])])
-
-    assert flops(programs, "1", encoded(8)[1]) == 8
 
 
 def test_programs_of_a_capture_are_listed_with_their_identifiers():
@@ -114,25 +97,6 @@ def test_a_capture_with_its_programs_describes_its_operations():
 
     assert (found.about.cost.flops, found.about.cost.bytes) == (8, 64)
     assert found.about.source.startswith(f"{__file__}:")
-
-
-def shorten(described):
-    """The texts next to the captures have lines that count from the checkout."""
-    return replace(described, source=described.source.removeprefix("/some/checkout/"))
-
-
-@pytest.mark.parametrize("name", ["cpu_matmul_jit", "cpu_shard_map_two_devices"])
-def test_a_text_next_to_a_capture_says_what_the_captures_own_program_says(name):
-    with open_capture(find_capture(name)) as space:
-        own, by_text = Programs(list_programs(space)), Programs(texts=read_texts(name))
-        operations = [one for one in analyse_capture(name).operations if one.kind.module.startswith("jit_")]
-        names = [one.kind.name for one in operations]
-        module = operations[0].kind.module
-
-        found = {key: shorten(one) for key, one in own.describe(module, "another", names).items()}
-
-    assert found == by_text.describe(module, "another", names)
-    assert all(one.cost.bytes for one in found.values())
 
 
 CALLING = ("jaxmeter/harness/programs/modes.py:5", "jaxmeter/harness/child/main.py:1")

@@ -54,10 +54,7 @@ def test_operations_are_all_there_with_the_columns_of_the_record():
     assert operations["share"].sum() == pytest.approx(1)
     assert operations.iloc[0]["category"] == "collective"
     assert set(operations["module"]) == {"jit_by_shard_map"}
-
-
-def test_unknown_costs_are_missing_numbers():
-    assert read_trace(MATMUL).operations["flops"].dtype == float
+    assert read_trace(MATMUL).operations["flops"].dtype == float  # an unknown cost is a missing number
 
 
 def test_the_ledger_adds_up_and_the_text_says_where_the_time_goes():
@@ -74,15 +71,12 @@ def test_the_ledger_adds_up_and_the_text_says_where_the_time_goes():
     assert "<br>" in trace._repr_html_()
 
 
-def test_a_damaged_capture_is_an_error_and_an_unhealthy_one_says_why(tmp_path):
-    cut, empty = tmp_path / "cut.xplane.pb", tmp_path / "empty.xplane.pb"
+def test_a_damaged_capture_is_an_error(tmp_path):
+    cut = tmp_path / "cut.xplane.pb"
     cut.write_bytes(MATMUL.read_bytes()[:5000])
-    empty.write_bytes(b"")
 
     with pytest.raises(CaptureError, match="cut short or damaged"):
         read_trace(cut)
-    with pytest.raises(CaptureError, match="empty"):
-        read_trace(empty)
 
 
 def test_a_capture_without_operations_has_a_finding_and_no_bound(tmp_path):
@@ -169,13 +163,6 @@ def test_what_a_run_lacks_is_refused_with_what_it_has(tmp_path, chosen, message)
         find_captures(run_with_captures(tmp_path / "run"), **chosen)
 
 
-def test_a_run_without_captures_says_how_to_get_some(tmp_path):
-    samples.write_run(tmp_path / "run", samples.sweep_run())
-
-    with pytest.raises(NoCaptureError, match="measure with the probe trace"):
-        find_captures(tmp_path / "run")
-
-
 def test_no_case_of_a_record_leads_out_of_its_folder(tmp_path):
     run = samples.sweep_run()
     (planned, *_), others = run.manifest.cases, run.manifest.cases[1:]
@@ -188,12 +175,22 @@ def test_no_case_of_a_record_leads_out_of_its_folder(tmp_path):
         find_captures(tmp_path / "run")
 
 
-@pytest.mark.parametrize("name", ["nothing", "empty", "notes.txt"])
-def test_a_path_without_a_capture_says_what_to_give(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *(
+            (name, r"give a \*\.xplane\.pb, the folder that jax\.profiler")
+            for name in ("nothing", "empty", "notes.txt")
+        ),
+        ("run", "measure with the probe trace"),
+    ],
+)
+def test_a_path_without_a_capture_says_what_to_give(tmp_path, name, words):
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("hello")
+    samples.write_run(tmp_path / "run", samples.sweep_run())
 
-    with pytest.raises(NoCaptureError, match=rf"{name}: .*give a \*\.xplane\.pb, the folder that jax\.profiler"):
+    with pytest.raises(NoCaptureError, match=rf"{name}.*{words}"):
         find_captures(tmp_path / name)
 
 

@@ -1,7 +1,6 @@
 """Captures are served to this machine only; without a name that this depends on nothing is served."""
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -60,15 +59,6 @@ LINUX = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linu
 
 
 @LINUX
-def test_the_sockets_of_a_process_are_found():
-    with socket.socket() as all_addresses:
-        all_addresses.bind(("", 0))
-        all_addresses.listen()
-
-        assert ("tcp", as_listed("0.0.0.0"), all_addresses.getsockname()[1]) in read_listening(os.getpid())
-
-
-@LINUX
 def test_xprof_listens_on_this_machine_only_and_writes_below_its_folder_only(captures, tmp_path, monkeypatch):
     pytest.importorskip("xprof")
     (tmp_path / "home").mkdir()
@@ -95,13 +85,9 @@ def test_xprof_listens_on_this_machine_only_and_writes_below_its_folder_only(cap
 
 def make_server(**changes):
     """The names of `xprof.server`, with changes; None for a name that is missing."""
-    plugin = {"start_grpc_server": print}
-    names = {
-        "start_server": print,
-        "_get_wildcard_address": print,
-        "_pywrap_profiler_plugin": SimpleNamespace(**plugin),
-    }
-    return SimpleNamespace(**{name: value for name, value in (names | changes).items() if value is not None})
+    plugin = SimpleNamespace(start_grpc_server=print)
+    names = {"start_server": print, "_get_wildcard_address": print, "_pywrap_profiler_plugin": plugin, **changes}
+    return SimpleNamespace(**{name: value for name, value in names.items() if value is not None})
 
 
 @pytest.mark.parametrize(
