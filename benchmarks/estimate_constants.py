@@ -17,9 +17,9 @@ import numpy
 from jaxmeter.cli.request import RunRequest, choose_settings
 from jaxmeter.cli.run import new_run
 from jaxmeter.harness.parent.progress import Watcher
-from jaxmeter.harness.plan.estimate import PROCESS_S, passes_s, process_s
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import PlannedProcess
+from jaxmeter.harness.plan.settings import PROCESS_S, passes_s, process_s
 
 
 class Stopwatch(Watcher):

@@ -270,7 +270,7 @@ class ReportReader(HTMLParser):
 
 def check_report(html: str, rules: Rules) -> Iterator[Problem]:
     """Yield the words to avoid in a report, in what it unpacks, too. Names of implementations are not checked."""
-    from jaxmeter.reporting.render.pack import unpack
+    from jaxmeter.reporting.render.html import unpack
 
     index, *chunks = map(unpack, PACKED.findall(html))
     names = {name.partition(":")[0] for name in index["columns"]["variant"]["words"]}

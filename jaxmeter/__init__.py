@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 from jaxmeter.version import __version__
 
 if TYPE_CHECKING:
-    from jaxmeter.harness.declare.declaration import Caching, Items, Needs, Peer, Skip, State, no_reference
-    from jaxmeter.harness.declare.levels import DeclarationError, itemsize, levels
+    from jaxmeter.harness.declare.declaration import (
+        Caching,
+        DeclarationError,
+        Items,
+        Needs,
+        Peer,
+        Skip,
+        State,
+        itemsize,
+        levels,
+        no_reference,
+    )
     from jaxmeter.harness.declare.workload import Workload, workload
     from jaxmeter.harness.machine.data import DataSource, data_folder
     from jaxmeter.harness.notebook import measure
@@ -48,9 +58,20 @@ __all__ = [
 
 _MODULES = {
     **dict.fromkeys(
-        ("Caching", "Items", "Needs", "Peer", "Skip", "State", "no_reference"), "harness.declare.declaration"
+        (
+            "Caching",
+            "DeclarationError",
+            "Items",
+            "Needs",
+            "Peer",
+            "Skip",
+            "State",
+            "itemsize",
+            "levels",
+            "no_reference",
+        ),
+        "harness.declare.declaration",
     ),
-    **dict.fromkeys(("DeclarationError", "itemsize", "levels"), "harness.declare.levels"),
     **dict.fromkeys(("Workload", "workload"), "harness.declare.workload"),
     **dict.fromkeys(("DataSource", "data_folder"), "harness.machine.data"),
     **dict.fromkeys(("Answer", "Cost", "Figure", "Published", "Reported"), "harness.record"),

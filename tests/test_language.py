@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.reporting.render.pack import make_chunks, pack
+from jaxmeter.reporting.render.html import make_chunks, pack
 from tests.scripts import import_script
 
 CHECKOUT = Path(__file__).parents[1]

@@ -18,9 +18,8 @@ from jaxmeter.harness.declare.declaration import Declaration
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context
-from jaxmeter.harness.probes.conditioning import QUICKLY
-from jaxmeter.harness.probes.errors import as_array, relative_error
-from jaxmeter.harness.probes.formats import choose_coarsest, find_tolerance
+from jaxmeter.harness.probes.conditioning import QUICKLY, as_array, relative_error
+from jaxmeter.harness.probes.evaluation import choose_coarsest, find_tolerance
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.record import Correctness, Outcome, Status
 

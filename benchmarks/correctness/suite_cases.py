@@ -10,7 +10,7 @@ import jax
 
 from benchmarks.correctness.program import Program
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES, find_suites
-from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.declare.declaration import call_with
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.programs.arguments import as_tuple, choose_static
 from jaxmeter.harness.record import NATIVE

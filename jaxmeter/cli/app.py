@@ -62,7 +62,8 @@ def choose_verb(name: str, words: Sequence[str]) -> Any:
     """Return the command of a verb; if its words or a variable choose another environment, one that calls it there."""
     may_be_elsewhere = os.environ.get("JAXMETER_RUNTIME") or any(word.startswith("--runtime") for word in words)
     if name not in CHOOSING and may_be_elsewhere:
-        from jaxmeter.cli import elsewhere, launching
+        from jaxmeter.cli import launching
+        from jaxmeter.cli import launching as elsewhere
 
         if launching.is_launched(name, words):
             verb = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -29,27 +29,36 @@ from jaxmeter.launch.bisect import (
 )
 from jaxmeter.launch.command_line import check_names, check_packages, read_backend
 from jaxmeter.launch.execution import say
-from jaxmeter.launch.locks import SMALLEST_LOCK
+from jaxmeter.launch.images import SMALLEST_LOCK
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.releases import list_releases
 from jaxmeter.launch.request import name_command
 from jaxmeter.launch.runs import EXACT
 from jaxmeter.launch.shell import FINE, NO_ANSWER, Shell, check_selection, run_elsewhere, run_jaxmeter, say_disk
-from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 from jaxmeter.reporting.compare.changes import compare_runs
+from jaxmeter.reporting.compare.gate import TIME_BUDGET
 from jaxmeter.reporting.compare.verdicts import WHOLE, Change
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.releases import bisection
-from jaxmeter.reporting.releases.bisection import (
+from jaxmeter.reporting.releases import (
     BisectionAnswer,
     BisectionTarget,
+    Judge,
     JudgedRelease,
+    NoDifferenceError,
+    UnusableError,
+    Walk,
+    WalkStep,
+    bisect,
+    compare_pair,
+    describe_bisection,
+    describe_trial,
+    describe_walk,
     find_target,
     has_value,
     judge_by_code,
     judge_by_target,
+    walk,
 )
-from jaxmeter.reporting.releases.walk import UnusableError, Walk, WalkStep, compare_pair, describe, describe_trial, walk
 
 SETTINGS = FORWARDS
 
@@ -124,11 +133,11 @@ def bisect_releases(shell: Shell, arguments: Sequence[str]) -> int:
         return _walk(shell, asked, releases, backend, measuring)
     try:
         judge = _make_judge(shell, asked, backend, measuring)
-        bisected = bisection.bisect(releases, judge, say, asks_good=bool(asked.command))
-    except bisection.NoDifferenceError as error:
+        bisected = bisect(releases, judge, say, asks_good=bool(asked.command))
+    except NoDifferenceError as error:
         say(f"error: {error}; there is nothing to bisect")
         return NO_ANSWER
-    for line in bisection.describe(bisected):
+    for line in describe_bisection(bisected):
         say(line)
     say_disk(shell)
     return FINE
@@ -155,7 +164,7 @@ def _walk(shell: Shell, asked: BisectRequest, releases: Sequence[str], backend: 
     except NotMeasuredError as error:
         raise UsageError(f"{releases[0]} cannot be measured: {error}") from error
     result = walk(releases, CompareReleases(neighbours, compare_folders), say)
-    terminal.show(describe(result), terminal.open_console(stderr=True))
+    terminal.show(describe_walk(result), terminal.open_console(stderr=True))
     runs = neighbours.list_runs()  # a page is not of the variables that are tried
     for line in _try_variables(result, neighbours, asked.variables):
         say(line)
@@ -218,7 +227,7 @@ def _try_variables(result: Walk, neighbours: Neighbours, variables: Mapping[str,
     return tuple(describe_trial(step, trial, setting))
 
 
-def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Sequence[str]) -> bisection.Judge:
+def _make_judge(shell: Shell, asked: BisectRequest, backend: str, measuring: Sequence[str]) -> Judge:
     """Return the criterion of a bad release; if it is a case, measure the good release now."""
 
     def make(packages: str) -> Path:

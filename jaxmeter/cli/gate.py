@@ -65,7 +65,7 @@ def command(
         raise typer.BadParameter(f"two runs are judged without measuring; leave out {without_effect}")
     if is_launched("gate", ()):
         end(lambda: call_elsewhere("gate", words))
-    from jaxmeter.cli.judging import judge_runs
+    from jaxmeter.cli.compare import judge_runs
 
     judge_runs(
         runs[0],

@@ -13,9 +13,8 @@ import typer
 from jaxmeter.cli.complaints import give_up, report_store_errors
 from jaxmeter.document import numbers
 from jaxmeter.harness.record.wording import counted, visible
-from jaxmeter.reporting.store import environments as unused
 from jaxmeter.reporting.store import old
-from jaxmeter.reporting.store.captures import OPTION
+from jaxmeter.reporting.store.push import OPTION
 
 
 def command(
@@ -58,7 +57,7 @@ def command(
 def _list_environments(folder: Path, keep_days: int, *, delete: bool) -> None:
     if not folder.is_dir():
         give_up(f"{folder}: no such folder")
-    environments = list(unused.find_unused(folder, old.find_time(keep_days, datetime.now(UTC))))
+    environments = list(old.find_unused(folder, old.find_time(keep_days, datetime.now(UTC))))
     for environment in environments:
         packages = f", {environment.packages}" if environment.packages else ""
         words = f"last used {environment.used:%Y-%m-%d}{packages}: {'removed' if delete else 'unused'}"
@@ -66,7 +65,7 @@ def _list_environments(folder: Path, keep_days: int, *, delete: bool) -> None:
     if delete:
         for environment in environments:
             with _report_undeletable(environment.folder):
-                unused.remove(environment)
+                old.remove_environment(environment)
     size = numbers.memory(sum(environment.size_bytes for environment in environments))
     total = f"{counted(len(environments), 'environment')}, {size}"
     hint = "" if delete or not environments else "; --delete removes them"

@@ -15,7 +15,7 @@ from jaxmeter.document import terminal
 from jaxmeter.harness.record.wording import counted, shorten, visible
 from jaxmeter.reporting.compare.verdicts import encode_fields
 from jaxmeter.reporting.load import leave_out_confirming
-from jaxmeter.reporting.view.history import (
+from jaxmeter.reporting.view.comparisons import (
     MachineChanges,
     describe_history,
     explain_nothing,

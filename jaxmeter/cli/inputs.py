@@ -16,9 +16,9 @@ from jaxmeter.cli.complaints import complain, give_up, report_store_errors, warn
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record.wording import counted, shorten, visible
-from jaxmeter.reporting.compare import budgets
-from jaxmeter.reporting.compare.budgets import Budgets, LimitError
-from jaxmeter.reporting.history.known import KnownChangePoint, KnownError, read_known
+from jaxmeter.reporting.compare import gate
+from jaxmeter.reporting.compare.gate import Budgets, LimitError
+from jaxmeter.reporting.history import KnownChangePoint, KnownError, read_known
 from jaxmeter.reporting.load import Loaded, choose_folders, load
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
 from jaxmeter.reporting.store.stores import is_url
@@ -68,7 +68,7 @@ VerdictFile = Annotated[
 def read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budgets]:
     """The smallest difference that counts, and what is allowed."""
     try:
-        return budgets.read_limits(min_effect, budgets_file)
+        return gate.read_limits(min_effect, budgets_file)
     except LimitError as error:
         give_up(str(error))
 

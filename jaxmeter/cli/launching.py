@@ -1,4 +1,4 @@
-"""What the verbs share that measure in other environments: their words, and how they end."""
+"""What the verbs share that run in other environments: their words, where they run, and how they end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from jaxmeter.cli.ending import FINE, INCOMPLETE, INTERRUPTED, UNUSABLE
+from jaxmeter.harness.record import make_run_id
+from jaxmeter.launch.command_line import read_backend
 from jaxmeter.launch.execution import say
-from jaxmeter.launch.locks import choose_lock
+from jaxmeter.launch.images import choose_lock
+from jaxmeter.launch.measuring import measure
 from jaxmeter.launch.options import InstallationError, UsageError, read_options, write_option
 from jaxmeter.launch.request import HERE, RUNTIME_VARIABLE, lacks_jax
+from jaxmeter.launch.runs import plan_run, plan_self_test
 from jaxmeter.launch.shell import ProgramError, Shell, run_jaxmeter
 
 REGRESSION = 1
@@ -110,3 +114,33 @@ def call_elsewhere(verb: str, words: Sequence[str]) -> int:
     shell.install(choose_lock(words))
     sys.stdout.flush()
     return run_jaxmeter(shell, verb, *words)
+
+
+SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+Parsed = Annotated[list[str] | None, typer.Argument(hidden=True)]
+
+
+def make_command(verb: str, words: Sequence[str]) -> Callable[..., None]:
+    """Return the command that takes a verb's place.
+
+    Args:
+      words: Of the command line as they are: a parser would take out the two dashes that end options.
+    """
+    given = list(words)  # the parser empties the list of the command line
+
+    def command(parsed: Parsed = None) -> None:
+        end(lambda: _measure(verb, given) if verb in MEASURING else call_elsewhere(verb, given))
+
+    return command
+
+
+def _measure(verb: str, words: list[str]) -> int:
+    if "--help" in words:
+        return call_elsewhere(verb, ["--help"])
+    backend, rest = read_backend(words)
+    shell = make_shell(rest)
+    if verb == "self-test":
+        return measure(shell, backend, rest, plan_self_test)
+    run_id = make_run_id(backend)
+    return measure(shell, backend, rest, lambda arguments: plan_run(arguments, run_id))

@@ -16,9 +16,9 @@ from rich.console import Console
 
 from jaxmeter.cli.ending import INCOMPLETE, INTERRUPTED, UNUSABLE
 from jaxmeter.cli.request import RunRequest
-from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.environment import LONGEST_NAME, is_name, name_machine
 from jaxmeter.harness.machine.jax_internals import describe_untested
+from jaxmeter.harness.machine.own_fault import is_disk_full
 from jaxmeter.harness.machine.platforms import list_unused_variables
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerError, ServerLostError
 from jaxmeter.harness.parent.prepare_run import RunError, UsageError

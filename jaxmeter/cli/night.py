@@ -15,13 +15,12 @@ from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFil
 from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.record import make_run_id, now, write_bytes
 from jaxmeter.harness.record.wording import visible
-from jaxmeter.reporting.compare.budgets import LimitError
-from jaxmeter.reporting.nightly.outcome import build_nightly_page, describe_nightly
+from jaxmeter.reporting.compare.gate import LimitError
+from jaxmeter.reporting.nightly.outcome import TITLES, Acceptance, accept, build_nightly_page, describe_nightly, encode
 from jaxmeter.reporting.nightly.state import NightlyError, NightlyRun, remove_state
 from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects
-from jaxmeter.reporting.nightly.stored import TITLES, Acceptance, accept, encode
 from jaxmeter.reporting.render import html
-from jaxmeter.reporting.store.captures import OPTION
+from jaxmeter.reporting.store.push import OPTION
 from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from jaxmeter.reporting.text import hide_home
 

@@ -11,8 +11,7 @@ from jaxmeter.cli.complaints import end_if_refused, report_store_errors
 from jaxmeter.document import numbers
 from jaxmeter.harness.record import RunFolder
 from jaxmeter.harness.record.wording import counted, visible
-from jaxmeter.reporting.store.captures import OPTION, describe_left_out
-from jaxmeter.reporting.store.push import push
+from jaxmeter.reporting.store.push import OPTION, describe_left_out, push
 
 
 def command(

@@ -19,15 +19,15 @@ import typer
 
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.machine.environment import make_paths_private, usable_cores
+from jaxmeter.harness.machine.interference import can_choose_cores, find_lock_step_cores
 from jaxmeter.harness.machine.platforms import BACKENDS, DEFAULT_BACKEND, Backend, list_unused_variables, refuse_ranks
-from jaxmeter.harness.machine.process_settings import can_choose_cores, find_lock_step_cores
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
+from jaxmeter.harness.parent.against import make_environment_private
 from jaxmeter.harness.parent.prepare_run import UsageError
-from jaxmeter.harness.parent.recorded import make_environment_private
 from jaxmeter.harness.plan.probes import PROBE_NAMES
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.record import Manifest, OtherEnvironment, Settings
-from jaxmeter.harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
+from jaxmeter.harness.record.runs import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
 from jaxmeter.harness.record.wording import counted
 
 DEFAULT_LEVEL = "default"

@@ -49,17 +49,24 @@ from jaxmeter.cli.request import (
 from jaxmeter.document import terminal
 from jaxmeter.document.model import Document, Tone, say
 from jaxmeter.harness.listing import data_warnings, describe_plan
-from jaxmeter.harness.machine.disk import is_disk_full
+from jaxmeter.harness.machine.own_fault import is_disk_full
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS, Platform
 from jaxmeter.harness.metrics.reading import read_cases
 from jaxmeter.harness.parent.against import (
     Against,
     Checkout,
+    check_same_baseline,
+    choose_data,
+    choose_lock_step,
+    choose_suites,
     choose_suspects,
     find_checkout,
+    is_own_suite,
     read_against,
     read_suspects,
+    replace_paths,
 )
+from jaxmeter.harness.parent.arms import start_servers
 from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerError
 from jaxmeter.harness.parent.prepare_run import (
@@ -71,25 +78,16 @@ from jaxmeter.harness.parent.prepare_run import (
     check_still_there,
     count_left_out,
     describe_suites,
+    find_parent,
     load_for_resume,
     lock_folder,
     make_manifest,
     measure_peaks,
 )
 from jaxmeter.harness.parent.progress import Watcher
-from jaxmeter.harness.parent.recorded import (
-    check_same_baseline,
-    choose_data,
-    choose_lock_step,
-    choose_suites,
-    is_own_suite,
-    replace_paths,
-)
-from jaxmeter.harness.parent.scratch import find_parent
-from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.plan.cases import choose_representatives, select
-from jaxmeter.harness.plan.estimate import estimate
 from jaxmeter.harness.plan.processes import plan_processes
+from jaxmeter.harness.plan.settings import estimate
 from jaxmeter.harness.record import (
     Environment,
     Manifest,
@@ -100,8 +98,8 @@ from jaxmeter.harness.record import (
     read_run,
     write_json,
 )
-from jaxmeter.harness.record.peaks import Peaks, find_peaks, keep_peaks
-from jaxmeter.harness.record.self_test import SelfTest, find_self_test
+from jaxmeter.harness.record.environment import Peaks, find_peaks, keep_peaks
+from jaxmeter.harness.record.settings import SelfTest, find_self_test
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.results import describe_own_faults, describe_precision, describe_results, list_results
 

@@ -33,8 +33,7 @@ from jaxmeter.harness.traces.captures import (
 from jaxmeter.harness.traces.growth import find_grown, list_unlike
 from jaxmeter.harness.traces.reading import require_step
 from jaxmeter.harness.traces.serve import DEFAULT_PORT, ServeError, copy_captures, serve
-from jaxmeter.harness.traces.summary import MOST_OPERATIONS, summarise_capture
-from jaxmeter.harness.traces.typical import find_slowest
+from jaxmeter.harness.traces.summary import MOST_OPERATIONS, find_slowest, summarise_capture
 from jaxmeter.harness.traces.xplane import Space
 from jaxmeter.reporting.store.fetch import fetch_whole
 from jaxmeter.reporting.store.stores import is_url

@@ -7,11 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jaxmeter.document.model import Cell, Document, Item, Part, make_table, say
-from jaxmeter.harness.plan.estimate import estimate, first_round_s
 from jaxmeter.harness.plan.messages import Description, WorkloadDescription
 from jaxmeter.harness.plan.probes import list_runnable
 from jaxmeter.harness.plan.processes import PlannedProcess
-from jaxmeter.harness.plan.settings import find_longest_s
+from jaxmeter.harness.plan.settings import estimate, find_longest_s, first_round_s
 from jaxmeter.harness.record import PlannedCase, Settings
 from jaxmeter.harness.record.wording import counted
 

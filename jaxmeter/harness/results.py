@@ -8,6 +8,7 @@ from typing import Any
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Group, Part, Row, Table, Tone, say
 from jaxmeter.harness.metrics.across import find_timing
+from jaxmeter.harness.metrics.derived import describe_bound_of
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.plausibility import find_disagreement, find_objection, is_same_program
 from jaxmeter.harness.metrics.precision import (
@@ -19,11 +20,9 @@ from jaxmeter.harness.metrics.precision import (
 )
 from jaxmeter.harness.metrics.reading import Run, Variant, split_platforms
 from jaxmeter.harness.metrics.statistics import SHOWN_CONFIDENCE, differs
-from jaxmeter.harness.metrics.traced import describe_bound_of
 from jaxmeter.harness.metrics.write import write
 from jaxmeter.harness.record import RunRecord, Status
-from jaxmeter.harness.record.outcomes import gist_of, join_remarks, list_own_faults
-from jaxmeter.harness.record.traps import describe_trap, find_traps
+from jaxmeter.harness.record.outcomes import describe_trap, find_traps, gist_of, join_remarks, list_own_faults
 from jaxmeter.harness.record.wording import counted
 
 MOST_LINES = 24

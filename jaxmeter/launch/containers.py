@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jaxmeter.launch.engines import Ask, Engine
-from jaxmeter.launch.host import Host, read_text
-from jaxmeter.launch.observations import Observation, Obstacle
+from jaxmeter.launch.host import Host, Observation, Obstacle, read_text
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request
 

@@ -18,10 +18,9 @@ from pathlib import Path
 from jaxmeter.launch.backends import BACKENDS
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.execution import say
-from jaxmeter.launch.host import Host
-from jaxmeter.launch.observations import Obstacle
+from jaxmeter.launch.host import Host, Obstacle
 from jaxmeter.launch.options import InstallationError, UsageError
-from jaxmeter.launch.pip_messages import explain, find_complaint
+from jaxmeter.launch.pip import explain, find_complaint
 from jaxmeter.launch.request import Request, name_command
 from jaxmeter.launch.versions import order_version
 

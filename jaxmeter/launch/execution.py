@@ -16,8 +16,7 @@ from types import FrameType
 from jaxmeter.launch.containers import quote_command
 from jaxmeter.launch.engines import ENGINE_FAILED, Engine, EngineAnswer, ask_client, explain_build, explain_start
 from jaxmeter.launch.host import GB, free_bytes
-from jaxmeter.launch.images import Build, build_arguments, has_image_of_lock, image_id, revision_of, version_of
-from jaxmeter.launch.locks import LOCKS
+from jaxmeter.launch.images import LOCKS, Build, build_arguments, has_image_of_lock, image_id, revision_of, version_of
 from jaxmeter.launch.options import UsageError
 
 STOP_TIMEOUT_S = 20

@@ -1,8 +1,9 @@
-"""One measurement in a container, from the image to the page: what a run does with an engine."""
+"""One measurement in a container, from the image to the page; containers that take turns."""
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from jaxmeter.launch.containers import (
     CONTAINER_CODE,
     Caller,
     Container,
+    Mount,
     forwarded_variables,
     make_writable_folders,
     mounts_for,
@@ -22,9 +24,18 @@ from jaxmeter.launch.containers import (
     run_arguments,
 )
 from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.execution import ask_container, build_command, build_image, pull_image, run_container, say
+from jaxmeter.launch.execution import (
+    ask_container,
+    build_command,
+    build_image,
+    keep_container,
+    pull_image,
+    run_container,
+    say,
+)
 from jaxmeter.launch.host import Host
 from jaxmeter.launch.images import (
+    SMALLEST_LOCK,
     UNKNOWN,
     Build,
     Image,
@@ -35,7 +46,6 @@ from jaxmeter.launch.images import (
     revision_of,
 )
 from jaxmeter.launch.index import host_of, is_loopback, read_index, write_secrets
-from jaxmeter.launch.locks import SMALLEST_LOCK
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import Request, format_command, name_command
 from jaxmeter.launch.runs import PlannedRun
@@ -310,3 +320,29 @@ def _run(job: Job, container: Container) -> int:
 
 def _is_watched() -> bool:
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+@contextmanager
+def offer_environment(job: Job) -> Iterator[Path]:
+    """For the time of a block: the socket where servers of a job's image are asked for, as `--lock-step` takes it.
+
+    Args:
+      job: The run that asks for them, with the image that they are of. It sees the same folders.
+    Raises:
+      UsageError: The container cannot be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="jaxmeter-") as name:
+        folder = Path(name)
+        socket = folder / "gateway"
+        measuring = measuring_container(job)
+        container = replace(
+            measuring,
+            arguments=("-m", "jaxmeter.harness.parent.arms", str(socket)),
+            mounts=(*measuring.mounts, Mount(folder, folder, writable=True)),
+            has_terminal=False,
+            reads_input=True,
+        )
+        make_writable_folders(container.mounts)
+        command = run_arguments(job.engine, prepare_image(job, container), job.caller)
+        with keep_container(job.engine, command, container.name, is_ready=socket.is_socket):
+            yield socket

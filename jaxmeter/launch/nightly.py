@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from jaxmeter.harness.record import make_run_id
-from jaxmeter.launch.baseline import offer_baseline
 from jaxmeter.launch.command_line import REASONS, check_measuring, read_backend, read_request
 from jaxmeter.launch.execution import say
-from jaxmeter.launch.gate import follow_baseline, is_other_runtime
+from jaxmeter.launch.gate import follow_baseline, is_other_runtime, offer_baseline
 from jaxmeter.launch.measuring import name_machine, run_harness
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import Request

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from jaxmeter.launch.containers import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Ask, Engine
-from jaxmeter.launch.host import Host
-from jaxmeter.launch.locks import LOCKS
-from jaxmeter.launch.observations import Observation, ObservationState, Obstacle
+from jaxmeter.launch.host import Host, Observation, ObservationState, Obstacle
+from jaxmeter.launch.images import LOCKS
 from jaxmeter.launch.request import Request
 
 CUDA_LOCKS = {"13": "gpu", "12": "gpu-cuda12"}

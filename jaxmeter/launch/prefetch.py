@@ -12,9 +12,17 @@ from pathlib import Path
 from jaxmeter.launch.containers import quote_command
 from jaxmeter.launch.execution import build_command, build_image
 from jaxmeter.launch.host import GB, MB
-from jaxmeter.launch.images import WHEELS, Image, check_buildable, image_id, image_size_bytes
+from jaxmeter.launch.images import (
+    LOCKS,
+    SMALLEST_LOCK,
+    WHEELS,
+    Image,
+    check_buildable,
+    image_id,
+    image_size_bytes,
+    locate_lock,
+)
 from jaxmeter.launch.jobs import prepare_build
-from jaxmeter.launch.locks import LOCKS, SMALLEST_LOCK, locate_lock
 from jaxmeter.launch.options import Parser, UsageError
 from jaxmeter.launch.pip import find_pip
 from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE, choose_engine, name_command

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from jaxmeter.launch.environments import Wanted, ask_version
 from jaxmeter.launch.options import UsageError
-from jaxmeter.launch.pip import find_pip
-from jaxmeter.launch.pip_messages import explain, find_nearest_version, list_versions
+from jaxmeter.launch.pip import explain, find_nearest_version, find_pip, list_versions
 from jaxmeter.launch.versions import order_version
 
 NO_VERSION = "0.0.0.dev0"

@@ -25,7 +25,7 @@ from jaxmeter.launch.environments import (
     make_locked_environment,
 )
 from jaxmeter.launch.execution import say, termination_as_interrupt
-from jaxmeter.launch.locks import STORES_LOCK, locate_lock
+from jaxmeter.launch.images import STORES_LOCK, locate_lock
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.request import HERE, RUNTIME_VARIABLE, choose_runtime
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from jaxmeter.launch.containers import WITHOUT_DEVICE, Devices
 from jaxmeter.launch.engines import Engine
-from jaxmeter.launch.host import Host
-from jaxmeter.launch.observations import Obstacle
+from jaxmeter.launch.host import Host, Obstacle
 from jaxmeter.launch.request import Request
 
 LOCKED_MEMORY_BYTES = 64 * 2**30

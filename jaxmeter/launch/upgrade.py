@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jaxmeter.harness.record import make_run_id
-from jaxmeter.launch.arm_containers import offer_environment
 from jaxmeter.launch.command_line import (
     REASONS,
     check_measuring,
@@ -19,7 +18,8 @@ from jaxmeter.launch.command_line import (
 )
 from jaxmeter.launch.environments import Wanted, ask_version, read_wanted
 from jaxmeter.launch.execution import say
-from jaxmeter.launch.locks import SMALLEST_LOCK
+from jaxmeter.launch.images import SMALLEST_LOCK
+from jaxmeter.launch.jobs import offer_environment
 from jaxmeter.launch.measuring import plan_job, run_harness
 from jaxmeter.launch.options import UsageError, read_options
 from jaxmeter.launch.releases import check_environment

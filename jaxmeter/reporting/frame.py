@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from jaxmeter.harness.metrics.across import DECISIVE_PROBES, find_timing
+from jaxmeter.harness.metrics.derived import find_trace, is_slowed_down
 from jaxmeter.harness.metrics.metric import Lack, Reading
 from jaxmeter.harness.metrics.plausibility import TIMES, find_disagreement
 from jaxmeter.harness.metrics.reading import Variant
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.metrics.traced import find_trace, is_slowed_down
 from jaxmeter.harness.record import RecordError, Status
-from jaxmeter.harness.record.traps import find_traps
+from jaxmeter.harness.record.outcomes import find_traps
 from jaxmeter.harness.traces.ledger import GROUPS
 
 from .load import Loaded, load

@@ -27,8 +27,7 @@ from .compare.programs import ArtifactError, read_file, suggest_nearest
 from .compare.times import EXACT
 from .compare.verdicts import TIME
 from .frame import list_metrics
-from .view.changes import order_changes, write_both, write_change
-from .view.reports import write_report
+from .view.changes import order_changes, write_both, write_change, write_report
 from .view.runs import gather_cases, label_runs, name_device
 
 BEFORE, AFTER = "before", "after"

@@ -11,7 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from jaxmeter.cli import elsewhere, gate
+from jaxmeter.cli import gate
+from jaxmeter.cli import launching as elsewhere
 from jaxmeter.cli.app import VERBS, app, choose_verb
 from jaxmeter.cli.launching import FORWARDS, end, is_launched, list_words
 from jaxmeter.launch.options import InstallationError, UsageError
@@ -144,7 +145,7 @@ def test_a_verb_ends_with_a_documented_code_and_with_1_only_for_a_regression(end
 @pytest.fixture
 def gated(monkeypatch):
     """What a gate did: measured with these words, or judged with these runs and options."""
-    from jaxmeter.cli import judging
+    from jaxmeter.cli import compare as judging
 
     done = []
     monkeypatch.setattr(gate, "pass_gate", lambda shell, words: done.append(("measured", words)) or 0)
@@ -192,7 +193,7 @@ def test_two_runs_are_judged_where_records_can_be_read(monkeypatch):
 
 
 def test_what_calls_another_environment_needs_no_jax_and_no_package_of_the_report():
-    names = "upgrade, nightly, gate, doctor, schedule, images, wheels, elsewhere"
+    names = "upgrade, nightly, gate, doctor, schedule, images, wheels, launching"
     heavy = ("jax", "numpy", "pandas", "scipy", "jinja2", "fsspec")
     code = f"import sys; from jaxmeter.cli import app, {names}; print([x for x in {heavy} if x in sys.modules])"
 

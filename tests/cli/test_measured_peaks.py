@@ -7,7 +7,7 @@ import pytest
 from jaxmeter.cli.run import _add_peaks, _find_or_measure_peaks
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.plan.messages import MeasurePeaks, PeaksFound
-from jaxmeter.harness.record.peaks import Peaks, keep_peaks, locate_peaks
+from jaxmeter.harness.record.environment import Peaks, keep_peaks, locate_peaks
 from tests import samples
 
 PEAKS = Peaks(at="2026-11-27T12:00:00+00:00", packages={}, flops={"float32": (2e11,) * 3}, bytes_per_s=(2e10,) * 3)

@@ -21,14 +21,14 @@ from jaxmeter.cli.request import (
     with_request,
 )
 from jaxmeter.harness.machine.environment import usable_cores
-from jaxmeter.harness.machine.process_settings import can_choose_cores
+from jaxmeter.harness.machine.interference import can_choose_cores
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES
 from jaxmeter.harness.parent.against import read_suspects
 from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.plan.processes import TURNS
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.record import OtherEnvironment
-from jaxmeter.harness.record.suspects import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
+from jaxmeter.harness.record.runs import CONFIRMING_BLOCKS, CONFIRMING_PROCESSES, Suspects
 from tests import samples
 
 ASKED = RunRequest()

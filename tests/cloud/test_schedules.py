@@ -12,7 +12,7 @@ import yaml
 
 from jaxmeter.document.markdown import MARKER
 from jaxmeter.launch.schedule import fill_schedule, read_schedule_request
-from jaxmeter.reporting.nightly.stored import find_verdict
+from jaxmeter.reporting.nightly.outcome import find_verdict
 from jaxmeter.reporting.store.stores import open_store
 from tests.cloud.slurm import ENDED, start_slurm, wait_until
 from tests.end_to_end.conftest import CHECKOUT

@@ -18,9 +18,8 @@ import pytest
 from jaxmeter.launch.containers import Caller, Container, caller_here, run_arguments
 from jaxmeter.launch.engines import ENGINE_VARIABLE, Engine, find_engine
 from jaxmeter.launch.host import GB, free_bytes
-from jaxmeter.launch.images import CODE, DOCKERFILE, Image, image_id
+from jaxmeter.launch.images import CODE, DOCKERFILE, LOCKS, Image, image_id, locate_lock
 from jaxmeter.launch.jobs import build_images
-from jaxmeter.launch.locks import LOCKS, locate_lock
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.request import BASE_IMAGE_VARIABLE, DEFAULT_BASE_IMAGE
 from tests.container.launch import CHECKOUT

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from jaxmeter.launch.images import LOCK_LABEL, image_size_bytes, lock_sha256, version_of
-from jaxmeter.launch.locks import LOCKS, locate_lock
+from jaxmeter.launch.images import LOCK_LABEL, LOCKS, image_size_bytes, locate_lock, lock_sha256, version_of
 from tests.container.conftest import configuration, run_inside
 from tests.container.launch import CHECKOUT
 

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jaxmeter.launch.images import Image
+from jaxmeter.launch.images import Image, locate_lock
 from jaxmeter.launch.jobs import build_images, measure_in_container
-from jaxmeter.launch.locks import locate_lock
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.prefetch import download_asked_wheels
 from tests.container.conftest import BASE, write_lock

@@ -12,11 +12,10 @@ from types import SimpleNamespace
 import pytest
 
 from jaxmeter.harness.record import RunRecord, read_json
-from jaxmeter.launch.arm_containers import offer_environment
-from jaxmeter.launch.baseline import offer_baseline
 from jaxmeter.launch.containers import caller_here
+from jaxmeter.launch.gate import offer_baseline
 from jaxmeter.launch.images import image_id
-from jaxmeter.launch.jobs import measure_in_container
+from jaxmeter.launch.jobs import measure_in_container, offer_environment
 from jaxmeter.launch.upgrade import AFTER, BEFORE
 from tests.container.conftest import containers
 from tests.container.launch import CHECKOUT, cpu_job

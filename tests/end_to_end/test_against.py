@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import RunFolder, Status, read_run
-from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
+from jaxmeter.harness.record.runs import CONFIRMING_PROCESSES
 from tests.end_to_end.conftest import Harness, run_program
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.parent.scratch import PREFIX
+from jaxmeter.harness.parent.prepare_run import PREFIX
 from jaxmeter.harness.record import CaseRecord, RunFolder, RunRecord, Stop, StopReason, read_json, read_manifest
 from tests.end_to_end.conftest import Harness, start_program, wait_for_file
 

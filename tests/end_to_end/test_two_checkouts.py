@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import RunFolder, read_run
-from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, Suspect, Suspects
+from jaxmeter.harness.record.runs import CONFIRMING_PROCESSES, Suspect, Suspects
 from jaxmeter.reporting.compare.gate import UNDECIDED
 from tests.end_to_end.conftest import run_program
 

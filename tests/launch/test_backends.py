@@ -1,7 +1,7 @@
 """The table of backends agrees with the locks, and each option belongs to those who have it."""
 
 from jaxmeter.launch.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
-from jaxmeter.launch.locks import LOCKS, SMALLEST_LOCK, STORES_LOCK
+from jaxmeter.launch.images import LOCKS, SMALLEST_LOCK, STORES_LOCK
 
 
 def test_backends_and_their_options_name_every_lock_but_that_of_stores():

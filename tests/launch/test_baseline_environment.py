@@ -8,15 +8,7 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.machine.platforms import _NOT_USED
 from jaxmeter.harness.record.differences import STEERING as HARNESS_STEERING
-from jaxmeter.launch.baseline import (
-    PINNED,
-    STEERING,
-    Baseline,
-    find_changes,
-    find_obstacle,
-    read_baseline,
-    read_installed,
-)
+from jaxmeter.launch.gate import PINNED, STEERING, Baseline, find_changes, find_obstacle, read_baseline, read_installed
 from jaxmeter.launch.options import UsageError
 from tests import samples
 

@@ -10,7 +10,7 @@ import pytest
 from jaxmeter.launch.doctor.examination import Surroundings, conclude, examine, look, read_asked
 from jaxmeter.launch.engines import EngineAnswer
 from jaxmeter.launch.environments import MARK, locate_locked
-from jaxmeter.launch.observations import ObservationState
+from jaxmeter.launch.host import ObservationState
 from jaxmeter.launch.options import UsageError
 from tests.golden_texts import check_golden_scenes
 

@@ -11,8 +11,7 @@ import pytest
 
 from jaxmeter.launch.engines import Engine
 from jaxmeter.launch.execution import build_image, keep_container
-from jaxmeter.launch.images import Build, Image
-from jaxmeter.launch.locks import LOCKS
+from jaxmeter.launch.images import LOCKS, Build, Image
 from jaxmeter.launch.options import UsageError
 from tests.end_to_end.conftest import wait_for_file
 from tests.launch.engine_stand_in import Docker

@@ -1,7 +1,7 @@
 import pytest
 
 from jaxmeter.launch.doctor.interferences import Machine, find_interferences
-from jaxmeter.launch.observations import ObservationState
+from jaxmeter.launch.host import ObservationState
 
 CPU = "sys/devices/system/cpu"
 BATTERY = {"sys/class/power_supply/BAT0/type": "Battery"}

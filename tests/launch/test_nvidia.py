@@ -5,9 +5,8 @@ import pytest
 from jaxmeter.launch.command_line import read_request
 from jaxmeter.launch.doctor.interferences import find_other_use
 from jaxmeter.launch.engines import Engine, EngineAnswer
-from jaxmeter.launch.host import Host
+from jaxmeter.launch.host import Host, Observation, ObservationState
 from jaxmeter.launch.nvidia import NVIDIA_GPUS
-from jaxmeter.launch.observations import Observation, ObservationState
 
 BY_OPTION, BY_NAME = ("--gpus", "all"), ("--device", "nvidia.com/gpu=all")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxmeter.launch.pip_messages import explain, find_nearest_version
+from jaxmeter.launch.pip import explain, find_nearest_version
 
 PIP = """ERROR: Ignored the following versions that require a different python version: 0.11.0 Requires-Python >=3.12
 ERROR: Could not find a version that satisfies the requirement jax==0.10.9 (from versions: 0.9.2, 0.10.0, 0.10.2)

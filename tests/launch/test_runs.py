@@ -9,7 +9,7 @@ from jaxmeter.harness.record import RecordError, RunFolder
 from jaxmeter.harness.record.files import LARGEST_RECORD, SELF_TESTS
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.runs import plan_run, plan_self_test, read_record, take_store
-from jaxmeter.reporting.store.captures import OPTION
+from jaxmeter.reporting.store.push import OPTION
 from tests import samples
 
 ID = "2026-08-22T10-15-30Z-cpu-1f0c9a7"

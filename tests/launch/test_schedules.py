@@ -18,8 +18,8 @@ from jaxmeter.document.markdown import MARKER
 from jaxmeter.launch.nightly import ENDING, REFUSED
 from jaxmeter.launch.options import UsageError
 from jaxmeter.launch.schedule import SCHEDULERS, fill_schedule, read_schedule_request, write_asked_schedule
+from jaxmeter.reporting.nightly.outcome import TITLES
 from jaxmeter.reporting.nightly.state import FOLDER, MEASURE
-from jaxmeter.reporting.nightly.stored import TITLES
 
 NIGHTLY = ("/opt/my python/bin/python3", "-m", "jaxmeter", "nightly")
 PLACE = Path("/srv/it's 100% mine")

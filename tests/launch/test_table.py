@@ -1,7 +1,7 @@
 import pytest
 
-from jaxmeter.launch.doctor.table import render, run_check
-from jaxmeter.launch.observations import Observation, ObservationState
+from jaxmeter.launch.doctor.interferences import render, run_check
+from jaxmeter.launch.host import Observation, ObservationState
 
 ROWS = (
     Observation("disk", ObservationState.OK, "40.0 GB free"),

@@ -9,7 +9,7 @@ from jaxmeter.reporting.compare.changes import find_changes
 from jaxmeter.reporting.compare.verdicts import Verdict
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.render.export import list_rows
-from jaxmeter.reporting.view.figure_model import Hue
+from jaxmeter.reporting.view.page_model import Hue
 from tests import samples
 from tests.reporting.views import loaded, page_of
 

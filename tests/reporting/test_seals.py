@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import RunFolder
-from jaxmeter.reporting.trim import SEAL, is_sealed, is_sound, read_sum, seal
+from jaxmeter.reporting.load import SEAL, is_sealed, is_sound, read_sum, seal
 
 RECORD = b'{"a": "record"}'
 

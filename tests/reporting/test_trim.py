@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import Artifact, Outcome, Status
-from jaxmeter.reporting.load import load
-from jaxmeter.reporting.trim import TIMES, Outdated
+from jaxmeter.reporting.load import TIMES, Outdated, load
 from jaxmeter.reporting.view import build
 from tests import samples
 from tests.reporting.views import page_of

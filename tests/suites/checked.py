@@ -22,10 +22,9 @@ from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.probes import Context, run_probes
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.programs.arguments import make_inputs
-from jaxmeter.harness.programs.callbacks import watch_callbacks
-from jaxmeter.harness.programs.traps import find_traps
+from jaxmeter.harness.programs.traps import find_traps, watch_callbacks
 from jaxmeter.harness.record import NATIVE, Outcome, Status
-from jaxmeter.harness.record.traps import describe_trap
+from jaxmeter.harness.record.outcomes import describe_trap
 
 CPU = BACKENDS["cpu"]
 CHECKOUT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ import collections, json
 import jax, numpy
 jax.config.update("jax_num_cpu_devices", 8)
 from jaxmeter.harness.traces import hlo
-from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.conditioning import relative_error
 from suites.{suite} import {workload} as workload
 
 for name in {without}:

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter.harness.declare.levels import call_with
-from jaxmeter.harness.probes.errors import relative_error
-from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.harness.declare.declaration import call_with
+from jaxmeter.harness.probes.conditioning import relative_error
+from jaxmeter.harness.probes.evaluation import TOLERANCE
 from jaxmeter.suites.attention import (
     HEAD,
     HEADS,

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.conditioning import relative_error
 from jaxmeter.harness.record import Status
 from jaxmeter.suites import compile_time
 from tests.suites.outcomes import outcome_of

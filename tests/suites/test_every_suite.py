@@ -10,7 +10,7 @@ import pytest
 
 from jaxmeter import Skip
 from jaxmeter import workload as declared
-from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.declare.declaration import call_with
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.plan.cases import name_case
 from jaxmeter.harness.record import NATIVE, Status

@@ -2,8 +2,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeter.harness.probes.errors import relative_error
-from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.harness.probes.conditioning import relative_error
+from jaxmeter.harness.probes.evaluation import TOLERANCE
 from jaxmeter.suites import fusion
 
 X = np.random.default_rng(0).normal(size=20)

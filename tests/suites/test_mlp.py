@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from jaxmeter import Skip
-from jaxmeter.harness.probes.errors import relative_error
-from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.harness.probes.conditioning import relative_error
+from jaxmeter.harness.probes.evaluation import TOLERANCE
 from jaxmeter.harness.programs.arguments import widest
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.programs.modes import Carried

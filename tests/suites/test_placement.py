@@ -27,7 +27,7 @@ IN_TWO_PLACES = """
 import json
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
-from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.declare.declaration import call_with
 from jaxmeter.suites.placement import placement
 
 found = {}

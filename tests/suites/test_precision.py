@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.conditioning import relative_error
 from jaxmeter.suites.precision import (
     BATCH,
     CHANNELS,

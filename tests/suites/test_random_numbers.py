@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.conditioning import relative_error
 from jaxmeter.suites.random_numbers import (
     BINS,
     SAMPLING_ERROR,

@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeter.harness.declare.levels import call_with
-from jaxmeter.harness.probes.errors import relative_error
-from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.harness.declare.declaration import call_with
+from jaxmeter.harness.probes.conditioning import relative_error
+from jaxmeter.harness.probes.evaluation import TOLERANCE
 from jaxmeter.suites import sharding
 from tests.suites.many_devices import on_eight_devices
 

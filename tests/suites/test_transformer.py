@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.declare.declaration import call_with
 from jaxmeter.harness.record import Status
 from jaxmeter.suites import networks_in_numpy, transformer, transformer_networks
 from jaxmeter.suites import transformer_in_numpy as reference

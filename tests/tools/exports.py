@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jaxmeter.launch.locks import LOCKS, STORES_LOCK, locate_lock
+from jaxmeter.launch.images import LOCKS, STORES_LOCK, locate_lock
 
 ALL = ("--extra", "all")
 DEVELOPMENT = (*ALL, "--group", "dev")

@@ -17,7 +17,7 @@ import nox
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from jaxmeter.launch.locks import locate_lock
+from jaxmeter.launch.images import locate_lock
 from jaxmeter.launch.versions import order_version
 from tests.tools.exports import list_exports
 from tests.tools.git import ask_git

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.launch.locks import locate_lock
+from jaxmeter.launch.images import locate_lock
 from tests.tools.exports import list_exports
 from tests.tools.lock_versions import Change, choose_version, list_changes, read_locked
 

@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from jaxmeter.harness.machine.jax_internals import NEWEST_TESTED
-from jaxmeter.launch.locks import locate_lock
+from jaxmeter.launch.images import locate_lock
 from tests.tools.exports import list_exports
 from tests.tools.newest import (
     INTERNALS,

@@ -23,16 +23,14 @@ import jax
 import msgspec
 
 from jaxmeter.harness.child.checkout import list_strangers
-from jaxmeter.harness.child.describe import find_missing_device
 from jaxmeter.harness.child.forks import Forks
 from jaxmeter.harness.child.inputs import find_inputs
-from jaxmeter.harness.child.worker import find_workload, set_up_jax
+from jaxmeter.harness.child.worker import find_missing_device, find_workload, set_up_jax
 from jaxmeter.harness.declare.catalogue import SuiteError, find_suites
-from jaxmeter.harness.declare.levels import DeclarationError
+from jaxmeter.harness.declare.declaration import DeclarationError
 from jaxmeter.harness.declare.own_packages import list_own_packages
 from jaxmeter.harness.machine.environment import describe_error, list_packages
-from jaxmeter.harness.machine.interference import Interference, ReadInterference
-from jaxmeter.harness.machine.process_settings import keep_on_cores
+from jaxmeter.harness.machine.interference import Interference, ReadInterference, keep_on_cores
 from jaxmeter.harness.plan.messages import Begin, DescribeCode, Done, Ready, Reply, Seen, SeenCase, Turn, TurnStep
 from jaxmeter.harness.probes.context import Context
 from jaxmeter.harness.probes.sampler import Sampler

@@ -13,12 +13,12 @@ from typing import Any
 import jax
 import numpy
 
-from jaxmeter.harness.declare.implementation import ONE_COMPILED
+from jaxmeter.harness.declare.declaration import ONE_COMPILED
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.plan.processes import TRACED
 from jaxmeter.harness.probes import Context, run_probes
+from jaxmeter.harness.probes.context import describe_failure
 from jaxmeter.harness.probes.fit import compare_with_capacity
-from jaxmeter.harness.probes.probe_each import describe_failure
 from jaxmeter.harness.programs.arguments import choose_static, draw_inputs, make_shapes, place_inputs, size_bytes
 from jaxmeter.harness.programs.older_jax import copy_array, is_committed
 from jaxmeter.harness.programs.program import count_equations

@@ -19,10 +19,8 @@ from jaxmeter.harness.declare.configuration import (
     split_configuration,
     undo_configuration,
 )
+from jaxmeter.harness.declare.declaration import DeclarationError, list_declared, read_first_line
 from jaxmeter.harness.declare.fingerprint import find_failing_line
-from jaxmeter.harness.declare.implementation import read_first_line
-from jaxmeter.harness.declare.levels import DeclarationError
-from jaxmeter.harness.declare.registry import list_declared
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.jax_internals import describe_missing_name
 from jaxmeter.harness.record.wording import describe_missing

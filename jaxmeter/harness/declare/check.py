@@ -2,28 +2,63 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
-from jaxmeter.harness.declare.declaration import Compiles, Declaration, Function, Items
-from jaxmeter.harness.declare.implementation import (
+from jaxmeter.harness.declare.declaration import (
+    LEVELS,
     MIXED,
     MODES,
     ONE_COMPILED,
     STREAM_MODES,
+    Compiles,
+    Declaration,
+    DeclarationError,
+    Function,
     Implementation,
+    Items,
+    Levels,
+    find_wanted_params,
     list_variants,
 )
-from jaxmeter.harness.declare.levels import LEVELS, DeclarationError, Levels, find_wanted_params
-from jaxmeter.harness.declare.unread import describe_unread_function
 from jaxmeter.harness.machine.platforms import DEVICES
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
 from jaxmeter.harness.record.cases import ANSWER_FIGURES, FEWEST_QUEUED, MEASURED, NATIVE, Param, Published, Reported
-from jaxmeter.harness.record.traps import KINDS
+from jaxmeter.harness.record.outcomes import KINDS
+
+_FUNCTIONS: dict[str, Callable[[Any], bool]] = {
+    "a generator": inspect.isgeneratorfunction,
+    "an asynchronous generator": inspect.isasyncgenfunction,
+    "a coroutine": inspect.iscoroutinefunction,
+}
+_RESULTS: dict[str, Callable[[Any], bool]] = {
+    "a generator": inspect.isgenerator,
+    "an asynchronous generator": inspect.isasyncgen,
+    "a coroutine": inspect.iscoroutine,
+}
+
+
+def describe_unread_function(function: Callable[..., Any]) -> str | None:
+    """Return why a function cannot be measured whose call only makes a generator or a coroutine; else None.
+
+    A function that wraps one may read it, so nothing is unwrapped but a partial, by `inspect` itself.
+    """
+    return next((_describe(kind) for kind, is_kind in _FUNCTIONS.items() if is_kind(function)), None)
+
+
+def describe_unread_result(result: Any) -> str | None:
+    """Return why a result says nothing of its call, being a generator or a coroutine; else None."""
+    return next((_describe(kind) for kind, is_kind in _RESULTS.items() if is_kind(result)), None)
+
+
+def _describe(kind: str) -> str:
+    return f"returns {kind}: nothing runs until it is read; return the arrays themselves, such as a list of them"
+
 
 _NAME = re.compile(r"[\w.+-]+")
 _ITEMS = re.compile(r"[^\W\d_][\w -]{0,29}")

@@ -1,15 +1,164 @@
-"""What a suite may say: every option is one field here, with its description."""
+"""What a suite may say: options, levels of params, implementations; and what a module has declared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial, wraps
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, dataclass_transform, overload
 
-from jaxmeter.harness.declare.levels import DeclarationError, Levels, Values
+import ml_dtypes
+import numpy
+
+from jaxmeter.harness.declare.fingerprint import Origin, fingerprint
 from jaxmeter.harness.machine.data import DataSource
-from jaxmeter.harness.record.cases import EXECUTION, Answer, Cost, Param, Published, Reported
+from jaxmeter.harness.record.cases import EXECUTION, NATIVE, Answer, Cost, Param, Published, Reported
+
+Values = Param | tuple[Param, ...] | list[Param]
+
+
+class DeclarationError(Exception):
+    """An invalid declaration in a suite. The message names the workload and what is allowed."""
+
+
+LEVELS = ("quick", "default", "full")
+"""How much is measured; each has all of those before it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Values of a param, sizes or dtypes, by level; each level includes the ones before it.
+
+    Without a quick value, the first of the next level stands for it.
+
+    Args:
+      quick, default, full: Values by level.
+      by_device: Kind of device -> what it adds there to the default level: `{"gpu": (1_000_000,)}`.
+    """
+
+    quick: tuple[Param, ...]
+    default: tuple[Param, ...]
+    full: tuple[Param, ...]
+    by_device: Mapping[str, tuple[Param, ...]]
+
+    def at(self, level: str, device: str) -> tuple[Param, ...]:
+        """The values for a level on a kind of device, without repeats, numbers in order."""
+        values = self.quick or self.default[:1] or self.full[:1]
+        if level != "quick":
+            values += self.default + self.by_device.get(device, ())
+        if level == "full":
+            values += self.full
+        different = dict.fromkeys(values)
+        numeric = all(isinstance(value, int | float) for value in different)
+        return tuple(sorted(different) if numeric else different)
+
+    @property
+    def first(self) -> Param:
+        """The first value of the lowest level that has one, on any device."""
+        return next(values[0] for values in (self.quick, self.default, self.full, *self.by_device.values()) if values)
+
+
+def levels(
+    *, quick: Values = (), default: Values = (), full: Values = (), by_device: Mapping[str, Values] | None = None
+) -> Levels:
+    """Return a param's values by level: `levels(quick=100, default=(1_000, 10_000), by_device={"gpu": 1_000_000})`."""
+    return Levels(
+        quick=_make_tuple(quick),
+        default=_make_tuple(default),
+        full=_make_tuple(full),
+        by_device={device: _make_tuple(values) for device, values in (by_device or {}).items()},
+    )
+
+
+def _make_tuple(values: Values) -> tuple[Param, ...]:
+    several = values if isinstance(values, list | tuple | range | numpy.ndarray) else (values,)
+    return tuple(_make_param(value) for value in several)
+
+
+def _make_param(value: Any) -> Param:
+    """A value that a record can hold and a name can show.
+
+    Raises:
+      DeclarationError: Anything else, such as a shape or a dtype object.
+    """
+    if isinstance(value, numpy.generic):
+        value = value.item()
+    if not isinstance(value, Param):
+        raise DeclarationError(
+            f"a param's value cannot be {value!r}; it is a text, a number or a truth value: "
+            f"write a dtype as 'float32', and each dimension of a shape as a param"
+        )
+    return value
+
+
+def itemsize(dtype: str) -> int:
+    """Return the bytes of one element of a NumPy dtype, bfloat16 or another dtype of ml_dtypes."""
+    return numpy.dtype(getattr(ml_dtypes, dtype, dtype)).itemsize
+
+
+def call_with(function: Callable[..., Any], params: Mapping[str, Param], *args: Any) -> Any:
+    """Calls a function with positional arguments and the params that it requires by name."""
+    names = find_wanted_params(function, params, keyword_only=bool(args))
+    return function(*args, **{name: params[name] for name in names})
+
+
+def find_wanted_params(
+    function: Callable[..., Any], params: Collection[str], *, keyword_only: bool = True
+) -> list[str]:
+    """Names that a function takes as params: those without a default, and those with one that params lists.
+
+    A default counts in Python functions only: NumPy's own have a `dtype` that means something else.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # a built-in without a signature asks for none
+        return []
+    kinds = [inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    named = [item for item in parameters if item.kind in (kinds[:1] if keyword_only else kinds)]
+    plain = isinstance(function, FunctionType)
+    return [item.name for item in named if item.default is item.empty or (plain and item.name in params)]
+
+
+_VARIABLE = "__jaxmeter_workloads__"
+
+
+@dataclass
+class _Declared:
+    """Workloads by name, of one execution of a module's top."""
+
+    code: CodeType
+    workloads: dict[str, Any] = field(default_factory=dict)
+
+
+def register(workload: Any, origin: Origin) -> None:
+    """Add a workload to those of its module.
+
+    A module that is loaded again begins with none.
+
+    Raises:
+      DeclarationError: The module has one of that name.
+    """
+    declared = origin.variables.get(_VARIABLE)
+    if not isinstance(declared, _Declared) or declared.code is not origin.code:
+        declared = origin.variables[_VARIABLE] = _Declared(origin.code)
+    if (other := declared.workloads.get(workload.name)) is not None:
+        lines = (other.origin.line, origin.line)
+        where = f"in lines {lines[0]} and {lines[1]}" if lines[0] != lines[1] else f"both in line {lines[0]}"
+        raise DeclarationError(
+            f"two workloads are named '{workload.name}', {where} of {Path(origin.code.co_filename).name}; rename one, "
+            "since a case's name must say which it is: @workload(name='…', …) gives a name"
+        )
+    declared.workloads[workload.name] = workload
+
+
+def list_declared(module: ModuleType) -> tuple[Any, ...]:
+    """List the workloads that a module has declared itself, in the order of their declarations."""
+    declared = vars(module).get(_VARIABLE)
+    return tuple(declared.workloads.values()) if isinstance(declared, _Declared) else ()
+
 
 Function = Callable[..., Any]
 Compiles = int | Callable[..., int]
@@ -310,3 +459,91 @@ class Declaration:
     level: str = "quick"
     name: str | None = None
     traps: tuple[str, ...] = ()
+
+
+MODES = ("eager", "jit", "aot")
+"""How a JAX implementation is executed, unless it says otherwise."""
+
+STREAM_MODES = ("eager", "jit")
+"""An ahead-of-time program takes one type of arguments, and a stream has several."""
+
+ONE_COMPILED = ("jit", "aot")
+"""Modes with one program of their own; only a stream's `jit` has several."""
+
+MIXED = "mixed"
+"""Python code that JAX does not trace as a whole: it calls what it has jitted, or single operations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Implementation(ImplementationOptions, Peer):
+    """One way to compute a workload: all that is declared of a JAX implementation or of a peer, without gaps."""
+
+    name: str
+    modes: tuple[str, ...]
+
+    @property
+    def description(self) -> str:
+        """The docstring's first line."""
+        return read_first_line(self.function)
+
+    def hash_source(self) -> str:
+        """Hash of its code and of what it is compiled with."""
+        options = (f"{name}={value!r}" for name, value in sorted(self.compiler_options.items()))
+        return fingerprint(self.function, constants=tuple(options))
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of its variants, `implementation:mode`."""
+        return tuple(f"{self.name}:{mode}" for mode in self.modes)
+
+    def find_skip(self, params: Mapping[str, Param], backend: str) -> Skip | None:
+        """The declared reason not to run with these params on this backend."""
+        return None if self.limit is None else call_with(self.limit, {**params, "backend": backend})
+
+
+def implement(function: Function, options: ImplementationOptions, modes: tuple[str, ...]) -> Implementation:
+    """A function as an implementation; it has its own name, and these modes, unless the options say otherwise."""
+    name = options.name or find_own_name(function, "implementation")
+    named = {"name": name, "modes": options.modes or modes}
+    return Implementation(function, **{**vars(options), **named})
+
+
+def find_own_name(function: Function, what: str) -> str:
+    """Return a function's own name.
+
+    Args:
+      what: How a suite calls the declaration, for errors.
+    Raises:
+      DeclarationError: It has none, as a partial or an object that can be called.
+    """
+    name = getattr(function, "__name__", None)
+    if name is None:
+        kind = f"{type(function).__module__}.{type(function).__qualname__}"
+        raise DeclarationError(f"{what}: a {kind} has no name of its own; give it one: {what}(name='…', …)")
+    return str(name)
+
+
+def implement_peer(name: str, peer: Peer | Function) -> Implementation:
+    """A function of another library as an implementation."""
+    peer = peer if isinstance(peer, Peer) else Peer(peer)
+    return Implementation(**vars(peer), name=name, modes=(NATIVE,))
+
+
+def _find_documented(function: Any) -> Any:
+    """Return the function whose docstring describes it: that of a partial is `functools`' own."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def list_variants(implementations: Iterable[Implementation]) -> tuple[str, ...]:
+    """Names of all variants, `implementation:mode`."""
+    return tuple(name for item in implementations for name in item.variants)
+
+
+def read_first_line(documented: Any) -> str:
+    """First line of an object's docstring, or the empty text; a built-in's is its signature, so its name instead."""
+    documented = _find_documented(documented)
+    line = (inspect.getdoc(documented) or "").partition("\n")[0]
+    name = getattr(documented, "__name__", "")
+    return f"{type(documented).__module__}.{name}" if name and line.startswith(f"{name}(") else line

@@ -16,26 +16,27 @@ from jaxmeter.harness.declare.check import (
     check_names,
 )
 from jaxmeter.harness.declare.declaration import (
+    LEVELS,
+    MODES,
+    STREAM_MODES,
     Changes,
     Declaration,
     Function,
-    ImplementationOptions,
-    NoReference,
-    make_decorator,
-)
-from jaxmeter.harness.declare.fingerprint import Origin, find_origin, fingerprint
-from jaxmeter.harness.declare.implementation import (
-    MODES,
-    STREAM_MODES,
     Implementation,
+    ImplementationOptions,
+    Levels,
+    NoReference,
+    call_with,
     find_own_name,
     implement,
     implement_peer,
+    levels,
     list_variants,
+    make_decorator,
     read_first_line,
+    register,
 )
-from jaxmeter.harness.declare.levels import LEVELS, Levels, call_with, levels
-from jaxmeter.harness.declare.registry import register
+from jaxmeter.harness.declare.fingerprint import Origin, find_origin, fingerprint
 from jaxmeter.harness.machine.data import DataSource
 from jaxmeter.harness.record.cases import NATIVE, Param, Published, Reported
 

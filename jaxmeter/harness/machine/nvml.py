@@ -1,14 +1,11 @@
-"""NVIDIA's management library: clocks and throttle reasons of the GPUs that this process uses.
-
-Without the package nvidia-ml-py, a driver or the permission to query it, nothing is reported.
-"""
+"""The states of devices between the passes: clocks and throttle reasons, from NVIDIA's management library."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from jaxmeter.harness.record.processes import IDLE, DeviceState
 
@@ -134,3 +131,35 @@ def _find_pci_id(ordinal: int) -> bytes | None:
 def _least_hz(megahertz: Sequence[int | None]) -> float | None:
     known = [value for value in megahertz if value is not None]
     return min(known) * _HZ if known else None
+
+
+class ReadState(Protocol):
+    """An opened device whose state can be read."""
+
+    def read(self, pass_number: int) -> DeviceState:
+        """Return the current state; values that the device does not report are None."""
+
+    def close(self) -> None:
+        """Stop reading states."""
+
+
+LIBRARIES: dict[str, Callable[[Sequence[int]], ReadState | None]] = {"nvml": open_nvml}
+"""Libraries by the name in a platform's row. Each opens devices by their ordinals in this process, or returns None."""
+
+
+class DeviceStates:
+    """The states of one process's devices."""
+
+    def __init__(self, library: str | None, ordinals: Sequence[int]) -> None:
+        self.taken: list[DeviceState] = []
+        self._reader = LIBRARIES[library](ordinals) if library is not None and ordinals else None
+
+    def take(self, pass_number: int) -> None:
+        """Read the state once, if there is a library for these devices."""
+        if self._reader is not None:
+            self.taken.append(self._reader.read(pass_number))
+
+    def close(self) -> None:
+        """Stop reading states."""
+        if self._reader is not None:
+            self._reader.close()

@@ -1,13 +1,34 @@
-"""Failures of jaxmeter's own analysis, and the notes that state what is unknown. No jax."""
+"""Errors that are no result of a variant: a full disk, and failures of jaxmeter's own analysis. No jax."""
 
 from __future__ import annotations
 
+import errno
+import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from jaxmeter.harness.record.outcomes import OWN_FAULT
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+EXIT_CODE = 74
+"""Exit code of a process that could not write: EX_IOERR of sysexits.h ("an error occurred while doing I/O on some
+file")."""
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Return whether an error or one of its causes reports a full disk, by its number or by the message from C++."""
+    words = tuple(map(os.strerror, FULL))
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        if isinstance(error, RuntimeError) and any(message in str(error) for message in words):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
 
 LONGEST_WORDS = 200
 

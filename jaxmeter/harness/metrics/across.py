@@ -10,7 +10,6 @@ from functools import partial
 
 from scipy.special import stdtrit
 
-from jaxmeter.harness.metrics.contention import stand_alone
 from jaxmeter.harness.metrics.metric import Fault, Lack, Metric, Readable, Reading, Summary, Unit
 from jaxmeter.harness.metrics.plausibility import (
     LARGEST,
@@ -31,6 +30,7 @@ from jaxmeter.harness.metrics.statistics import (
     geometric_interval,
     mean_interval,
 )
+from jaxmeter.harness.metrics.within import stand_alone
 from jaxmeter.harness.record.outcomes import INCOMPLETE, Outcome, Status, TimingDetails
 
 DECISIVE_PROBES = frozenset({"", "numerics", "timing"})

@@ -18,11 +18,11 @@ from jaxmeter.harness.record.outcomes import (
     NumericsDetails,
     Outcome,
     Status,
+    find_no_input_objection,
     list_own_faults,
 )
 from jaxmeter.harness.record.processes import ProcessRecord
 from jaxmeter.harness.record.settings import Settings
-from jaxmeter.harness.record.traps import find_no_input_objection
 
 SHORTEST_S, LONGEST_S = 1e-12, 1e9
 LARGEST_LOG_RATIO = 50.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from jaxmeter.harness.metrics import derived, traced
+from jaxmeter.harness.metrics import derived
 from jaxmeter.harness.metrics.metric import Direction, Family, Metric, Summary, Unit
 from jaxmeter.harness.metrics.statistics import SLOW_SPELL_S
 
@@ -605,12 +605,12 @@ _DERIVED = (
         title="device busy time",
         unit=Unit.SECONDS,
         direction=Direction.LOWER,
-        derive=traced.derive_device_time,
+        derive=derived.derive_device_time,
         summary=Summary.STEPS,
         definition=(
             "Union of the operations of the busiest device in a step: the median over the captured steps. On a GPU "
             "or TPU, by the device's own clock. On a CPU, busy_share times execution_s; no value if "
-            f"traced_over_timed is not between {traced.SPED_UP:g} and {traced.SLOWED_DOWN:g}."
+            f"traced_over_timed is not between {derived.SPED_UP:g} and {derived.SLOWED_DOWN:g}."
         ),
     ),
     Metric(
@@ -618,7 +618,7 @@ _DERIVED = (
         title="device busy",
         unit=Unit.SHARE,
         direction=Direction.NEITHER,
-        derive=traced.derive_busy_share,
+        derive=derived.derive_busy_share,
         summary=Summary.STEPS,
         definition=("Share of the captured steps' time in which the busiest device ran an operation."),
     ),
@@ -627,7 +627,7 @@ _DERIVED = (
         title="traced step over timed step",
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
-        derive=traced.derive_slowdown,
+        derive=derived.derive_slowdown,
         summary=Summary.STEPS,
         definition=(
             "Median wall time of the captured steps over execution_s: how much tracing slows the program down. Do "
@@ -639,7 +639,7 @@ _DERIVED = (
         title="launch delay",
         unit=Unit.SECONDS,
         direction=Direction.LOWER,
-        derive=traced.derive_launch_delay,
+        derive=derived.derive_launch_delay,
         summary=Summary.STEPS,
         definition=(
             "The time from the start of a kernel launch on the host to the kernel's start on the device: the median "
@@ -651,7 +651,7 @@ _DERIVED = (
         title="share of the peak FLOP/s",
         unit=Unit.SHARE,
         direction=Direction.HIGHER,
-        derive=traced.derive_flops_share,
+        derive=derived.derive_flops_share,
         summary=Summary.TIMING,
         definition=(
             "FLOPs of a call over its time, over the peak of the case's devices (environment.peak_flops) for the "
@@ -664,7 +664,7 @@ _DERIVED = (
         title="share of the peak bandwidth",
         unit=Unit.SHARE,
         direction=Direction.HIGHER,
-        derive=traced.derive_bandwidth_share,
+        derive=derived.derive_bandwidth_share,
         summary=Summary.TIMING,
         definition=(
             "Bytes of a call over its time, over the peak memory bandwidth of the case's devices "
@@ -677,7 +677,7 @@ _DERIVED = (
         title="operational intensity",
         unit=Unit.RATIO,
         direction=Direction.NEITHER,
-        derive=traced.derive_intensity,
+        derive=derived.derive_intensity,
         definition="FLOPs over bytes of a call, each declared or else counted from the program: FLOP/B.",
     ),
     _rate(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from jaxmeter.document import numbers
-from jaxmeter.harness.metrics.contention import stand_alone
 from jaxmeter.harness.metrics.metric import Metric, Reading, Summary, Unit
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES, Interval
+from jaxmeter.harness.metrics.within import stand_alone
 from jaxmeter.harness.record.outcomes import (
     CompilationDetails,
     Conditioning,
@@ -16,9 +16,9 @@ from jaxmeter.harness.record.outcomes import (
     NumericsDetails,
     TimingDetails,
     TraceDetails,
+    describe_trap,
 )
 from jaxmeter.harness.record.trace_summary import Finding, TraceSummary
-from jaxmeter.harness.record.traps import describe_trap
 from jaxmeter.harness.record.wording import counted, shorten
 
 LONGEST_UNIT = 32

@@ -13,13 +13,12 @@ from typing import Any
 import jax
 import numpy
 
-from jaxmeter.harness.declare.implementation import MODES
+from jaxmeter.harness.declare.declaration import MODES
 from jaxmeter.harness.notebook.state import Place, UserState, holds_tracer
 from jaxmeter.harness.notebook.tracing import LostChangesError, describe_lost
 from jaxmeter.harness.programs.arguments import is_traced
-from jaxmeter.harness.programs.modes import Prepared
+from jaxmeter.harness.programs.modes import Prepared, make_wait
 from jaxmeter.harness.programs.older_jax import copy_array, find_type
-from jaxmeter.harness.programs.waiting import make_wait
 from jaxmeter.harness.record import AS_GIVEN
 
 WHOLE = "result"

@@ -10,14 +10,13 @@ import msgspec
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.notebook.calls import SHOWN
 from jaxmeter.harness.notebook.measurement import LEFT_OUT
-from jaxmeter.harness.notebook.one_program import count_operations
 from jaxmeter.harness.notebook.options import FEWEST_BLOCKS, OPERATION_S, Budget, Options
 from jaxmeter.harness.notebook.tracing import OtherChangesError
-from jaxmeter.harness.notebook.variants import SLOW_S, TRACES, NotebookContext
+from jaxmeter.harness.notebook.variants import SLOW_S, TRACES, NotebookContext, count_operations
 from jaxmeter.harness.probes.compilation import compile_and_call
+from jaxmeter.harness.probes.context import describe_failure, probe_each
 from jaxmeter.harness.probes.memory import read_plan
 from jaxmeter.harness.probes.numerics import check
-from jaxmeter.harness.probes.probe_each import describe_failure, probe_each
 from jaxmeter.harness.record import AS_GIVEN, Correctness, NumericsDetails, Outcome, Status
 
 COMPILES = 2

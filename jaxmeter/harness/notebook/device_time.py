@@ -20,7 +20,7 @@ from jaxmeter.harness.programs.capturing import Captured, ProfilerBusyError, cap
 from jaxmeter.harness.record.trace_summary import Finding
 from jaxmeter.harness.traces.captures import Capture
 from jaxmeter.harness.traces.reading import Trace, describe_step, read_one
-from jaxmeter.harness.traces.typical import find_busy_s, find_busy_share
+from jaxmeter.harness.traces.summary import find_busy_s, find_busy_share
 
 if TYPE_CHECKING:
     from pandas import DataFrame

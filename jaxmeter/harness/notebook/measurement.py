@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from jaxmeter.document import html, numbers, terminal
 from jaxmeter.document.model import Cell, Column, Document, Item, Part, Tone, make_table
 from jaxmeter.document.numbers import choose_unit
-from jaxmeter.harness.metrics.contention import is_slowed
+from jaxmeter.harness.metrics.derived import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.plausibility import OF_PASSES, describe_disagreement, find_objection
 from jaxmeter.harness.metrics.reading import Variant, read_case
 from jaxmeter.harness.metrics.statistics import find_block_time
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
+from jaxmeter.harness.metrics.within import is_slowed
 from jaxmeter.harness.metrics.write import describe_details, write
 from jaxmeter.harness.notebook.calls import SHOWN
 from jaxmeter.harness.record import (

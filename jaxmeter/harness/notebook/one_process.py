@@ -14,22 +14,20 @@ from typing import Any
 import jax
 import msgspec
 
-from jaxmeter.harness.declare.declaration import Declaration, NoReference
-from jaxmeter.harness.declare.implementation import Implementation
+from jaxmeter.harness.declare.declaration import Declaration, Implementation, NoReference
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.machine.environment import describe_environment, list_packages
+from jaxmeter.harness.machine.interference import describe_settings
 from jaxmeter.harness.machine.jax_internals import describe_untested
 from jaxmeter.harness.machine.platforms import BACKENDS, refuse_ranks
-from jaxmeter.harness.machine.process_settings import describe_settings
 from jaxmeter.harness.metrics.statistics import VERSION
 from jaxmeter.harness.metrics.within import summarise
 from jaxmeter.harness.notebook.calls import Given, describe_callable
 from jaxmeter.harness.notebook.checking import TIMED, Say, check_all, is_slow
 from jaxmeter.harness.notebook.measurement import IN_PROCESS, Measurement
-from jaxmeter.harness.notebook.one_program import describe_one_program
 from jaxmeter.harness.notebook.options import FEWEST_BLOCKS, Budget, Options
 from jaxmeter.harness.notebook.state import UserState
-from jaxmeter.harness.notebook.variants import NotebookContext
+from jaxmeter.harness.notebook.variants import NotebookContext, describe_one_program
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.probes.timing import time_process

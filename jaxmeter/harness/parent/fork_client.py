@@ -1,4 +1,4 @@
-"""The parent's side of the fork server: starts processes, listens to them, ends those that hang. No jax."""
+"""The parent's side of a fork server: starts it and its processes, listens to them, ends those that hang. No jax."""
 
 from __future__ import annotations
 
@@ -10,25 +10,172 @@ import select
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import msgspec
 
-from jaxmeter.harness.machine.disk import EXIT_CODE
 from jaxmeter.harness.machine.environment import make_private
-from jaxmeter.harness.parent.limits import START_LIMIT_S, Limits, Overran
-from jaxmeter.harness.parent.server_process import Server, start_server
+from jaxmeter.harness.machine.own_fault import EXIT_CODE
 from jaxmeter.harness.parent.written import Warnings
-from jaxmeter.harness.plan.messages import Answer, Heartbeat, Message
+from jaxmeter.harness.plan.messages import CODE_FOLDER, ERRORS, Answer, Heartbeat, Message
 from jaxmeter.harness.record import write_bytes
+
+START_LIMIT_S = 120.0
+
+
+class Overran(StrEnum):
+    """What of a run's budget a process took too much of, so that the harness ended it."""
+
+    STAGE = "its share for one stage"
+    BUDGET = "the budget"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds; infinite where nothing limits them.
+
+    Args:
+      stage_limit_s: The longest silence in a stage of a variant, whatever the budget.
+      stage_share_s: The longest silence in a stage of a variant, by the budget.
+      end_s: From the beginning of the process to its end, by the budget.
+    """
+
+    stage_limit_s: float
+    stage_share_s: float = math.inf
+    end_s: float = math.inf
+
+    def find_deadline(self, start: float, since: float, last: Heartbeat) -> tuple[float, Overran | None]:
+        """Return when a process has to be ended unless it says something before, and which part of a budget says so.
+
+        Args:
+          start: When it began.
+          since: When its last heartbeat came.
+        """
+        moments: list[tuple[float, Overran | None]] = [
+            (since + silence_limit_s(last, self.stage_limit_s), None),
+            (start + self.end_s, Overran.BUDGET),
+        ]
+        if last.variant is not None:  # before any variant, none has caused it
+            moments.append((since + self.stage_share_s, Overran.STAGE))
+        return min(moments, key=lambda moment: moment[0])
+
+
+def silence_limit_s(last: Heartbeat, stage_limit_s: float) -> float:
+    """The longest silence after a heartbeat: starting and inputs, before any variant, get START_LIMIT_S at least."""
+    return stage_limit_s if last.variant else max(stage_limit_s, START_LIMIT_S)
+
+
+_BEGIN = Path(__file__).parents[1] / "child/begin.py"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A fork server.
+
+    Args:
+      control: The socket to it, with which it ends.
+      process: Its process; None of one in another container.
+    """
+
+    control: socket.socket
+    process: subprocess.Popen[bytes] | None = None
+
+    def read_line(self, limit_s: float | None = None) -> bytes:
+        """Return what it says next.
+
+        Raises:
+          EOFError: It has ended.
+          TimeoutError: It was silent for longer than the limit.
+        """
+        self.control.settimeout(limit_s)
+        line = b""
+        while not line.endswith(b"\n"):
+            data = self.control.recv(1)
+            if not data:
+                raise EOFError("it has ended")
+            line += data
+        return line
+
+    def is_alive(self) -> bool:
+        """Return whether it has not ended, where it has nothing to say: all that can be read then is its end."""
+        ready, _, _ = select.select([self.control], [], [], 0)
+        return not ready
+
+    def end(self) -> None:
+        """End it with all that it has started."""
+        self.control.close()
+        if self.process is not None:
+            with suppress(ProcessLookupError, PermissionError):  # macOS refuses where only a zombie is left
+                os.killpg(self.process.pid, signal.SIGKILL)  # the kernel ends its children with it
+            self.process.wait()
+
+
+def start_server(
+    control: socket.socket,
+    python: str,
+    paths: str,
+    module: str,
+    arguments: Sequence[str],
+    variables: Mapping[str, str],
+    errors: Path,
+    folder: str | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a server, which ends with this process however that ends.
+
+    Args:
+      control: The server's end of the socket to whoever uses it.
+      python: Its interpreter.
+      paths: Where it imports from; where empty, from the interpreter's own paths.
+      module: Whose `serve` takes the number of that socket and the arguments.
+      errors: The file of what it and its processes print.
+      folder: Its working folder; by default that of this process.
+    """
+    with errors.open("wb") as stderr:
+        return subprocess.Popen(
+            # Unbuffered: what a process prints last is kept, also where its suite ends it without flushing.
+            [python, "-u", str(_BEGIN), paths, str(os.getpid()), module, str(control.fileno()), *arguments],
+            pass_fds=[control.fileno()],
+            env=variables,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=stderr,
+            stderr=stderr,
+            start_new_session=True,  # a Ctrl-C of the terminal is the parent's to handle
+        )
+
+
+def start_arm(
+    control: socket.socket,
+    python: str,
+    folder: Path,
+    variables: Mapping[str, str],
+    suites: Sequence[str],
+    checkout: tuple[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start the server of an environment that takes turns, see `start_server`.
+
+    Args:
+      folder: With our package in CODE_FOLDER; where ERRORS and the socket of its processes appear.
+      checkout: As in `StartArm`.
+    """
+    paths = [str(folder / CODE_FOLDER), *filter(None, [variables.get("PYTHONPATH")])]
+    variables = {**variables, "PYTHONPATH": os.pathsep.join(paths)}
+    module, there = ("arm", None) if checkout is None else ("checkout", checkout[1])
+    arguments = (str(folder / "socket"), *(checkout or ()), *suites)
+    return start_server(
+        control, python, "", f"jaxmeter.harness.child.{module}", arguments, variables, folder / ERRORS, there
+    )
+
 
 STDERR_KEPT = 4000
 LOW_BYTES = 8 * 2**20
@@ -257,7 +404,7 @@ class ForkServer:
         control, theirs = socket.socketpair()
         with theirs:
             process = start_server(
-                theirs, sys.executable, paths, "jaxmeter.harness.child.server", self._suites, self._variables, errors
+                theirs, sys.executable, paths, "jaxmeter.harness.child.forks", self._suites, self._variables, errors
             )
         self._server = Server(control, process)
         try:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from jaxmeter.document.terminal import to_ascii
-from jaxmeter.harness.parent.running import describe_estimate, describe_seconds
+from jaxmeter.harness.parent.case import describe_estimate, describe_seconds
 from jaxmeter.harness.plan.messages import Heartbeat
 from jaxmeter.harness.plan.processes import PlannedProcess
 from jaxmeter.harness.record import INCOMPLETE, CaseRecord, Manifest, PlannedCase, Status

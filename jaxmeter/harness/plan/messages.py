@@ -18,8 +18,7 @@ from jaxmeter.harness.record import (
     Settings,
     VariantSamples,
 )
-from jaxmeter.harness.record.environment import OwnPackage
-from jaxmeter.harness.record.peaks import Peaks
+from jaxmeter.harness.record.environment import OwnPackage, Peaks
 
 
 class Describe(msgspec.Struct, frozen=True, kw_only=True, tag=True):

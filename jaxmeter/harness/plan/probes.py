@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jaxmeter.harness.declare.implementation import ONE_COMPILED
+from jaxmeter.harness.declare.declaration import ONE_COMPILED
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.metric import Summary
 from jaxmeter.harness.metrics.statistics import FEWEST_PROCESSES

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from jaxmeter.harness.declare.implementation import ONE_COMPILED
+from jaxmeter.harness.declare.declaration import ONE_COMPILED
 from jaxmeter.harness.machine.platforms import PLATFORMS, Platform
 from jaxmeter.harness.plan.cases import shuffle
 from jaxmeter.harness.plan.probes import CHECK, PROBES, Probe

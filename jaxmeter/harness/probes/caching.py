@@ -10,8 +10,7 @@ import jax
 import msgspec
 
 from jaxmeter.harness.plan.probes import DEFAULT_THRESHOLD
-from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.probe_each import describe_failure
+from jaxmeter.harness.probes.context import Context, Findings, describe_failure
 from jaxmeter.harness.programs.arguments import choose_static, make_inputs
 from jaxmeter.harness.programs.jax_events import (
     JaxEvents,

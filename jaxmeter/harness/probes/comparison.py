@@ -8,13 +8,12 @@ from typing import Any
 
 import jax
 
-from jaxmeter.harness.declare.declaration import NoReference
-from jaxmeter.harness.declare.levels import call_with, find_wanted_params
+from jaxmeter.harness.declare.declaration import NoReference, call_with, find_wanted_params
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.machine.own_fault import analysing
+from jaxmeter.harness.probes.conditioning import as_array, is_unknown, pair, relative_error, write_entry
 from jaxmeter.harness.probes.context import Context
-from jaxmeter.harness.probes.errors import as_array, is_unknown, pair, relative_error, write_entry
-from jaxmeter.harness.probes.formats import (
+from jaxmeter.harness.probes.evaluation import (
     TOLERANCE,
     choose_coarsest,
     find_formats,

@@ -9,10 +9,8 @@ import msgspec
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error, make_private
 from jaxmeter.harness.machine.jax_internals import BUDGETS_ARE_FOR, find_jax_release
-from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.probe_each import describe_unread, probe_each
-from jaxmeter.harness.programs import cost, program, traps
-from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
+from jaxmeter.harness.probes.context import Context, Findings, describe_unread, probe_each
+from jaxmeter.harness.programs import program, traps
 from jaxmeter.harness.programs.jax_events import (
     describe_silent_event,
     explain_misses,
@@ -21,6 +19,7 @@ from jaxmeter.harness.programs.jax_events import (
     watch_jax,
 )
 from jaxmeter.harness.programs.modes import Prepared, Stages
+from jaxmeter.harness.programs.traps import Called, watch_callbacks
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Number, Outcome, Status, write_bytes
 from jaxmeter.harness.record.files import PROGRAM_TEXTS
 from jaxmeter.harness.record.outcomes import join
@@ -101,7 +100,7 @@ def _describe(stages: Stages, *, thoroughly: bool, of_code: bool) -> Outcome:
     def read(what: str, reading: Callable[[], Mapping[str, Number]]) -> None:
         try:
             values.update(reading())
-        except cost.NotCountableError as error:
+        except program.NotCountableError as error:
             notes.append(str(error))
         except Exception as error:  # noqa: BLE001  backends describe their programs in many ways, or not
             notes.append(describe_unread(what, error))
@@ -121,7 +120,7 @@ def _describe(stages: Stages, *, thoroughly: bool, of_code: bool) -> Outcome:
         read("the program before it is optimised", lambda: program.count_source(stages))
         read("the optimised program", lambda: program.count_optimised(stages))
         read("the executable", lambda: program.measure_executable(stages.compiled))
-        read("XLA's count", lambda: cost.count_work(stages.compiled).values)
+        read("XLA's count", lambda: program.count_work(stages.compiled).values)
     return Outcome(
         status=Status.OK,
         values={name: (value,) for name, value in values.items()},

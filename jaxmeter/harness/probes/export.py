@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from jaxmeter.harness.machine.disk import is_disk_full
 from jaxmeter.harness.machine.environment import describe_error
-from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.probe_each import probe_each
+from jaxmeter.harness.machine.own_fault import is_disk_full
+from jaxmeter.harness.probes.context import Context, Findings, probe_each
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.replay import write_program
 from jaxmeter.harness.record import Outcome, Status, write_bytes

@@ -11,10 +11,9 @@ from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.machine.own_fault import describe_own_fault
 from jaxmeter.harness.probes.comparison import Comparison, Output, UnfitError, find_wanted, read_result
-from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongError
+from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongError, find_scale, pair, relative_error
 from jaxmeter.harness.probes.context import Context
-from jaxmeter.harness.probes.errors import find_scale, pair, relative_error
-from jaxmeter.harness.probes.formats import TOLERANCE, choose_coarsest, find_formats, find_products, find_tolerance
+from jaxmeter.harness.probes.evaluation import TOLERANCE, choose_coarsest, find_formats, find_products, find_tolerance
 from jaxmeter.harness.probes.verdict import FACTOR, LeafResult, count_digits, judge
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.programs.program import walk_equations

@@ -13,8 +13,7 @@ from typing import Any
 import jax
 import numpy
 
-from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.probe_each import probe_each
+from jaxmeter.harness.probes.context import Context, Findings, probe_each
 from jaxmeter.harness.programs.arguments import list_distinct, size_bytes
 from jaxmeter.harness.programs.jax_events import watch_jax
 from jaxmeter.harness.programs.modes import Prepared

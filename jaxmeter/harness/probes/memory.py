@@ -8,9 +8,8 @@ from typing import Any
 from jaxmeter.harness.machine import jax_internals as internals
 from jaxmeter.harness.machine.environment import describe_error
 from jaxmeter.harness.machine.own_fault import UnknownError, describe_own_fault
-from jaxmeter.harness.probes.context import Context, Findings
+from jaxmeter.harness.probes.context import Context, Findings, describe_unread, probe_each
 from jaxmeter.harness.probes.fit import planned_peak_bytes
-from jaxmeter.harness.probes.probe_each import describe_unread, probe_each
 from jaxmeter.harness.programs import buffers, program
 from jaxmeter.harness.programs.modes import Prepared, Stages
 from jaxmeter.harness.programs.older_jax import RuntimeFailure

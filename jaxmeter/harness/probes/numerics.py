@@ -9,14 +9,13 @@ from typing import Any
 
 import msgspec
 
+from jaxmeter.harness.declare.check import describe_unread_result
 from jaxmeter.harness.declare.declaration import NoReference
-from jaxmeter.harness.declare.unread import describe_unread_result
 from jaxmeter.harness.machine.environment import find_words, make_private
 from jaxmeter.harness.machine.own_fault import describe_own_fault, is_own_fault
 from jaxmeter.harness.probes.comparison import UnfitError, compare
-from jaxmeter.harness.probes.context import Context, Findings, Unavailable
+from jaxmeter.harness.probes.context import LONGEST_REASON, Context, Findings, Unavailable, describe_failure, probe_each
 from jaxmeter.harness.probes.judgement import CheckResult, find_chance, judge_variant
-from jaxmeter.harness.probes.probe_each import LONGEST_REASON, describe_failure, probe_each
 from jaxmeter.harness.probes.update_draws import UpdatesJudged, judge_updates
 from jaxmeter.harness.programs.buffers import InPlaceError, check_traced, keep_arguments
 from jaxmeter.harness.programs.modes import Prepared

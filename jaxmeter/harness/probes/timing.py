@@ -12,9 +12,14 @@ from dataclasses import dataclass
 import jax
 
 from jaxmeter.harness.machine.environment import make_private, paid_cores
-from jaxmeter.harness.machine.interference import CounterReading, Interference, ReadInterference
-from jaxmeter.harness.machine.process_settings import has_several_cores, on_drawn_cores
-from jaxmeter.harness.machine.states import DeviceStates
+from jaxmeter.harness.machine.interference import (
+    CounterReading,
+    Interference,
+    ReadInterference,
+    has_several_cores,
+    on_drawn_cores,
+)
+from jaxmeter.harness.machine.nvml import DeviceStates
 from jaxmeter.harness.plan.processes import (
     ISOLATED,
     ISOLATED_BLOCKS,
@@ -30,8 +35,7 @@ from jaxmeter.harness.plan.processes import (
     share_passes,
 )
 from jaxmeter.harness.probes.calibration import TakeCalibration, make_calibrations, take_none
-from jaxmeter.harness.probes.context import Beat, Context, Findings
-from jaxmeter.harness.probes.probe_each import LONGEST_REASON, describe_failure
+from jaxmeter.harness.probes.context import LONGEST_REASON, Beat, Context, Findings, describe_failure
 from jaxmeter.harness.probes.remote import Arm, ArmError, Meeting, RemoteVariant, meet, sum_cpu_s
 from jaxmeter.harness.probes.sampler import Sampler, Timed
 from jaxmeter.harness.programs.arguments import hash_arguments, pack_numbers

@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from jaxmeter.harness.machine.jax_internals import find_jax_release
-from jaxmeter.harness.probes.context import Context, Findings
-from jaxmeter.harness.probes.probe_each import probe_each
+from jaxmeter.harness.probes.context import Context, Findings, probe_each
 from jaxmeter.harness.programs.capturing import ProfilerBusyError, capture_steps
 from jaxmeter.harness.programs.modes import Prepared
 from jaxmeter.harness.record import Outcome, Param, Status, TraceDetails

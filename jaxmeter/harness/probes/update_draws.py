@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 from jaxmeter.harness.probes.comparison import Comparison, Output, UnfitError, find_wanted, read_result
-from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongError
+from jaxmeter.harness.probes.conditioning import RefusedInputsError, TooLongError, as_array
 from jaxmeter.harness.probes.context import Context
-from jaxmeter.harness.probes.errors import as_array
 from jaxmeter.harness.probes.judgement import find_coarse
 from jaxmeter.harness.probes.updates import ALLOWED, find_share
 from jaxmeter.harness.probes.verdict import FACTOR

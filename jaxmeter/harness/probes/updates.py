@@ -16,8 +16,8 @@ from typing import Any
 import jax
 import numpy
 
-from jaxmeter.harness.probes.errors import as_array, find_scale, in_blocks
-from jaxmeter.harness.probes.formats import find_unit, name_format
+from jaxmeter.harness.probes.conditioning import as_array, find_scale, in_blocks
+from jaxmeter.harness.probes.evaluation import find_unit, name_format
 from jaxmeter.harness.probes.verdict import FACTOR
 
 ALLOWED = 0.5

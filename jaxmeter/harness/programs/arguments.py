@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy
 
-from jaxmeter.harness.declare.levels import call_with, find_wanted_params
+from jaxmeter.harness.declare.declaration import call_with, find_wanted_params
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.programs.older_jax import REFERENCES, is_committed
 from jaxmeter.harness.programs.refusal import RefusedError

@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy
 from numpy.typing import NDArray
 
+from jaxmeter.harness.traces.columns import Intervals, Times, clip, covered, measure, share_equally, subtract, unite
 from jaxmeter.harness.traces.costs import Cost
-from jaxmeter.harness.traces.intervals import Intervals, Times, clip, covered, measure, share_equally, subtract, unite
 from jaxmeter.harness.traces.programs import COLLECTIVE, CONTROL, TRANSFER, Operation, Programs
 from jaxmeter.harness.traces.timeline import EventKind, Operations, Step, Timeline
 

@@ -8,13 +8,13 @@ from enum import StrEnum
 import msgspec
 
 from jaxmeter.document import numbers
-from jaxmeter.harness.machine.devices import DEVICE_KINDS
+from jaxmeter.harness.machine.platforms import DEVICE_KINDS
 from jaxmeter.harness.record.environment import Environment
 from jaxmeter.harness.record.trace_summary import Problem, TraceSummary
 from jaxmeter.harness.traces.ledger import DOMINANT, GROUPS, HOST, IDLE
 from jaxmeter.harness.traces.programs import CALLBACK, COLLECTIVE, COMPUTE, TRANSFER
+from jaxmeter.harness.traces.summary import find_busy_per_step
 from jaxmeter.harness.traces.timeline import COMPILE, DISPATCH
-from jaxmeter.harness.traces.typical import find_busy_per_step
 
 
 class BoundKind(StrEnum):

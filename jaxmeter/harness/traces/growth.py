@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from jaxmeter.harness.record.trace_summary import TracedOperation, TraceSummary
-from jaxmeter.harness.traces.typical import describe_steps, find_busy_per_step
+from jaxmeter.harness.traces.summary import describe_steps, find_busy_per_step
 
 MOST_NAMED = 3
 """Programs of a capture that a sentence names."""

@@ -12,8 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from jaxmeter.harness.record.trace_summary import Finding, Problem, TraceSummary
-from jaxmeter.harness.traces.columns import Collection, Column, append
-from jaxmeter.harness.traces.intervals import Times
+from jaxmeter.harness.traces.columns import Collection, Column, Times, append
 from jaxmeter.harness.traces.programs import Programs
 from jaxmeter.harness.traces.xplane import Value
 

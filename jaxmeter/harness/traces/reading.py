@@ -22,9 +22,14 @@ from jaxmeter.harness.traces.captures import (
     find_captures,
     read_environment,
 )
-from jaxmeter.harness.traces.summary import analyse_space, summarise_analysis
+from jaxmeter.harness.traces.summary import (
+    analyse_space,
+    describe_steps,
+    find_busy_s,
+    find_busy_share,
+    summarise_analysis,
+)
 from jaxmeter.harness.traces.timeline import Step
-from jaxmeter.harness.traces.typical import describe_steps, find_busy_s, find_busy_share
 from jaxmeter.harness.traces.xplane import open_capture
 
 if TYPE_CHECKING:

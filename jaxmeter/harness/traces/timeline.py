@@ -15,9 +15,8 @@ import numpy
 from numpy.typing import NDArray
 
 from jaxmeter.harness.machine import jax_internals as internals
-from jaxmeter.harness.traces.columns import Collection, Column, append, empty
+from jaxmeter.harness.traces.columns import Collection, Column, Intervals, Times, append, empty
 from jaxmeter.harness.traces.host_operations import HostColumns
-from jaxmeter.harness.traces.intervals import Intervals, Times
 from jaxmeter.harness.traces.programs import Programs
 from jaxmeter.harness.traces.xplane import PS_PER_NS, CaptureError, Metadata, Plane, Space, Value
 

@@ -19,10 +19,9 @@ from jaxmeter.harness.record.runs import Contents
 
 from ..load import without_collecting
 from ..text import visible_record
-from .conditions import compare_conditions, name_confirming_command, name_variables
-from .reports import judge_reports
+from .claims import judge_reports
+from .conditions import RunPair, VariantPair, compare_conditions, find_status, name_confirming_command, name_variables
 from .times import compare_cold, compare_exact, compare_times, count_exact
-from .variant_pair import RunPair, VariantPair, find_status
 from .verdicts import TIME, WHOLE, Change, Changes, LoneNote, Verdict, make_change
 
 ANOTHER_CASE = "its inputs, reference, cost, devices or settings of jax have changed: another case of the same name"

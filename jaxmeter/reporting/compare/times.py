@@ -22,9 +22,8 @@ from jaxmeter.harness.metrics.statistics import (
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.record import INCOMPLETE, Settings
 
-from .chance import find_chance, find_chance_unpaired
-from .ratios import divide_readings
-from .variant_pair import VariantPair, calls_back, find_fingerprint, find_status, read_raw
+from .conditions import VariantPair, calls_back, find_fingerprint, find_status, read_raw
+from .ratios import divide_readings, find_chance, find_chance_unpaired
 from .verdicts import COLD, PROGRAM, TIME, Change, ExactCount, Verdict, make_change
 
 FAIR = "normalised_s"

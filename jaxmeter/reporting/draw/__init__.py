@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from ..view.figure_model import Curves, Figure, Forest, Points, Roofline
+from ..view.page_model import Curves, Figure, Forest, Points, Roofline
 from .curves import draw_curves
 from .points import draw_points
 from .roofline import draw_roofline

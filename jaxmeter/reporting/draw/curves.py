@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
-from ..view.figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Hue
+from ..view.page_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Hue
 from .canvas import Canvas, measure_text
-from .marks import draw_mark, list_numbers
-from .rows import spread
+from .rows import draw_mark, list_numbers, spread
 from .scale import BELOW, TICK_GAP, Scale, draw_level_name, draw_x_axis, draw_y_axis, fit_scale, fit_sizes
 
 NARROWEST = 240

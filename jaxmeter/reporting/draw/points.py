@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from ..view.figure_model import Hue, PointRow, Points
+from ..view.page_model import Hue, PointRow, Points
 from .canvas import Canvas
-from .marks import draw_mark, draw_shape, list_numbers
-from .rows import place_rows, sign_labels
+from .rows import draw_mark, draw_shape, list_numbers, place_rows, sign_labels
 from .scale import BELOW, Scale, draw_x_axis, fit_scale, name_limit
 
 STEP, STEP_WITH_DOTS = 20, 28

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from ..view.figure_model import Roofline
+from ..view.page_model import Roofline
 from .canvas import Anchor, Canvas, measure_text
-from .marks import draw_mark, list_numbers
+from .rows import draw_mark, list_numbers
 from .scale import BELOW, TICK_GAP, Scale, draw_level_name, draw_x_axis, draw_y_axis, fit_scale
 
 HEIGHT = 260

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from jaxmeter.document import numbers
 from jaxmeter.harness.metrics.metric import Unit
 
-from ..view.figure_model import Axis
+from ..view.page_model import Axis
 from .canvas import FONT_SIZE, Canvas, measure_text
 
 MOST_TICKS = 6

@@ -8,10 +8,9 @@ from markupsafe import Markup
 
 from jaxmeter.document import numbers
 
-from ..view.figure_model import Fill, StackPart, StackRow, Stacks
+from ..view.page_model import Fill, StackPart, StackRow, Stacks
 from .canvas import Canvas, measure_text
-from .marks import draw_mark, list_numbers
-from .rows import sign_labels
+from .rows import draw_mark, list_numbers, sign_labels
 from .scale import BELOW, Scale, draw_limit, draw_x_axis, fit_scale
 
 STEP, BAR = 22, 16

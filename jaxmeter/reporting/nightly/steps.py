@@ -11,9 +11,8 @@ import msgspec
 
 from jaxmeter.harness.record import Manifest, RecordError, RunFolder, read_manifest
 
-from ..compare.budgets import LimitError
 from ..compare.changes import compare_runs
-from ..compare.gate import encode_suspects
+from ..compare.gate import LimitError, encode_suspects
 from ..store.fetch import fetch_whole
 from ..store.push import push, reach
 from ..store.stores import (
@@ -27,7 +26,18 @@ from ..store.stores import (
     open_store,
     persist,
 )
-from .outcome import Concluded, conclude_unfinished, limits_of, make_nightly_verdict, pass_gate, read_run
+from .outcome import (
+    LAST,
+    PINNED,
+    Concluded,
+    conclude_unfinished,
+    keep,
+    limits_of,
+    make_nightly_verdict,
+    pass_gate,
+    read_all,
+    read_run,
+)
 from .state import (
     EarlierRun,
     NightlyError,
@@ -43,7 +53,6 @@ from .state import (
     write_state,
     write_steps,
 )
-from .stored import LAST, PINNED, keep, read_all
 
 
 @dataclass(frozen=True)

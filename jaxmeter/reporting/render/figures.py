@@ -10,10 +10,8 @@ from typing import Literal
 
 import resvg_py
 
-from jaxmeter.reporting.draw.alone import draw_alone
-from jaxmeter.reporting.draw.palette import Theme
-from jaxmeter.reporting.view.figure_model import Figure
-from jaxmeter.reporting.view.page_model import Card, Page
+from jaxmeter.reporting.draw.palette import Theme, draw_alone
+from jaxmeter.reporting.view.page_model import Card, Figure, Page
 
 Form = Literal["svg", "png"]
 

@@ -15,9 +15,8 @@ import msgspec
 
 from jaxmeter.harness.record import RunFolder, write_bytes
 
-from ..load import find_start
-from ..trim import is_sealed, is_sound, seal
-from .captures import is_capture
+from ..load import find_start, is_sealed, is_sound, seal
+from .push import is_capture
 from .stores import MANIFEST, MARK, Store, StoreError, describe_excess, is_run_id, open_store, persist
 
 MOST_NAMED = 5

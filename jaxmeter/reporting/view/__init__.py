@@ -9,19 +9,15 @@ from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
 from jaxmeter.harness.record.wording import shorten, visible
 
-from ..history.known import KnownChangePoint
-from ..history.series import find_clock_faults
+from ..history import KnownChangePoint, find_clock_faults
 from ..load import Loaded
 from ..text import visible_record
 from .answers import gather_questions, make_answers, make_overall_answers
-from .changes import list_changed
-from .comparisons import compare_machines
-from .history import list_steps
-from .matrix import make_matrix
+from .changes import list_changed, make_reports_section
+from .comparisons import compare_machines, list_steps
 from .overview import make_finding, make_overview, make_subtitle, make_summary
 from .page_model import Page
 from .published import make_published_section
-from .reports import make_reports_section
 from .runs import (
     choose_newest,
     describe_folder,
@@ -34,7 +30,7 @@ from .runs import (
 from .sections.environment import make_environment_section
 from .sections.method import make_method_section
 from .sections.releases import choose_reports, gather_steps, make_releases_view
-from .suites import make_suites
+from .suites import make_matrix, make_suites
 from .troubles import list_attention, list_warnings, make_problems_section
 
 LONGEST_TITLE = 55

@@ -16,7 +16,7 @@ from jaxmeter.harness.traces.bound import HIGHEST_SHARE, Bound, Rate, Roofs, des
 from jaxmeter.harness.traces.captures import Capture
 from jaxmeter.harness.traces.growth import Grown, Presence, find_grown, list_unlike
 from jaxmeter.harness.traces.ledger import GROUPS
-from jaxmeter.harness.traces.typical import (
+from jaxmeter.harness.traces.summary import (
     count_device_steps,
     describe_steps,
     find_busy_per_step,

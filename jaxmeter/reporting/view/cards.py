@@ -13,34 +13,30 @@ from dataclasses import replace
 
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Tone
+from jaxmeter.harness.metrics.derived import is_slowed_down
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.statistics import differs
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.metrics.traced import is_slowed_down
 from jaxmeter.harness.record import Answer
 from jaxmeter.harness.record.cases import COMPILATION
 from jaxmeter.harness.record.wording import counted, shorten
 
 from ..compare.verdicts import Change, Changes, JudgedReport, Verdict
-from .answers import LONGEST_QUESTION, LONGEST_SUITE, SuiteQuestion, choose_answer, rank_answer, write_answer
-from .changes import describe_exact, write_effect
+from .answers import LONGEST_QUESTION, LONGEST_SUITE, SuiteQuestion, choose_answer, is_known, rank_answer, write_answer
+from .changes import describe_exact, describe_reports, write_effect
 from .comparisons import Comparisons
-from .figure_model import (
-    Axis,
-    Estimate,
-    Figure,
-    Forest,
-    ForestRow,
-    Hue,
-    Mark,
-    PointRow,
-    Points,
-    describe_rows,
-)
 from .figures.curves import draw_growth
-from .figures.marks import SHARE, TIME, name_apart
-from .figures.points import compare_jit, compare_suite, compare_variants, draw_shares, list_jit_speedups
+from .figures.points import (
+    SHARE,
+    TIME,
+    compare_jit,
+    compare_suite,
+    compare_variants,
+    draw_shares,
+    list_jit_speedups,
+    name_apart,
+)
 from .figures.stacks import (
     SUMS_OF_STAGES,
     draw_ledgers,
@@ -52,11 +48,21 @@ from .figures.stacks import (
     name_row,
 )
 from .growth import FEWEST_SIZES, Sweep, group_cases
-from .names import LONGEST_NAME, LONGEST_TERM, fragment_of, make_fragment, name_rows
-from .page_model import Card, Phrase
-from .reports import describe_reports
-from .runs import MachineRuns, find_hue
-from .sentences import is_known
+from .page_model import (
+    Axis,
+    Card,
+    Estimate,
+    Figure,
+    Forest,
+    ForestRow,
+    Hue,
+    Mark,
+    Phrase,
+    PointRow,
+    Points,
+    describe_rows,
+)
+from .runs import LONGEST_NAME, LONGEST_TERM, MachineRuns, find_hue, fragment_of, make_fragment, name_rows
 
 MOST_CARDS, FEWEST_ASKED = 8, 4
 """Of the first screen, by rank; the rest unfolds below. With so few declared questions, the others stand there too."""

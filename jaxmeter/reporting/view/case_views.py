@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Part, Section, Tone
+from jaxmeter.harness.metrics.derived import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.table import METRICS, THROUGHPUT
-from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.write import write, write_reading
 from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.cases import COMPILATION
@@ -21,19 +21,25 @@ from jaxmeter.harness.record.wording import counted, shorten
 
 from ..compare.verdicts import Change
 from .answers import find_headline, write_speed
-from .cells import drop_empty_columns, find_speedup_tone, find_tone
+from .cells import (
+    CONTENDED,
+    LONGEST_REASON,
+    WIDE,
+    drop_empty_columns,
+    find_doubts,
+    find_speedup_tone,
+    find_tone,
+    is_vague,
+    list_unplanned,
+)
 from .changes import TOLD, make_change_table, order_changes, write_effect, write_flag
 from .comparisons import Comparisons
-from .doubts import CONTENDED, LONGEST_REASON, WIDE, find_doubts, is_vague, list_unplanned
-from .figure_model import Figure
 from .figures.curves import draw_growth, draw_history
-from .figures.marks import CALLED, PLANNED, TIME, name_variant
-from .figures.points import compare_variants
+from .figures.points import CALLED, PLANNED, TIME, compare_variants, name_variant
 from .figures.stacks import draw_ledgers, draw_memory, draw_operations, draw_stages, find_busiest_line, find_largest
 from .growth import Sweep
-from .names import LONGEST_NAME, LONGEST_TERM, fragment_of, name_in_sentence
-from .page_model import Card, CaseView, Phrase, Value, VariantResult
-from .runs import find_hue, list_files
+from .page_model import Card, CaseView, Figure, Phrase, Value, VariantResult
+from .runs import LONGEST_NAME, LONGEST_TERM, find_hue, fragment_of, list_files, name_in_sentence
 from .sections import make_sections
 from .sections.releases import make_history_section
 from .troubles import make_problems_section

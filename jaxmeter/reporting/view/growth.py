@@ -21,10 +21,18 @@ from jaxmeter.harness.record.wording import counted, shorten
 
 from ..compare.ratios import divide_readings
 from ..compare.scaling import Scaling, find_slope, fit_exponent
-from .cells import NOTHING, drop_empty_columns, has_interval, make_cell, make_interval_cell, name_level
-from .doubts import LONGEST_REASON, describe_outcome
-from .figures.marks import TIME
-from .names import LONGEST_NAME, LONGEST_TERM
+from .cells import (
+    LONGEST_REASON,
+    NOTHING,
+    describe_outcome,
+    drop_empty_columns,
+    has_interval,
+    make_cell,
+    make_interval_cell,
+    name_level,
+)
+from .figures.points import TIME
+from .runs import LONGEST_NAME, LONGEST_TERM
 
 HINT = "0 is constant, 1 linear, 2 quadratic"
 HINT_FOR_DEVICES = "a time's is at best −1 where they share one problem, 0 where each has its own"

@@ -15,14 +15,12 @@ from ..compare.verdicts import JudgedReport
 from ..text import by_numbers
 from .answers import SuiteQuestion
 from .cards import make_cards, make_changed_card, make_jit_card, make_reports_card, make_time_card, split_cards
-from .cells import name_level
+from .cells import count_statuses, describe_trust, name_level
 from .changes import describe_changes
 from .comparisons import Comparisons
-from .doubts import count_statuses, describe_trust
 from .figures.points import draw_roofline
-from .names import LONGEST_NAME, LONGEST_TERM
 from .page_model import AnswerLine, Card, DeviceLine, Overview, Page, SuiteView
-from .runs import MachineRuns, describe_cores, find_hue, name_device
+from .runs import LONGEST_NAME, LONGEST_TERM, MachineRuns, describe_cores, find_hue, name_device
 from .troubles import count_troubles, list_trust
 
 MOST_DEVICES = 4

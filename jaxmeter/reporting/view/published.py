@@ -30,9 +30,8 @@ from ..compare.claims import (
 )
 from ..compare.ratios import divide_readings
 from ..compare.scaling import NEAR
-from .cells import name_level
-from .doubts import describe_fault
-from .figures.marks import TIME
+from .cells import describe_fault, name_level
+from .figures.points import TIME
 from .growth import FEWEST_SIZES, PARAM, Sweep, group_cases, list_slopes
 from .runs import label_case, name_device
 

@@ -13,20 +13,27 @@ from jaxmeter.harness.metrics.precision import list_smallest
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE, CompilationDetails, Outcome, Status, Trap
 from jaxmeter.harness.record.differences import facts_of, find_differences
-from jaxmeter.harness.record.outcomes import gist_of, list_own_faults
-from jaxmeter.harness.record.self_test import SelfTest
-from jaxmeter.harness.record.traps import KINDS, describe_trap, find_traps
+from jaxmeter.harness.record.outcomes import KINDS, describe_trap, find_traps, gist_of, list_own_faults
+from jaxmeter.harness.record.settings import SelfTest
 from jaxmeter.harness.record.wording import counted, shorten
 
 from ..text import by_numbers
-from .cells import find_tone
+from .cells import LONGEST_REASON, count_statuses, find_incomplete, find_tone, name_traps
 from .comparisons import Comparisons
-from .doubts import LONGEST_REASON, count_statuses, find_incomplete, name_traps
-from .figure_model import Hue
-from .figures.marks import TIME
-from .names import LONGEST_NAME, key_of_case, key_of_variant, make_key, name_variant
-from .page_model import Phrase, TrustFact
-from .runs import MachineRuns, find_hue, group_alike, label_case, list_notes_of
+from .figures.points import TIME
+from .page_model import Hue, Phrase, TrustFact
+from .runs import (
+    LONGEST_NAME,
+    MachineRuns,
+    find_hue,
+    group_alike,
+    key_of_case,
+    key_of_variant,
+    label_case,
+    list_notes_of,
+    make_key,
+    name_variant,
+)
 from .sections.compilation import find_fingerprints
 
 MOST_NAMED = 3

@@ -3,9 +3,9 @@ import sys
 import jax
 import pytest
 
-from jaxmeter.harness.child.describe import describe
+from jaxmeter.harness.child.worker import describe
 from jaxmeter.harness.declare.catalogue import SuiteError
-from jaxmeter.harness.declare.levels import DeclarationError
+from jaxmeter.harness.declare.declaration import DeclarationError
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.plan.messages import Describe, Description, SuiteProblem
 

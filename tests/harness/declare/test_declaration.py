@@ -5,8 +5,7 @@ import pytest
 
 import jaxmeter
 from jaxmeter import Caching, DeclarationError, Needs, Peer, State, Workload, workload
-from jaxmeter.harness.declare.declaration import Declaration, ImplementationOptions
-from jaxmeter.harness.declare.implementation import Implementation
+from jaxmeter.harness.declare.declaration import Declaration, Implementation, ImplementationOptions
 
 STRUCTURES = (Declaration, ImplementationOptions, Peer, State, Caching, Needs)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from jaxmeter import no_reference, workload
-from jaxmeter.harness.declare.levels import DeclarationError
+from jaxmeter.harness.declare.declaration import DeclarationError
 
 
 def declare(**options):

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxmeter import DeclarationError, itemsize, levels
-from jaxmeter.harness.declare.levels import call_with
+from jaxmeter.harness.declare.declaration import call_with
 
 LEVELS = ("quick", "default", "full")
 

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from jaxmeter.harness.machine import process_settings
+from jaxmeter.harness.machine import interference as process_settings
 from tests.end_to_end.conftest import CHECKOUT
 
 SHOW = """
 import os, sys, threading
 sys.path[:0] = [sys.argv[1]]
-from jaxmeter.harness.machine.process_settings import keep_on_cores
+from jaxmeter.harness.machine.interference import keep_on_cores
 stop = threading.Event()
 thread = threading.Thread(target=stop.wait)
 thread.start()
@@ -75,7 +75,7 @@ def test_a_system_without_affinity_runs_on_any(monkeypatch):
 DRAW = """
 import os, random, sys, threading
 sys.path[:0] = [sys.argv[1]]
-from jaxmeter.harness.machine.process_settings import on_drawn_cores
+from jaxmeter.harness.machine.interference import on_drawn_cores
 
 def list_masks():
     return {int(task): os.sched_getaffinity(int(task)) for task in os.listdir("/proc/self/task")}

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jaxmeter.harness.machine.devices import DEVICE_KINDS, find_device
+from jaxmeter.harness.machine.platforms import DEVICE_KINDS, find_device
 
 
 @pytest.mark.parametrize("device", DEVICE_KINDS.values(), ids=DEVICE_KINDS)

@@ -2,8 +2,8 @@ import errno
 
 import pytest
 
-from jaxmeter.harness.machine.disk import is_disk_full
-from jaxmeter.harness.probes.probe_each import describe_failure
+from jaxmeter.harness.machine.own_fault import is_disk_full
+from jaxmeter.harness.probes.context import describe_failure
 
 
 def caused_by(error: Exception) -> Exception:

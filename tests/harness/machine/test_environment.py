@@ -25,7 +25,7 @@ from jaxmeter.harness.machine.environment import (
     recorded_variables,
     usable_cores,
 )
-from jaxmeter.harness.probes.probe_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure
+from jaxmeter.harness.probes.context import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure
 from jaxmeter.harness.record import Status
 from jaxmeter.launch.host import cpu_quota as quota_as_the_launcher_reads_it
 

@@ -3,9 +3,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from jaxmeter.harness.machine.nvml import open_nvml
+from jaxmeter.harness.machine.nvml import LIBRARIES, DeviceStates, open_nvml
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.machine.states import LIBRARIES, DeviceStates
 from jaxmeter.harness.record.processes import DeviceState
 
 MHZ = 1e6

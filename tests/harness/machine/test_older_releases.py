@@ -7,7 +7,7 @@ import pytest
 
 from jaxmeter.harness.machine import jax_internals
 from jaxmeter.harness.machine.jax_internals import describe_missing_name
-from jaxmeter.harness.probes.probe_each import describe_failure
+from jaxmeter.harness.probes.context import describe_failure
 from jaxmeter.harness.record import Status
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from jaxmeter.harness.machine.platforms import BACKENDS, list_unused_variables, make_process_environment
-from jaxmeter.harness.probes.formats import TOLERANCE
+from jaxmeter.harness.probes.evaluation import TOLERANCE
 
 CPU, GPU = BACKENDS["cpu"], BACKENDS["gpu"]
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")

@@ -1,13 +1,7 @@
 import jax
 import pytest
 
-from jaxmeter.harness.machine.process_settings import (
-    OPTIONS,
-    VARIABLES,
-    describe_settings,
-    find_settings,
-    refuse_settings,
-)
+from jaxmeter.harness.machine.interference import OPTIONS, VARIABLES, describe_settings, find_settings, refuse_settings
 
 
 def test_the_defaults_of_jax_change_nothing():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.machine.secrets import SHORTEST_SECRET, hide_in_text, hide_in_value, is_secret
+from jaxmeter.harness.machine.environment import SHORTEST_SECRET, hide_in_text, hide_in_value, is_secret
 
 KEY = "-----BEGIN PRIVATE KEY-----"
 NAMES = st.sampled_from(["MY_TOKEN", "API", "DB_PASSWORD", "SSH_KEY", "credentials"])

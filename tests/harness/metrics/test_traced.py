@@ -2,9 +2,7 @@
 
 import pytest
 
-from jaxmeter.harness.metrics.metric import Lack
-from jaxmeter.harness.metrics.reading import read_case
-from jaxmeter.harness.metrics.traced import (
+from jaxmeter.harness.metrics.derived import (
     describe_bound_of,
     describe_tracing,
     find_bound_of,
@@ -12,6 +10,8 @@ from jaxmeter.harness.metrics.traced import (
     find_trace,
     is_slowed_down,
 )
+from jaxmeter.harness.metrics.metric import Lack
+from jaxmeter.harness.metrics.reading import read_case
 from jaxmeter.harness.record import Cost, Outcome, Status
 from jaxmeter.harness.record.trace_summary import Finding, Problem
 from jaxmeter.harness.traces.bound import BoundKind

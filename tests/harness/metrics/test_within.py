@@ -4,9 +4,16 @@ import pytest
 from msgspec import structs
 
 from jaxmeter.harness.metrics.across import is_contended
-from jaxmeter.harness.metrics.contention import contended, enough_quiet, find_slow_share, is_noisy, is_slowed
 from jaxmeter.harness.metrics.statistics import FEWEST_CLEAN_BLOCKS, FEWEST_CLEAN_S, SLOW_SPELL_S, SLOWED
-from jaxmeter.harness.metrics.within import execution_s, summarise
+from jaxmeter.harness.metrics.within import (
+    contended,
+    enough_quiet,
+    execution_s,
+    find_slow_share,
+    is_noisy,
+    is_slowed,
+    summarise,
+)
 from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.record import Block, CalibrationLoop, ProcessRecord, Status, TimingDetails, VariantSamples
 from jaxmeter.harness.record.processes import DeviceState

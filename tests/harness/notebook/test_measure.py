@@ -9,8 +9,8 @@ from jax.experimental.compilation_cache import compilation_cache
 from msgspec import structs
 
 import jaxmeter
+from jaxmeter.harness.metrics.derived import describe_bound_of, find_trace
 from jaxmeter.harness.metrics.reading import read_case
-from jaxmeter.harness.metrics.traced import describe_bound_of, find_trace
 from jaxmeter.harness.notebook import IN_PROCESS
 from jaxmeter.harness.notebook.options import Budget
 from jaxmeter.harness.programs.jax_events import watch_jax

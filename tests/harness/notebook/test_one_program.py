@@ -6,8 +6,8 @@ import pytest
 from msgspec import structs
 
 import jaxmeter
-from jaxmeter.harness.notebook import one_program
-from jaxmeter.harness.notebook.one_program import MOST_APART, describe_one_program, is_one_jitted_call
+from jaxmeter.harness.notebook import variants as one_program
+from jaxmeter.harness.notebook.variants import MOST_APART, describe_one_program, is_one_jitted_call
 from tests.harness.raw import clean, process, variant
 
 inner = jax.jit(lambda x: x + 1)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import jaxmeter
-from jaxmeter.harness.notebook.variables import empty_slot, fill_slot, has
+from jaxmeter.harness.notebook.state import empty_slot, fill_slot, has
 
 
 class Frozen(msgspec.Struct, frozen=True):

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from jaxmeter.harness.parent.fork_client import Ended
-from jaxmeter.harness.parent.limits import Overran
+from jaxmeter.harness.parent.fork_client import Ended, Overran
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.plan.messages import Heartbeat, Measure, Result
 from jaxmeter.harness.plan.probes import CHECK

@@ -9,8 +9,8 @@ import pytest
 
 from jaxmeter.harness.parent.against import Checkout, check_code, find_checkout
 from jaxmeter.harness.parent.prepare_run import UsageError
+from jaxmeter.harness.plan.cases import add_lock_step
 from jaxmeter.harness.plan.messages import Seen, SeenCase
-from jaxmeter.harness.plan.replays import add_lock_step
 from jaxmeter.harness.record import Outcome, Status
 from tests import samples
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from jaxmeter.harness.machine.disk import EXIT_CODE
+from jaxmeter.harness.machine.own_fault import EXIT_CODE
 from jaxmeter.harness.parent.fork_client import LOW_BYTES, Ended, raise_if_disk_full
 from jaxmeter.harness.parent.process_runner import describe_end
 from jaxmeter.harness.plan.messages import Heartbeat, SuiteProblem

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
-from jaxmeter.harness.parent import fork_client, limits, prepare_run
+from jaxmeter.harness.parent import fork_client, prepare_run
+from jaxmeter.harness.parent import fork_client as limits
 from jaxmeter.harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
 from jaxmeter.harness.parent.prepare_run import UsageError, describe_suites
 from jaxmeter.harness.plan.messages import Describe, Description, Heartbeat, Measure, SuiteProblem

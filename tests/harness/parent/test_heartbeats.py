@@ -9,9 +9,7 @@ import socket
 import pytest
 
 from jaxmeter.harness.parent import fork_client
-from jaxmeter.harness.parent.fork_client import ForkServer
-from jaxmeter.harness.parent.limits import Limits, Overran
-from jaxmeter.harness.parent.server_process import Server
+from jaxmeter.harness.parent.fork_client import ForkServer, Limits, Overran, Server
 from jaxmeter.harness.plan.messages import Heartbeat
 
 ENDED = {"status": signal.SIGSEGV, "peak_kib": 7}

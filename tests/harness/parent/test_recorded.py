@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.parent.prepare_run import UsageError
-from jaxmeter.harness.parent.recorded import (
+from jaxmeter.harness.parent.against import (
     check_same_baseline,
     choose_data,
     choose_lock_step,
@@ -17,6 +16,7 @@ from jaxmeter.harness.parent.recorded import (
     is_own_suite,
     replace_paths,
 )
+from jaxmeter.harness.parent.prepare_run import UsageError
 from jaxmeter.harness.record import OtherEnvironment
 from tests import samples
 

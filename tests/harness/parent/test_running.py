@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxmeter.harness.parent.running import describe_estimate, describe_seconds
+from jaxmeter.harness.parent.case import describe_estimate, describe_seconds
 from jaxmeter.harness.record import Answer, Status
 from tests import samples
 

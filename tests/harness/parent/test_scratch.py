@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.parent.scratch import PREFIX, find_parent, make_scratch
+from jaxmeter.harness.parent.prepare_run import PREFIX, find_parent, make_scratch
 
 
 @pytest.mark.parametrize("ending", [nullcontext(), pytest.raises(KeyboardInterrupt)], ids=["ended", "interrupted"])

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.parent.prepare_run import SURELY_TOO_SMALL, UsageError, check_budget
-from jaxmeter.harness.plan.estimate import PROCESS_S, estimate, first_round_s, process_s
 from jaxmeter.harness.plan.probes import PROBE_NAMES, PROBES
 from jaxmeter.harness.plan.processes import AROUND_BLOCK_S, PlannedProcess, plan_processes, share_passes
-from jaxmeter.harness.plan.settings import make_settings
+from jaxmeter.harness.plan.settings import PROCESS_S, estimate, first_round_s, make_settings, process_s
 from jaxmeter.harness.record import PlannedCase
 from jaxmeter.harness.record.files import name_file
 from tests import samples

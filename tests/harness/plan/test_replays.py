@@ -2,9 +2,8 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
-from jaxmeter.harness.plan.cases import is_unchanged
+from jaxmeter.harness.plan.cases import add_lock_step, add_replays, is_unchanged, limit_to
 from jaxmeter.harness.plan.processes import LOCK_STEP_ROUNDS, TURN_S, plan_processes_of
-from jaxmeter.harness.plan.replays import add_lock_step, add_replays, limit_to
 from jaxmeter.harness.plan.settings import make_settings
 from jaxmeter.harness.record import Artifact, NumericsDetails, OtherEnvironment, Outcome, Replay, Status
 from tests import samples

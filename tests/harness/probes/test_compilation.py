@@ -16,8 +16,8 @@ from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.probes import Context, compilation
 from jaxmeter.harness.programs import program
-from jaxmeter.harness.programs.cost import NO_COUNT
 from jaxmeter.harness.programs.modes import How, Prepared, prepare_as
+from jaxmeter.harness.programs.program import NO_COUNT
 from jaxmeter.harness.record import CaseFolder, CompilationDetails, Outcome, Status
 from jaxmeter.harness.record.files import PROGRAM_TEXTS
 from jaxmeter.harness.record.outcomes import list_own_faults

@@ -14,8 +14,7 @@ from jaxmeter.harness.metrics.plausibility import find_objection
 from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.plan.cases import plan_case
 from jaxmeter.harness.probes import Context, run_probes
-from jaxmeter.harness.probes.conditioning import Judge
-from jaxmeter.harness.probes.errors import relative_error
+from jaxmeter.harness.probes.conditioning import Judge, relative_error
 from jaxmeter.harness.probes.numerics import check
 from jaxmeter.harness.record import Correctness, Replay, Status
 from jaxmeter.harness.record.outcomes import list_own_faults

@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxmeter.harness.probes.formats import choose_coarsest, find_formats
+from jaxmeter.harness.probes.evaluation import choose_coarsest, find_formats
 
 X = jnp.ones((4, 4))
 NARROW = X.astype("bfloat16")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from jaxmeter.harness.probes.moving import is_kept, is_moved, move, move_tree
+from jaxmeter.harness.probes.conditioning import is_kept, is_moved, move, move_tree
 
 FORMATS = st.sampled_from(["float32", "float64"])
 floats = FORMATS.flatmap(lambda name: arrays(name, array_shapes(max_side=6)))

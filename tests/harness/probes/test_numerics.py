@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.probes import Context, numerics, run_probes
-from jaxmeter.harness.probes.errors import relative_error
-from jaxmeter.harness.probes.formats import TOLERANCE, find_tolerance
+from jaxmeter.harness.probes.conditioning import relative_error
+from jaxmeter.harness.probes.evaluation import TOLERANCE, find_tolerance
 from jaxmeter.harness.record import NumericsDetails, Outcome, Status
 
 entries = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)

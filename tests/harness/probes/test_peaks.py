@@ -1,7 +1,7 @@
 """Peaks of a processor are rates of real products and copies, each measured several times."""
 
-from jaxmeter.harness.probes import peaks as probe
-from jaxmeter.harness.probes.peaks import FORMATS, REPEATS, measure_peaks
+from jaxmeter.harness.probes import calibration as probe
+from jaxmeter.harness.probes.calibration import FORMATS, REPEATS, measure_peaks
 
 
 def test_peaks_are_measured_several_times_in_each_format(monkeypatch):

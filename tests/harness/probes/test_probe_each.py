@@ -8,8 +8,7 @@ from jaxmeter import State, no_reference, workload
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.probes import Context, find_probe, run_probes
-from jaxmeter.harness.probes.context import Findings
-from jaxmeter.harness.probes.probe_each import LONGEST_REASON, LONGEST_TRACEBACK, describe_failure, probe_each
+from jaxmeter.harness.probes.context import LONGEST_REASON, LONGEST_TRACEBACK, Findings, describe_failure, probe_each
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.harness.record.outcomes import list_own_faults
 from jaxmeter.harness.traces import hlo

@@ -16,8 +16,8 @@ from msgspec import structs
 from jaxmeter import no_reference, workload
 from jaxmeter.harness.machine.environment import paid_cores
 from jaxmeter.harness.machine.interference import CounterReading
+from jaxmeter.harness.machine.nvml import LIBRARIES
 from jaxmeter.harness.machine.platforms import BACKENDS
-from jaxmeter.harness.machine.states import LIBRARIES
 from jaxmeter.harness.plan.processes import (
     FEWEST_PASSES,
     FEWEST_RETURNS,

@@ -8,8 +8,8 @@ from jax.experimental import checkify
 
 from jaxmeter.harness.machine.jax_internals import Internal, Name
 from jaxmeter.harness.machine.own_fault import OwnFaultError
-from jaxmeter.harness.programs import callbacks
-from jaxmeter.harness.programs.callbacks import RUNNERS, watch_callbacks, watch_writing
+from jaxmeter.harness.programs import traps as callbacks
+from jaxmeter.harness.programs.traps import RUNNERS, watch_callbacks, watch_writing
 
 X = jnp.ones(4)
 

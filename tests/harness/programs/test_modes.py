@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter.harness.declare.implementation import MIXED, MODES
+from jaxmeter.harness.declare.declaration import MIXED, MODES
 from jaxmeter.harness.programs.modes import How, prepare_as
 from jaxmeter.harness.record import NATIVE
 

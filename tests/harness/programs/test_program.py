@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter.harness.programs import buffers, cost, program
+from jaxmeter.harness.programs import buffers, program
+from jaxmeter.harness.programs import program as cost
 from jaxmeter.harness.programs.modes import How, prepare_as
 from jaxmeter.harness.record.files import PROGRAM_TEXTS
 from jaxmeter.harness.traces import hlo

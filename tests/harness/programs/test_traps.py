@@ -15,10 +15,9 @@ from jax.experimental import checkify
 
 from jaxmeter.harness.machine.own_fault import OwnFaultError
 from jaxmeter.harness.programs import traps
-from jaxmeter.harness.programs.callbacks import Called, watch_callbacks
 from jaxmeter.harness.programs.modes import How, prepare_as
-from jaxmeter.harness.record.outcomes import OWN_FAULT
-from jaxmeter.harness.record.traps import KINDS, LEAST_CAPTURED_BYTES, LEAST_FROM_ONE_LINE
+from jaxmeter.harness.programs.traps import Called, watch_callbacks
+from jaxmeter.harness.record.outcomes import KINDS, LEAST_CAPTURED_BYTES, LEAST_FROM_ONE_LINE, OWN_FAULT
 
 N = 64
 MATRIX = np.linspace(0.0, 1.0, N * N, dtype=np.float32).reshape(N, N)

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxmeter.harness.programs.waiting import FEW, make_wait
+from jaxmeter.harness.programs.modes import FEW, make_wait
 
 
 class Late:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import RecordError
-from jaxmeter.harness.record.peaks import Peaks, find_peaks, keep_peaks, locate_peaks
+from jaxmeter.harness.record.environment import Peaks, find_peaks, keep_peaks, locate_peaks
 
 PEAKS = Peaks(
     at="2026-11-27T12:00:00+00:00",

@@ -29,18 +29,18 @@ from jaxmeter.harness.record import (
     files,
     json_schema,
     outcomes,
-    peaks,
     processes,
     read_json,
     read_manifest,
     read_run,
     runs,
-    self_test,
     settings,
     trace_summary,
     write_bytes,
     write_json,
 )
+from jaxmeter.harness.record import environment as peaks
+from jaxmeter.harness.record import settings as self_test
 from jaxmeter.harness.record.files import LARGEST_RECORD, read_bytes, read_kept
 from tests import samples
 from tests.harness.raw import clean, process, variant

@@ -5,8 +5,15 @@ import pytest
 
 from jaxmeter.harness.metrics.write import describe_details
 from jaxmeter.harness.record import CompilationDetails, NumericsDetails, Outcome, Status, Trap
-from jaxmeter.harness.record.outcomes import join
-from jaxmeter.harness.record.traps import KINDS, NO_INPUT, describe_trap, find_no_input_objection, find_traps, name_trap
+from jaxmeter.harness.record.outcomes import (
+    KINDS,
+    NO_INPUT,
+    describe_trap,
+    find_no_input_objection,
+    find_traps,
+    join,
+    name_trap,
+)
 
 CHECKOUT = Path(__file__).parents[3]
 

@@ -7,7 +7,7 @@ import pytest
 
 from jaxmeter.harness.record.trace_summary import TracedDevice, TracedOperation, TraceSummary
 from jaxmeter.harness.traces.growth import Presence, find_grown, list_unlike
-from jaxmeter.harness.traces.typical import find_busy_per_step
+from jaxmeter.harness.traces.summary import find_busy_per_step
 
 
 def operation(name: str, share: float, **changes: Any) -> TracedOperation:

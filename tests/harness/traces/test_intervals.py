@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.traces.intervals import (
-    NONE,
-    clip,
-    covered,
-    join,
-    measure,
-    share_equally,
-    subtract,
-    unite,
-)
+from jaxmeter.harness.traces.columns import NONE, clip, covered, join, measure, share_equally, subtract, unite
 
 LATEST = 40
 PAIRS = st.lists(st.tuples(st.integers(0, LATEST), st.integers(0, LATEST)), max_size=12)

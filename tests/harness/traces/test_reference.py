@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from jaxmeter.harness.traces.analysis import ANNOTATIONS, MODULE_RUNS, WHOLE
-from jaxmeter.harness.traces.intervals import measure, unite
+from jaxmeter.harness.traces.columns import measure, unite
 from jaxmeter.harness.traces.ledger import PARTS, make_ledger
 from jaxmeter.harness.traces.programs import TRANSFER
 from jaxmeter.harness.traces.summary import summarise_capture

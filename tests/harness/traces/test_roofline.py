@@ -5,7 +5,7 @@ import pytest
 
 from jaxmeter.harness.record.trace_summary import TracedDevice, TraceSummary
 from jaxmeter.harness.traces.bound import Roofs, find_rates, find_roofs
-from jaxmeter.harness.traces.typical import find_busy_share, list_step_times
+from jaxmeter.harness.traces.summary import find_busy_share, list_step_times
 from tests import samples
 
 

@@ -9,8 +9,7 @@ from scipy import stats
 from jaxmeter.harness.metrics.metric import Reading
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, FEWEST_PROCESSES
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.reporting.compare.chance import LEAST_CHANCE, find_chance_unpaired
-from jaxmeter.reporting.compare.ratios import compare_unpaired
+from jaxmeter.reporting.compare.ratios import LEAST_CHANCE, compare_unpaired, find_chance_unpaired
 from tests.reporting.compare.changed import BEFORE, compare, plain, replayed, time_of
 
 RATIOS = st.lists(st.floats(0.9, 1.3), min_size=FEWEST_PROCESSES, max_size=8)

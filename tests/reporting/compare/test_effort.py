@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 
 from jaxmeter.harness.metrics.statistics import CONFIDENCE, Interval, speedup
-from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES, MOST_CONFIRMING
-from jaxmeter.reporting.compare.chance import SHORTER, find_scatter, plan_processes
+from jaxmeter.harness.record.runs import CONFIRMING_PROCESSES, MOST_CONFIRMING
+from jaxmeter.reporting.compare.ratios import SHORTER, find_scatter, plan_processes
 
 
 def ratio_of(scatter, *, count=5, estimate=1.04):

@@ -5,7 +5,7 @@ import pytest
 
 from jaxmeter.harness.record import Reported
 from jaxmeter.reporting.compare.verdicts import Here
-from jaxmeter.reporting.view.reports import describe_reports, make_report_table, write_report
+from jaxmeter.reporting.view.changes import describe_reports, make_report_table, write_report
 from tests import samples
 from tests.reporting.compare.changed import BEFORE, compare, in_lock_step, plain
 

@@ -1,7 +1,7 @@
 """Example figures, modelled on the pages of a report."""
 
 from jaxmeter.harness.metrics.metric import Unit
-from jaxmeter.reporting.view import figure_model as drawn
+from jaxmeter.reporting.view import page_model as drawn
 
 TIME = drawn.Axis("time of a call", Unit.SECONDS, is_log=True)
 

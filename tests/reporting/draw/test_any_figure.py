@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.reporting.draw import draw
-from jaxmeter.reporting.view import figure_model as drawn
+from jaxmeter.reporting.view import page_model as drawn
 
 from .geometry import list_clipped, list_marks_outside, list_numbers, list_overlaps, read_svg
 

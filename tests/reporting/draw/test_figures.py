@@ -9,7 +9,7 @@ import pytest
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.reporting.draw import draw
 from jaxmeter.reporting.draw.canvas import Box
-from jaxmeter.reporting.view import figure_model as drawn
+from jaxmeter.reporting.view import page_model as drawn
 
 from .examples import EXAMPLES, WIDTHS, mark
 from .geometry import list_clipped, list_marks_outside, list_overlaps, list_texts, read_svg

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.reporting.draw.scale import MOST_TICKS, Scale, fit_changes, fit_scale, fit_sizes, write_tick
-from jaxmeter.reporting.view.figure_model import Axis
+from jaxmeter.reporting.view.page_model import Axis
 
 
 def fit(values: list[float], unit: Unit, *, is_log: bool = False, pixels: float = 500) -> Scale:

@@ -1,6 +1,6 @@
 import pytest
 
-from jaxmeter.reporting.history.series import find_clock_faults
+from jaxmeter.reporting.history import find_clock_faults
 from tests.reporting.history.runs import night
 
 

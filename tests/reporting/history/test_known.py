@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.history.known import KnownChangePoint, KnownError, read_known
+from jaxmeter.reporting.history import KnownChangePoint, KnownError, read_known
 from tests import samples
 
 CASE = samples.planned_case()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.history.segmentation import FEWEST, FEWEST_BESIDE, find_splits
+from jaxmeter.reporting.history import FEWEST, FEWEST_BESIDE, find_splits
 
 SEEDS = st.integers(min_value=0, max_value=10_000)
 NOISE = 0.01

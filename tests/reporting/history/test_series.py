@@ -6,7 +6,7 @@ from msgspec import structs
 
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.reporting.compare.verdicts import PROGRAM, TIME
-from jaxmeter.reporting.history.series import gather_series
+from jaxmeter.reporting.history import gather_series
 from tests import samples
 from tests.reporting.history.runs import CALIBRATION_S, another_definition, night, nights, snapshots
 

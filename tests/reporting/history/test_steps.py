@@ -2,9 +2,7 @@ import pytest
 from msgspec import structs
 
 from jaxmeter.reporting.compare.verdicts import PROGRAM, TIME, Verdict
-from jaxmeter.reporting.history.change_points import THE_MACHINE, find_change_points
-from jaxmeter.reporting.history.known import KnownChangePoint
-from jaxmeter.reporting.history.series import gather_series
+from jaxmeter.reporting.history import THE_MACHINE, KnownChangePoint, find_change_points, gather_series
 from tests import samples
 from tests.reporting.history.runs import environment_of, night, nights, snapshots
 

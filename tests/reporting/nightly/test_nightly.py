@@ -10,10 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.reporting.nightly import state, stored
+from jaxmeter.reporting.nightly import outcome as stored
+from jaxmeter.reporting.nightly import state
+from jaxmeter.reporting.nightly.outcome import Acceptance, NightlyVerdict
 from jaxmeter.reporting.nightly.state import NightlyError, NightlyRun, read_state, remove_state, write_state
 from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects
-from jaxmeter.reporting.nightly.stored import Acceptance, NightlyVerdict
 from jaxmeter.reporting.store import stores
 from jaxmeter.reporting.store.stores import BrokenOffError, StoreError, open_store
 from tests import samples

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.releases.bisection import BisectionAnswer, JudgedRelease, NoDifferenceError, bisect, describe
+from jaxmeter.reporting.releases import BisectionAnswer, JudgedRelease, NoDifferenceError, bisect
+from jaxmeter.reporting.releases import describe_bisection as describe
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(6))
 

@@ -3,7 +3,7 @@ import pytest
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.verdicts import PROGRAM, WHOLE, Change, Verdict
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.releases.bisection import (
+from jaxmeter.reporting.releases import (
     BisectionAnswer,
     BisectionTarget,
     find_target,

@@ -5,7 +5,8 @@ import pytest
 from jaxmeter.document import terminal
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.verdicts import PROGRAM, TIME, WHOLE, Change, Verdict
-from jaxmeter.reporting.releases.walk import UnusableError, WalkStep, describe, describe_trial, walk
+from jaxmeter.reporting.releases import UnusableError, WalkStep, describe_trial, walk
+from jaxmeter.reporting.releases import describe_walk as describe
 from tests.golden_texts import check_golden_scenes
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(5))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jaxmeter.reporting.draw.palette import COLOURS, PANEL, Theme
 from jaxmeter.reporting.render.figures import Form, draw, list_figures
-from jaxmeter.reporting.view.figure_model import Figure, Hue, PointRow, Points
+from jaxmeter.reporting.view.page_model import Figure, Hue, PointRow, Points
 from tests.reporting.draw import examples
 from tests.reporting.draw.test_any_figure import KINDS
 

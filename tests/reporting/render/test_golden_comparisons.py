@@ -7,14 +7,13 @@ from msgspec import structs
 from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
-from jaxmeter.reporting.compare.gate import judge, judge_alone
+from jaxmeter.reporting.compare.gate import Allowance, Budgets, judge, judge_alone, make_defaults
 from jaxmeter.reporting.compare.program_diff import Difference
-from jaxmeter.reporting.history.known import KnownChangePoint
+from jaxmeter.reporting.history import KnownChangePoint
 from jaxmeter.reporting.nightly.outcome import Concluded, GateResult, describe_nightly, make_nightly_verdict
 from jaxmeter.reporting.nightly.state import EarlierRun, NightlyRun
 from jaxmeter.reporting.view.changes import describe_comparison
-from jaxmeter.reporting.view.history import describe_history, find_history
+from jaxmeter.reporting.view.comparisons import describe_history, find_history
 from jaxmeter.reporting.view.program_diffs import describe_diffs
 from tests import samples
 from tests.golden_texts import check_golden_scenes, check_golden_text

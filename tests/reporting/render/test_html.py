@@ -10,7 +10,7 @@ import pytest
 
 from jaxmeter.harness.record.wording import visible
 from jaxmeter.reporting.render import html
-from jaxmeter.reporting.render.pack import unpack
+from jaxmeter.reporting.render.html import unpack
 from tests import samples
 from tests.odd_run import odd_run
 from tests.reporting.views import page_of

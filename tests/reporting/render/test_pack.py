@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.render import pack as packing
-from jaxmeter.reporting.render.pack import make_chunks, make_index, pack, unpack
+from jaxmeter.reporting.render import html as packing
+from jaxmeter.reporting.render.html import make_chunks, make_index, pack, unpack
 from tests import samples
 from tests.reporting.views import page_of
 

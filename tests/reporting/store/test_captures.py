@@ -15,9 +15,8 @@ from jaxmeter.cli.app import app
 from jaxmeter.harness.probes import trace
 from jaxmeter.harness.record import Status
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.store.captures import NO_CAPTURES, CaptureCount, count_captures, is_capture
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
-from jaxmeter.reporting.store.push import list_local, push
+from jaxmeter.reporting.store.push import NO_CAPTURES, CaptureCount, count_captures, is_capture, list_local, push
 from jaxmeter.reporting.store.stores import Store, open_store
 
 

@@ -6,7 +6,8 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.launch import environments
-from jaxmeter.reporting.store.environments import MARK, NAMED, find_unused
+from jaxmeter.reporting.store.old import COMPLETE as MARK
+from jaxmeter.reporting.store.old import NAMED, find_unused
 
 NOW = datetime.now(UTC)
 

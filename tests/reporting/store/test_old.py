@@ -6,9 +6,8 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.harness.record import RunFolder
-from jaxmeter.reporting.store.captures import NO_CAPTURES, CaptureCount
 from jaxmeter.reporting.store.old import find_old
-from jaxmeter.reporting.store.push import push
+from jaxmeter.reporting.store.push import NO_CAPTURES, CaptureCount, push
 from tests import samples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

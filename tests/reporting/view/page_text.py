@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 
 from jaxmeter.document.model import Cell, Column, Item, Row, Table, Tone
-from jaxmeter.reporting.view import figure_model as drawn
+from jaxmeter.reporting.view import page_model as drawn
 from jaxmeter.reporting.view.page_model import AnswerLine, Card, DeviceLine, Phrase, TrustFact, Value, VariantResult
 
 QUIET = (Tone.PLAIN, Tone.MUTED)

@@ -9,7 +9,7 @@ from jaxmeter.document.model import Tone
 from jaxmeter.harness.record import CompilationDetails, Trap
 from jaxmeter.harness.results import list_results
 from jaxmeter.reporting.render.export import to_json
-from jaxmeter.reporting.view.doubts import AT_ODDS
+from jaxmeter.reporting.view.cells import AT_ODDS
 from tests import samples
 from tests.reporting.views import loaded, page_of, tables
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxmeter.reporting.view.names import name_rows, name_starts
+from jaxmeter.reporting.view.runs import name_rows, name_starts
 
 
 def test_a_workload_alone_is_its_name() -> None:

@@ -6,8 +6,8 @@ import pytest
 from jaxmeter.document.model import Tone
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.reporting.view.cards import MOST_CHANGES
-from jaxmeter.reporting.view.figure_model import Forest, Hue
 from jaxmeter.reporting.view.overview import MOST_DEVICES
+from jaxmeter.reporting.view.page_model import Forest, Hue
 from tests import samples
 from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed

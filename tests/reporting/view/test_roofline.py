@@ -4,8 +4,8 @@ import pytest
 
 from jaxmeter.harness.record import Cost
 from jaxmeter.reporting.load import load
-from jaxmeter.reporting.view.figure_model import Roofline
 from jaxmeter.reporting.view.figures import points
+from jaxmeter.reporting.view.page_model import Roofline
 from jaxmeter.reporting.view.runs import gather_cases, label_runs
 from tests import samples
 from tests.reporting.browser import EXAMPLES

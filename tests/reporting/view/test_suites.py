@@ -5,8 +5,8 @@ from jaxmeter.harness.record import Status
 from jaxmeter.reporting.view import suites as limits
 from jaxmeter.reporting.view.cards import MOST_GROWTH
 from jaxmeter.reporting.view.case_views import NOT_DRAWN
-from jaxmeter.reporting.view.figure_model import Curves, Points, Stacks
-from jaxmeter.reporting.view.names import make_fragment
+from jaxmeter.reporting.view.page_model import Curves, Points, Stacks
+from jaxmeter.reporting.view.runs import make_fragment
 from tests import samples
 from tests.reporting.views import card_of, case_view, curves_of, page_of
 

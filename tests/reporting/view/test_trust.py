@@ -5,7 +5,7 @@ import pytest
 
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.harness.record import Outcome, Status, TimingDetails
-from jaxmeter.reporting.view.doubts import describe_trust, is_vague
+from jaxmeter.reporting.view.cells import describe_trust, is_vague
 from jaxmeter.reporting.view.runs import gather_cases, label_runs
 from tests import samples
 from tests.golden_texts import check_golden_scenes

@@ -8,13 +8,13 @@ from jaxmeter.harness.metrics.metric import Metric, Unit
 from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.metrics.table import METRICS, SHARES_OF_PEAK
 from jaxmeter.harness.record import Status
-from jaxmeter.harness.record.peaks import MEASURED
+from jaxmeter.harness.record.environment import MEASURED
 from jaxmeter.harness.record.wording import shorten
 
-from ..figure_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Ending, Limit, describe_rows
 from ..growth import Sweep
-from ..names import LONGEST_TERM, name_starts
-from .marks import TIME, WIDE, make_mark, name_variant
+from ..page_model import Axis, Curve, CurvePanel, CurvePoint, Curves, Ending, Limit, describe_rows
+from ..runs import LONGEST_TERM, name_starts
+from .points import TIME, WIDE, make_mark, name_variant
 
 MOST_CURVES = 6
 """Of one panel; the table has all."""

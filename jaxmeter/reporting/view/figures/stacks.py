@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jaxmeter.document import numbers
-from jaxmeter.harness.metrics.derived import STAGES
+from jaxmeter.harness.metrics.derived import STAGES, find_slowdown, find_trace, is_slowed_down
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Case, Variant
 from jaxmeter.harness.metrics.table import METRICS
-from jaxmeter.harness.metrics.traced import find_slowdown, find_trace, is_slowed_down
 from jaxmeter.harness.metrics.write import write_reading
 from jaxmeter.harness.record.trace_summary import TracedOperation
 from jaxmeter.harness.record.wording import counted, shorten, visible
 from jaxmeter.harness.traces.ledger import GROUPS
 
-from ..figure_model import Axis, Fill, Limit, StackPart, StackRow, Stacks, describe_rows
-from ..names import LONGEST_TERM, fragment_of
-from ..runs import find_hue
-from .marks import CALLED, PLANNED, SHARE, TIME, make_mark, name_among, name_apart, name_variant, name_workload
+from ..page_model import Axis, Fill, Limit, StackPart, StackRow, Stacks, describe_rows
+from ..runs import LONGEST_TERM, find_hue, fragment_of
+from .points import CALLED, PLANNED, SHARE, TIME, make_mark, name_among, name_apart, name_variant, name_workload
 
 SMALLEST_PART = 0.005
 """Of a step; less is no mark."""

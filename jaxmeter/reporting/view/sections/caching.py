@@ -16,16 +16,17 @@ from jaxmeter.harness.record.wording import counted, shorten
 
 from ...compare.ratios import divide_readings
 from ..cells import (
+    LONGEST_REASON,
     NOTHING,
     CaseSection,
     VariantColumn,
+    describe_outcome,
     make_column,
     make_interval_cell,
     make_speedup_cell,
     make_variant_table,
     name_level,
 )
-from ..doubts import LONGEST_REASON, describe_outcome
 from ..runs import label_case, list_notes_of
 
 NOT_PROVEN = "not proven"

@@ -19,13 +19,13 @@ from ..cells import (
     NOTHING,
     CaseSection,
     VariantColumn,
+    list_notes_of_section,
     make_cell,
     make_column,
     make_variant_table,
     name_level,
     read_column,
 )
-from ..doubts import list_notes_of_section
 
 PROBE = "compilation"
 EQUATIONS, ALL_EQUATIONS = "jaxpr_equations", "jaxpr_equations_nested"

@@ -14,10 +14,19 @@ from jaxmeter.harness.record import Buffer, MemoryDetails
 from jaxmeter.harness.record.wording import counted, shorten
 
 from ..answers import SMALLEST_SHARE
-from ..cells import NOTHING, CaseSection, VariantColumn, make_cell, make_column, make_variant_table
-from ..doubts import LONGEST_REASON, list_notes_of_section, list_unplanned
-from ..figures.marks import CALLED, PLANNED, SHARE
-from ..names import name_variant
+from ..cells import (
+    LONGEST_REASON,
+    NOTHING,
+    CaseSection,
+    VariantColumn,
+    list_notes_of_section,
+    list_unplanned,
+    make_cell,
+    make_column,
+    make_variant_table,
+)
+from ..figures.points import CALLED, PLANNED, SHARE
+from ..runs import name_variant
 
 SAVED = "donation_saves_bytes"
 

@@ -13,17 +13,15 @@ from jaxmeter.harness.metrics.statistics import Interval, take_logarithm
 from jaxmeter.harness.record.wording import counted, shorten
 
 from ...compare.verdicts import Change, JudgedReport, Verdict
-from ...history.change_points import ChangePoint
+from ...history import ChangePoint
 from ...text import by_numbers
 from ..cells import make_column, make_interval_cell, make_time_cells
 from ..changes import write_effect
-from ..comparisons import MeasuredPair
+from ..comparisons import MeasuredPair, write_change_point, write_levels
 from ..figures.curves import draw_history
-from ..figures.marks import name_case
-from ..history import write_change_point, write_levels
-from ..names import LONGEST_NAME, Key, make_fragment, name_rows, name_starts
+from ..figures.points import name_case
 from ..page_model import Card, ReleasesView
-from ..runs import History
+from ..runs import LONGEST_NAME, History, Key, make_fragment, name_rows, name_starts
 
 FEWEST_PAIRS = 2
 """Of one pair the comparison says all."""

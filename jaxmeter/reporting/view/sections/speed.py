@@ -15,9 +15,14 @@ from jaxmeter.harness.record import INCOMPLETE, Status
 from jaxmeter.harness.record.wording import shorten, write_options
 
 from ..cells import (
+    LONGEST_REASON,
     NOTHING,
     CaseSection,
     VariantColumn,
+    describe_outcome,
+    describe_unreached_target,
+    explain_doubts,
+    find_doubts,
     find_speedup_tone,
     make_cell,
     make_column,
@@ -26,8 +31,7 @@ from ..cells import (
     name_level,
     read_column,
 )
-from ..doubts import LONGEST_REASON, describe_outcome, describe_unreached_target, explain_doubts, find_doubts
-from ..figures.marks import TIME
+from ..figures.points import TIME
 from ..runs import group_alike, label_case, list_notes
 
 PIPELINED, BY_QUEUEING = "pipelined_s", "pipelined_speedup"

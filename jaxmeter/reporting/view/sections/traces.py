@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from jaxmeter.document import numbers
 from jaxmeter.document.model import Cell, Column, Group, Row, Table, Tone
+from jaxmeter.harness.metrics.derived import describe_bound_of, describe_tracing, find_trace, is_slowed_down
 from jaxmeter.harness.metrics.reading import Case, Variant
-from jaxmeter.harness.metrics.traced import describe_bound_of, describe_tracing, find_trace, is_slowed_down
 from jaxmeter.harness.metrics.write import NO_LINE, describe_finding, write
 from jaxmeter.harness.record import TraceDetails
 from jaxmeter.harness.record.trace_summary import TraceSummary
 from jaxmeter.harness.record.wording import counted, visible
 from jaxmeter.harness.traces.ledger import GROUPS
-from jaxmeter.harness.traces.typical import count_device_steps, find_rate
+from jaxmeter.harness.traces.summary import count_device_steps, find_rate
 
 from ..cells import CaseSection, VariantColumn, drop_empty_columns, make_column, make_variant_table
 from ..runs import label_case

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from jaxmeter.harness.record import MemoryDetails, Status
-from jaxmeter.reporting.view.doubts import MOST_NOTES
+from jaxmeter.reporting.view.cells import MOST_NOTES
 from jaxmeter.reporting.view.figures.stacks import NEAR_FULL
 from jaxmeter.reporting.view.sections.memory import MOST_BUFFERS, MOST_PROGRAMS
 from tests import samples
