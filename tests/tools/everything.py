@@ -33,7 +33,7 @@ ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
     ),
     "podman": (
         *(".ci/run", ".dockerignore", "docker/Dockerfile", "docker/locks/*", "tests/container/*"),
-        *(f"jaxmeter/launch/{name}.py" for name in ("arm_containers", "containers")),
+        *(f"jaxmeter/launch/{name}.py" for name in ("containers",)),
         *(f"jaxmeter/launch/{name}.py" for name in ("engines", "execution", "gate", "images", "index", "jobs")),
         *(f"jaxmeter/launch/{name}.py" for name in ("environments", "nvidia", "request", "tpu")),
         "jaxmeter/launch/doctor/examination.py",
@@ -42,7 +42,7 @@ ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
         *OF_OLDER_JAX,
         *(f"jaxmeter/harness/{name}.py" for name in ("child/arm", "child/checkout", "child/family", "parent/arms")),
         *(f"jaxmeter/launch/{name}.py" for name in ("bisect", "environments", "releases", "upgrade")),
-        "jaxmeter/reporting/releases/*",
+        "jaxmeter/reporting/releases.py",
         *(f"tests/end_to_end/{name}.py" for name in ("test_light_install", "test_older_releases")),
     ),
     "oldest": (*OF_OLDER_JAX, ".ci/find-python"),
