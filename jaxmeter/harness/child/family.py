@@ -1,4 +1,4 @@
-"""The relations of a process to its parent and to those that it starts, from the moment at which it begins."""
+"""The relations of a forked process to its parent and to the processes that it starts."""
 
 from __future__ import annotations
 
@@ -9,25 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
-
-
-def main() -> None:
-    """Import a server and have it serve."""
-    paths, parent, name, *arguments = sys.argv[1:]
-    sys.path[:] = (
-        paths.split(os.pathsep) if paths else [*sys.path[1:], str(Path.cwd())]
-    )  # the first is this file's folder
-    from jaxmeter.harness.child.family import die_with_parent
-
-    die_with_parent(int(parent))
-    import_module(name).serve(*arguments)
-
-
-if __name__ == "__main__":
-    main()
-
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36

@@ -1,4 +1,8 @@
-"""Fork servers: a process that imports jax and suites once, and forks a fresh one for each request; that of a run."""
+"""What both fork servers are: a process that imports jax and suites once, and forks a fresh one for each request.
+
+`server.py` answers a run, `arm.py` a measuring process that takes turns with it. The parent starts either
+(parent/server_process.py) with the number of a socket, says nothing more than it has to, and ends them by closing it.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,13 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
 
 import jax  # noqa: F401  imported before forking: that is the point of this process
 import msgspec
 
-from jaxmeter.harness.child.checkout import import_early, import_suites
 from jaxmeter.harness.child.family import adopt_orphans, begin_session, end_children, list_children
-from jaxmeter.harness.child.worker import answer
+from jaxmeter.harness.child.preload import import_early, import_suites
 from jaxmeter.harness.machine.own_fault import EXIT_CODE, is_disk_full
-from jaxmeter.harness.plan.messages import Message
-from jaxmeter.harness.plan.probes import PROBES
-from jaxmeter.harness.probes import find_probe
 
 
 class Forks:
@@ -77,31 +75,3 @@ class Forks:
         _, status, usage = os.wait4(pid, 0)
         end_children(kept=self._own)
         return status, usage.ru_maxrss
-
-
-_LONGEST_PATH = 4096
-
-
-def serve(descriptor: str, *suites: str) -> None:
-    """Serve until the parent closes its end."""
-    for probe in PROBES:
-        find_probe(probe)
-    forks = Forks(descriptor, suites)
-    forks.say({"alone": forks.alone})
-    while True:
-        line, descriptors, _, _ = socket.recv_fds(forks.control, _LONGEST_PATH, 2)
-        if not line:
-            return
-        pid = forks.fork(partial(_answer, Path(os.fsdecode(line.rstrip(b"\n"))), *descriptors))
-        for handle in descriptors:
-            os.close(handle)
-        forks.say({"pid": pid})
-        status, peak_kib = forks.wait(pid)
-        forks.say({"status": status, "peak_kib": peak_kib})
-
-
-def _answer(message: Path, heartbeat: int, stderr: int) -> None:
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(stderr, 1)
-    os.dup2(stderr, 2)
-    answer(msgspec.json.decode(message.read_bytes(), type=Message), heartbeat)

@@ -404,7 +404,7 @@ class ForkServer:
         control, theirs = socket.socketpair()
         with theirs:
             process = start_server(
-                theirs, sys.executable, paths, "jaxmeter.harness.child.forks", self._suites, self._variables, errors
+                theirs, sys.executable, paths, "jaxmeter.harness.child.server", self._suites, self._variables, errors
             )
         self._server = Server(control, process)
         try:
