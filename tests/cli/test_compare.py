@@ -9,7 +9,6 @@ from jaxmeter.cli.app import app
 from jaxmeter.harness.record.suspects import CONFIRMING_PROCESSES
 from jaxmeter.reporting.compare.budgets import LimitError, read_effect
 from tests import samples
-from tests.reporting.compare import changed
 from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed
 
 
