@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
@@ -36,8 +37,7 @@ def list_texts(figure: Figure) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("make", ONE_OF_EACH)
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("make", "theme"), [*zip(ONE_OF_EACH, cycle(("light", "dark")), strict=False)])
 def test_each_kind_of_figure_is_written_as_svg_and_png(make: Callable[[], Figure], theme: Theme) -> None:
     svg, png = draw(make(), "svg", theme), draw(make(), "png", theme)
 

@@ -16,6 +16,7 @@ from tests import samples
 from tests.golden_texts import check_golden_text
 from tests.odd_run import odd_run
 from tests.reporting.compare.changed import BEFORE, plain, replayed
+from tests.reporting.history.runs import environment_of, nights
 from tests.reporting.render.test_html import told
 from tests.reporting.view.page_text import write_text
 from tests.reporting.views import build, loaded
@@ -24,9 +25,28 @@ CONSTANT_FOLDS = ("Metrics", "Glossary", "Everything recorded")
 """Tables that say nothing of their own."""
 
 
+def slower_from_ten(number):
+    return 1e-3 * (1.2 if number >= 10 else 1)
+
+
+def swept_run():
+    """Passes of devices and of another number, with a contended point."""
+    pairs = []
+    for devices in (1, 2, 4):
+        timing = samples.timing(1e-3 / devices, contended=3 * (devices == 2))
+        pairs.append(samples.pair({"step:jit": timing}, workload="step", params={"devices": devices}, devices=devices))
+    for length in (128, 1024, 4096):
+        outcomes = {"timing": samples.timing(length * 1e-6), "memory": samples.memory(0, 0, length**2)}
+        case = {"workload": "attention", "params": {"causal": True, "length": length}, "items": length}
+        pairs.append(samples.pair({"formula:jit": outcomes}, items_unit="tokens", **case))
+    return samples.run(*pairs)
+
+
 PAGES = {
     "usual": (samples.run(self_test=samples.self_test()),),
     "changed": (plain(BEFORE), replayed(1.5)),
+    "nights": tuple(nights(20, slower_from_ten, environment=lambda number: environment_of(number, 10))),
+    "swept": (swept_run(),),
     "odd": (odd_run(),),
 }
 
@@ -57,7 +77,7 @@ def test_the_view_of_runs_reads_as_its_golden_text(name):
     check_golden_text(f"view-{name}", re.sub(r"fields of \d+", "fields of all", text))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ["usual", "changed", "odd"])
 def test_the_summary_in_a_terminal_reads_as_its_golden_text(name):
     check_golden_text(f"terminal-{name}", terminal.write(summarise(page_of(name))))
 

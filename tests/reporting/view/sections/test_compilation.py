@@ -36,6 +36,9 @@ def make_runs():
         "as many programs as are declared": run_of(
             samples.compilation(*second, counts={"compiles": 4}), planned=budget
         ),
+        "programs that were compiled again beyond what is declared": run_of(
+            samples.compilation(*second, counts={"compiles": 4, "recompiles": 1}), planned=budget
+        ),
         "a count of one of four devices": run_of(samples.compilation(*second, counts=shared), planned=on_four),
         "processes that differ beyond measure": run_of(
             samples.Outcome(status=Status.OK, values=wide), settings=samples.settings(confidence=1 - 1e-12)
@@ -70,7 +73,8 @@ def test_compilation_reads_as_its_golden_text():
         for part in section(page, "compilation").parts:
             for table in part.tables:
                 yield " | ".join(column.title for column in table.columns)
-                yield from map(write_row, table.rows)
+                for group in table.groups:
+                    yield from filter(None, (group.detail, *map(write_row, group.rows)))
                 yield from (line for line in [table.caption] if "entries" in line)
             yield from part.notes
 
