@@ -331,7 +331,7 @@ def test_the_source_of_a_buffer_is_folder_file_and_line_and_never_a_users_name(m
 
 
 def test_the_shape_of_a_tuple_of_many_parts_is_shortened():
-    (found,) = buffers.find_largest(compiled(lambda x: tuple(x * i for i in range(200)), jnp.ones(2)))
+    (found,) = buffers.find_largest(compiled(lambda x: (x,) * 200, jnp.ones(2)))
 
     assert found.shape.startswith("(f32[2], f32[2], ")
     assert found.shape.endswith("…")
