@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ hypothesis.settings.register_profile("without deadline", deadline=None, max_exam
 hypothesis.settings.load_profile("without deadline")
 
 Import = Callable[[str], ModuleType]
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected is no garbage: the collections of timed processes need not search it."""
+    gc.collect()
+    gc.freeze()
 
 
 class FakeClock:

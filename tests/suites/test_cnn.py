@@ -79,7 +79,7 @@ def epoch_by(step):
             losses.append(loss)
         return state, losses, [np.mean(losses), np.mean(accuracies)]
 
-    return outcome_of(cnn.cnn_epoch, epoch, images=16)
+    return outcome_of(cnn.cnn_epoch, epoch, images=4)
 
 
 @pytest.mark.slow
@@ -92,13 +92,11 @@ def test_an_epoch_whose_steps_do_not_follow_from_each_other_is_wrong():
 
 
 def without(part):
-    """A step that leaves a part of its state as it was, and is right in all else."""
+    """A step that leaves a part of Adam's memory as it was, and is right in all else."""
 
     def step(state, images, labels):
         (variables, (adam, *rest)), loss = cnn.step_in_numpy(state, images, labels)
-        before, (adam_before, *_) = state
-        if part == "params":
-            return (before, (adam, *rest)), loss
+        _, (adam_before, *_) = state
         return (variables, (adam._replace(**{part: getattr(adam_before, part)}), *rest)), loss
 
     return step
@@ -113,8 +111,8 @@ def faster(state, images, labels):
 
 @pytest.mark.parametrize(
     "step",
-    [*map(without, ("params", "count", "mu", "nu")), without_kernels(cnn.step_in_numpy), faster],
-    ids=["no params", "no count", "no mean", "no mean square", "no kernels", "too far"],
+    [*map(without, ("count", "mu", "nu")), without_kernels(cnn.step_in_numpy), faster],
+    ids=["no count", "no mean", "no mean square", "no kernels", "too far"],
 )
 def test_an_epoch_whose_last_update_alone_is_wrong_is_wrong(step):
     assert epoch_by(lambda number: step if number == 1 else cnn.step_in_numpy).status is Status.WRONG
@@ -139,7 +137,7 @@ def test_of_a_longer_epoch_the_first_losses_are_checked_and_the_record_says_what
             )
             return after, [loss if number < first else 0.0 for number, loss in enumerate(losses)], means
 
-        return outcome_of(cnn.cnn_epoch, epoch, images=16)
+        return outcome_of(cnn.cnn_epoch, epoch, images=4)
 
     found = wrong_from(1)
 

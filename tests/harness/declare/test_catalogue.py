@@ -5,6 +5,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import jax  # noqa: F401  here as in every process that finds suites
 import pytest
 
 import jaxmeter

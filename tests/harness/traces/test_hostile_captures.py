@@ -34,7 +34,7 @@ from tests.harness.traces.made_up import (
 )
 
 SMALLEST = "cpu_matmul_jit"
-MUTATIONS = {SMALLEST: 800, "cpu_fusion_eager": 100, "nvidia_h200_selu": 80, "cpu_shard_map_two_devices": 15}
+MUTATIONS = {SMALLEST: 400, "cpu_fusion_eager": 100, "nvidia_h200_selu": 80, "cpu_shard_map_two_devices": 15}
 BYTES = (0, 1, 127, 128, 255)
 """Of a mutation, in addition to random ones: ends of what one byte of a number holds."""
 
