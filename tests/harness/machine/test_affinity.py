@@ -38,7 +38,7 @@ def test_all_threads_run_on_so_many_cores_and_the_index_counts_around(count, ind
 def test_the_cores_of_an_index_follow_those_of_the_one_before(monkeypatch, tmp_path, index, expected):
     (tmp_path / "42").mkdir()
     told = []
-    monkeypatch.setattr(process_settings, "_TASKS", tmp_path)
+    monkeypatch.setattr(process_settings, "TASKS", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {7, 3, 1, 5}, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda task, cores: told.append((task, cores)), raising=False)
 
@@ -56,7 +56,7 @@ def test_a_thread_that_has_ended_meanwhile_is_passed_over(monkeypatch, tmp_path)
         asked.add(task)
         raise ProcessLookupError
 
-    monkeypatch.setattr(process_settings, "_TASKS", tmp_path)
+    monkeypatch.setattr(process_settings, "TASKS", tmp_path)
     monkeypatch.setattr("os.sched_setaffinity", refuse, raising=False)
 
     process_settings.keep_on_cores(1, 0)
@@ -122,7 +122,7 @@ def test_of_a_single_core_there_is_no_choice(monkeypatch, allowed, several):
 def test_cores_are_given_back_where_what_runs_on_them_fails(monkeypatch, tmp_path):
     (tmp_path / "42").mkdir()
     told = []
-    monkeypatch.setattr(process_settings, "_TASKS", tmp_path)
+    monkeypatch.setattr(process_settings, "TASKS", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda thread: {1, 2}, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda thread, cores: told.append(cores), raising=False)
 

@@ -31,7 +31,7 @@ def system(monkeypatch, tmp_path):
         return tmp_path / "task"
 
     really = interference._open
-    monkeypatch.setattr(interference, "_TASKS", tmp_path / "task")
+    monkeypatch.setattr(interference, "TASKS", tmp_path / "task")
     monkeypatch.setattr(
         interference, "_open", lambda path: really(str(tmp_path / "stat") if path == "/proc/stat" else path)
     )
@@ -215,7 +215,7 @@ def test_a_thread_that_ends_between_two_readings_is_no_trouble():
 
 
 def test_a_system_without_such_counters_gives_null(monkeypatch):
-    monkeypatch.setattr(interference, "_TASKS", Path("/absent"))
+    monkeypatch.setattr(interference, "TASKS", Path("/absent"))
     monkeypatch.setattr(interference, "_open", lambda path: None)
 
     found = Interference()()
