@@ -11,8 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from jaxmeter.cli import gate
-from jaxmeter.cli import launching as elsewhere
+from jaxmeter.cli import gate, launching
 from jaxmeter.cli.app import VERBS, app, choose_verb
 from jaxmeter.cli.launching import FORWARDS, end, is_launched, list_words
 from jaxmeter.launch.options import InstallationError, UsageError
@@ -58,7 +57,7 @@ def test_a_verb_passes_on_its_own_options_and_those_that_it_does_not_know(words,
 @pytest.mark.parametrize(("verb", "words"), OTHERS)
 def test_a_variable_has_every_other_verb_run_in_an_environment_of_locked_packages(verb, words, monkeypatch):
     called = []
-    monkeypatch.setattr(elsewhere, "call_elsewhere", lambda verb, words: called.append((verb, words)) or 0)
+    monkeypatch.setattr(launching, "call_elsewhere", lambda verb, words: called.append((verb, words)) or 0)
     monkeypatch.setenv("JAXMETER_RUNTIME", "auto")
 
     ended = CliRunner().invoke(app, [verb, *words])
@@ -145,11 +144,11 @@ def test_a_verb_ends_with_a_documented_code_and_with_1_only_for_a_regression(end
 @pytest.fixture
 def gated(monkeypatch):
     """What a gate did: measured with these words, or judged with these runs and options."""
-    from jaxmeter.cli import compare as judging
+    from jaxmeter.cli import compare
 
     done = []
     monkeypatch.setattr(gate, "pass_gate", lambda shell, words: done.append(("measured", words)) or 0)
-    monkeypatch.setattr(judging, "judge_runs", lambda *runs, **options: done.append((*runs, options)))
+    monkeypatch.setattr(compare, "judge_runs", lambda *runs, **options: done.append((*runs, options)))
     return done
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxmeter.harness.child import family as begin
+from jaxmeter.harness.child import begin
 
 pytestmark = [
     pytest.mark.end_to_end,

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from jaxmeter.harness.machine import interference as process_settings
+from jaxmeter.harness.machine import interference
 from tests.end_to_end.conftest import CHECKOUT
 
 SHOW = """
@@ -38,11 +38,11 @@ def test_all_threads_run_on_so_many_cores_and_the_index_counts_around(count, ind
 def test_the_cores_of_an_index_follow_those_of_the_one_before(monkeypatch, tmp_path, index, expected):
     (tmp_path / "42").mkdir()
     told = []
-    monkeypatch.setattr(process_settings, "TASKS", tmp_path)
+    monkeypatch.setattr(interference, "TASKS", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {7, 3, 1, 5}, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda task, cores: told.append((task, cores)), raising=False)
 
-    process_settings.keep_on_cores(2, index)
+    interference.keep_on_cores(2, index)
 
     assert told == [(42, expected)]
 
@@ -56,10 +56,10 @@ def test_a_thread_that_has_ended_meanwhile_is_passed_over(monkeypatch, tmp_path)
         asked.add(task)
         raise ProcessLookupError
 
-    monkeypatch.setattr(process_settings, "TASKS", tmp_path)
+    monkeypatch.setattr(interference, "TASKS", tmp_path)
     monkeypatch.setattr("os.sched_setaffinity", refuse, raising=False)
 
-    process_settings.keep_on_cores(1, 0)
+    interference.keep_on_cores(1, 0)
 
     assert asked == {42, 43}
 
@@ -67,9 +67,9 @@ def test_a_thread_that_has_ended_meanwhile_is_passed_over(monkeypatch, tmp_path)
 def test_a_system_without_affinity_runs_on_any(monkeypatch):
     monkeypatch.delattr("os.sched_setaffinity", raising=False)
 
-    assert not process_settings.can_choose_cores()
-    assert not process_settings.has_several_cores()
-    process_settings.keep_on_cores(1, 0)
+    assert not interference.can_choose_cores()
+    assert not interference.has_several_cores()
+    interference.keep_on_cores(1, 0)
 
 
 DRAW = """
@@ -104,7 +104,7 @@ stop.set()
 """
 
 
-@pytest.mark.skipif(not process_settings.has_several_cores(), reason="there is one core, or no way to choose")
+@pytest.mark.skipif(not interference.has_several_cores(), reason="there is one core, or no way to choose")
 def test_threads_are_on_a_drawn_core_each_and_afterwards_where_they_may():
     ended = subprocess.run([sys.executable, "-c", DRAW, str(CHECKOUT)], capture_output=True, text=True, check=False)
 
@@ -116,17 +116,17 @@ def test_of_a_single_core_there_is_no_choice(monkeypatch, allowed, several):
     monkeypatch.setattr("os.sched_getaffinity", lambda thread: allowed, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda thread, cores: None, raising=False)
 
-    assert process_settings.has_several_cores() is several
+    assert interference.has_several_cores() is several
 
 
 def test_cores_are_given_back_where_what_runs_on_them_fails(monkeypatch, tmp_path):
     (tmp_path / "42").mkdir()
     told = []
-    monkeypatch.setattr(process_settings, "TASKS", tmp_path)
+    monkeypatch.setattr(interference, "TASKS", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda thread: {1, 2}, raising=False)
     monkeypatch.setattr("os.sched_setaffinity", lambda thread, cores: told.append(cores), raising=False)
 
-    with pytest.raises(ValueError, match="no luck"), process_settings.on_drawn_cores(random.Random(0)):
+    with pytest.raises(ValueError, match="no luck"), interference.on_drawn_cores(random.Random(0)):
         raise ValueError("no luck")
 
     assert len(told[0]) == 1

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 import jaxmeter
-from jaxmeter.harness.notebook import variants as one_program
+from jaxmeter.harness.notebook import variants
 from jaxmeter.harness.notebook.variants import MOST_APART, describe_one_program, is_one_jitted_call
 from tests.harness.raw import clean, process, variant
 
@@ -58,7 +58,7 @@ def test_the_same_program_is_said_only_where_times_and_compiles_agree(process, i
 
 
 def test_of_several_functions_only_those_that_are_one_jitted_call_are_named(monkeypatch):
-    monkeypatch.setattr(one_program, "MOST_APART", float("inf"))  # a busy machine's times say nothing here
+    monkeypatch.setattr(variants, "MOST_APART", float("inf"))  # a busy machine's times say nothing here
     measure = jaxmeter.measure.with_options(modes=("eager", "jit"))
 
     def wrapped(x):

@@ -11,7 +11,6 @@ import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.parent import fork_client, prepare_run
-from jaxmeter.harness.parent import fork_client as limits
 from jaxmeter.harness.parent.fork_client import STDERR_KEPT, ForkServer, ServerError, ServerLostError
 from jaxmeter.harness.parent.prepare_run import UsageError, describe_suites
 from jaxmeter.harness.plan.messages import Describe, Description, Heartbeat, Measure, SuiteProblem
@@ -322,8 +321,7 @@ def test_a_server_that_does_not_start_says_why_and_its_end_is_no_fault_of_what_w
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there can a process's state be read")
 def test_a_server_that_somebody_stopped_is_named_and_not_its_process(own_server, tmp_path, monkeypatch):
-    for module in (limits, fork_client):
-        monkeypatch.setattr(module, "START_LIMIT_S", 1.0)
+    monkeypatch.setattr(fork_client, "START_LIMIT_S", 1.0)
     path = tmp_path / "a.py"
     path.write_text("import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(60)\n")
 
@@ -368,7 +366,7 @@ def test_a_process_that_is_silent_while_it_imports_the_suites_is_no_fault_of_wha
     server, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(prepare_run, "DESCRIBE_LIMIT_S", 1.0)
-    monkeypatch.setattr(limits, "START_LIMIT_S", 1.0)
+    monkeypatch.setattr(fork_client, "START_LIMIT_S", 1.0)
     path = tmp_path / "a.py"
     path.write_text("import time\ntime.sleep(600)\n")
 

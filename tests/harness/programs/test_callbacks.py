@@ -8,7 +8,7 @@ from jax.experimental import checkify
 
 from jaxmeter.harness.machine.jax_internals import Internal, Name
 from jaxmeter.harness.machine.own_fault import OwnFaultError
-from jaxmeter.harness.programs import traps as callbacks
+from jaxmeter.harness.programs import traps
 from jaxmeter.harness.programs.traps import RUNNERS, watch_callbacks, watch_writing
 
 X = jnp.ones(4)
@@ -105,7 +105,7 @@ def test_after_the_watch_jax_is_as_before():
 
 def test_without_what_runs_callbacks_the_number_of_calls_is_unknown(monkeypatch):
     row = Internal("what runs callbacks", "how often a program calls Python", (Name("jax._src.callback.gone"),))
-    monkeypatch.setattr(callbacks, "RUNNERS", (*RUNNERS, row))
+    monkeypatch.setattr(traps, "RUNNERS", (*RUNNERS, row))
 
     with watch_callbacks() as called:
         with_pure_callback(X)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from jaxmeter.harness.programs import buffers, program
-from jaxmeter.harness.programs import program as cost
 from jaxmeter.harness.programs.modes import How, prepare_as
 from jaxmeter.harness.record.files import PROGRAM_TEXTS
 from jaxmeter.harness.traces import hlo
@@ -203,7 +202,7 @@ def test_a_loops_body_counts_as_often_as_it_runs(trips):
         return jax.lax.fori_loop(0, trips, lambda i, y: y @ w, x)
 
     once = compiled(loop, square(), square()).cost_analysis()["flops"]
-    found = cost.count_work(compiled(loop, square(), square())).values
+    found = program.count_work(compiled(loop, square(), square())).values
 
     assert once < 2 * PRODUCT_FLOPS, "XLA counts it once: the correction has nothing to do"
     assert found["counted_flops"] == pytest.approx(trips * PRODUCT_FLOPS, rel=0.01)
@@ -240,22 +239,22 @@ def with_a_large_constant(x):
     ],
 )
 def test_what_is_in_a_loop_counts_as_often_as_it_runs(function, arguments, metric, expected, within):
-    found = cost.count_work(compiled(function, *[square()] * arguments)).values
+    found = program.count_work(compiled(function, *[square()] * arguments)).values
 
     assert found[metric] == pytest.approx(expected, rel=within)
 
 
 def test_without_a_loop_the_count_is_xlas_own():
     one = compiled(jnp.matmul, square(), square())
-    found, analysis = cost.count_work(one).values, one.cost_analysis()
+    found, analysis = program.count_work(one).values, one.cost_analysis()
 
     assert found == {"counted_flops": analysis["flops"], "counted_bytes": analysis["bytes accessed"]}
-    sines = cost.count_work(compiled(jnp.sin, square())).values  # it counts them as transcendental, and no operation
+    sines = program.count_work(compiled(jnp.sin, square())).values  # it counts them as transcendental, and no operation
     assert sines == {"counted_flops": 0.0, "counted_bytes": 2.0 * SQUARE_BYTES}
 
 
 def test_loops_in_a_called_computation_count_for_every_call():
-    found = cost.count_work(called_twice()).values
+    found = program.count_work(called_twice()).values
 
     missing_rounds, flops_of_a_round = 7 - 1, 64 + len(["add", "compare"])
     assert found["counted_flops"] == 1000 + 2 * missing_rounds * flops_of_a_round
@@ -291,8 +290,8 @@ def work_of(function, *arguments):
     ],
 )
 def test_a_program_that_cannot_be_counted_has_no_count_and_says_why(make, why):
-    with pytest.raises(cost.NotCountableError, match=why):
-        cost.count_work(make())
+    with pytest.raises(program.NotCountableError, match=why):
+        program.count_work(make())
 
 
 # Buffers

@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
-from jaxmeter.reporting.nightly import outcome as stored
-from jaxmeter.reporting.nightly import state
+from jaxmeter.reporting.nightly import outcome, state
 from jaxmeter.reporting.nightly.outcome import Acceptance, NightlyVerdict
 from jaxmeter.reporting.nightly.state import NightlyError, NightlyRun, read_state, remove_state, write_state
 from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects
@@ -127,8 +126,8 @@ def test_an_accepted_run_is_the_pinned_one_from_then_on(ask, live, out):
     live(replayed(1.5), again=replayed(1.5, processes=12))
     store = open_store(ask("any").store)
 
-    assert stored.accept(store, Acceptance(run=AFTER, why="a safer algorithm", at="2026-03-03"))
-    assert not stored.accept(store, Acceptance(run=AFTER, why="again", at="2026-03-04"))
+    assert outcome.accept(store, Acceptance(run=AFTER, why="a safer algorithm", at="2026-03-03"))
+    assert not outcome.accept(store, Acceptance(run=AFTER, why="again", at="2026-03-04"))
 
     assert [(one.role, one.run) for one in begin(ask("next"), out).nightly.beside] == [("last", AFTER)]
 
@@ -138,11 +137,11 @@ def test_only_whole_runs_with_a_verdict_are_accepted_and_for_a_reason(ask, live,
     store = open_store(ask("any").store)
     for run_id, why, said in (("nobody", "x", "has no verdict on a run 'nobody'"), (BEFORE, " ", "--why is empty")):
         with pytest.raises(StoreError, match=said):
-            stored.accept(store, Acceptance(run=run_id, why=why, at=""))
+            outcome.accept(store, Acceptance(run=run_id, why=why, at=""))
     shutil.rmtree(tmp_path / "store" / BEFORE)
 
     with pytest.raises(StoreError, match="is not whole there"):
-        stored.accept(store, Acceptance(run=BEFORE, why="x", at=""))
+        outcome.accept(store, Acceptance(run=BEFORE, why="x", at=""))
 
 
 def make_huge(path):
@@ -291,7 +290,7 @@ def test_each_step_may_be_repeated_and_the_first_verdict_stays(ask, out):
     (out / BEFORE / "stray.txt").touch()
 
     assert conclude(out).verdict == verdict
-    assert stored.read_all(store).verdicts == (verdict,)
+    assert outcome.read_all(store).verdicts == (verdict,)
     assert "stray.txt" in store.list_files(BEFORE)
 
 
@@ -305,7 +304,7 @@ def test_a_run_that_used_up_its_budget_is_no_answer_and_the_night_is_over(ask, o
 
     assert (ended.verdict.exit_code, ended.verdict.good, ended.is_over) == (3, False, True)
     assert ended.verdict.heading.startswith("No answer: the budget of 60 s is used up")
-    assert stored.find_verdict(open_store(ask("any").store), "one") == ended.verdict
+    assert outcome.find_verdict(open_store(ask("any").store), "one") == ended.verdict
 
 
 def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
@@ -318,7 +317,7 @@ def test_a_run_that_was_cut_short_has_no_verdict_yet(ask, out):
 
     assert (ended.verdict.exit_code, ended.is_over) == (3, False)
     assert "the same command continues it" in ended.verdict.heading
-    assert stored.find_verdict(open_store(ask("any").store), "one") is None
+    assert outcome.find_verdict(open_store(ask("any").store), "one") is None
     assert read_state(out) is not None
 
 
@@ -393,7 +392,7 @@ def test_nights_that_the_store_has_not_received_are_sent_in_their_order_by_the_n
 
     begun = begin(ask("fifth", begun="2026-03-05T02:00:00+00:00"), out)
 
-    known = stored.read_all(open_store(ask("any").store))
+    known = outcome.read_all(open_store(ask("any").store))
     assert [one.run for one in known.verdicts] == [BEFORE, "second", "third", "fourth"]
     assert all(one.good for one in known.verdicts)
     assert [note.partition(" was cut short")[0] for note in begun.notes] == [
@@ -476,9 +475,9 @@ def store_nights(ask, tmp_path):
                 heading="Passed",
                 good=True,
             )
-            stored.keep(store, verdict)
+            outcome.keep(store, verdict)
             set_time(tmp_path / "store" / "verdicts" / f"{run_id}.json", now - timedelta(days=days))
-        return stored.read_all(store)
+        return outcome.read_all(store)
 
     return write
 
@@ -519,20 +518,20 @@ def test_the_run_that_the_store_saw_accepted_last_is_pinned(ask, store_nights, t
     for days, run_id, at in ((2, "first", "2131-01-01"), (1, "second", "2026-01-02")):
         store = open_store(ask("any").store)
         store.create(b"{}", run_id, "run.json")
-        stored.accept(store, Acceptance(run=run_id, why="as it is", at=at))
+        outcome.accept(store, Acceptance(run=run_id, why="as it is", at=at))
         path = tmp_path / "store" / "verdicts" / f"{run_id}.accepted.json"
         set_time(path, datetime.now(UTC) - timedelta(days=days))
 
-    assert choose_runs(stored.read_all(store)) == ("third", "second")
+    assert choose_runs(outcome.read_all(store)) == ("third", "second")
 
 
 def test_verdicts_are_read_from_the_cache_once_they_are_there(ask, live, monkeypatch):
     live(plain(BEFORE))
     store = open_store(ask("any").store)
-    first = stored.read_all(store)
+    first = outcome.read_all(store)
     monkeypatch.setattr(type(store), "read_all", None)
 
-    assert stored.read_all(store) == first
+    assert outcome.read_all(store) == first
 
 
 @pytest.fixture

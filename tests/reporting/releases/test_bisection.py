@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.reporting.releases import BisectionAnswer, JudgedRelease, NoDifferenceError, bisect
-from jaxmeter.reporting.releases import describe_bisection as describe
+from jaxmeter.reporting.releases import BisectionAnswer, JudgedRelease, NoDifferenceError, bisect, describe_bisection
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(6))
 
@@ -39,7 +38,7 @@ def test_the_first_bad_release_is_found_with_the_good_one_before_it(first_bad):
     found = bisect(RELEASES, judge, ignore)
 
     assert (found.last_good, found.first_bad, found.skipped) == (RELEASES[first_bad - 1], RELEASES[first_bad], ())
-    assert describe(found) == [f"first bad: {found.first_bad}; last good: {found.last_good}"]
+    assert describe_bisection(found) == [f"first bad: {found.first_bad}; last good: {found.last_good}"]
     # The bad release is asked first, and the good one never.
     assert judge.asked[0] == 5
     assert 0 not in judge.asked
@@ -61,8 +60,8 @@ def test_an_undecided_release_is_left_between_and_named_and_every_answer_is_said
 
     assert (found.last_good, found.first_bad) == ("jax==0.1", "jax==0.3")
     assert found.skipped == (("jax==0.2", "it is undecided"),)
-    assert describe(found)[0] == "first bad: jax==0.3; last good: jax==0.1"
-    assert "between them jax==0.2 could not be judged: it is undecided" in describe(found)
+    assert describe_bisection(found)[0] == "first bad: jax==0.3; last good: jax==0.1"
+    assert "between them jax==0.2 could not be judged: it is undecided" in describe_bisection(found)
     assert said[0] == "jax==0.5 is bad: it is bad"
     assert [release for release, _ in found.judged] == [words.split()[0] for words in said]
 

@@ -5,8 +5,7 @@ import pytest
 from jaxmeter.document import terminal
 from jaxmeter.harness.metrics.statistics import Interval
 from jaxmeter.reporting.compare.verdicts import PROGRAM, TIME, WHOLE, Change, Verdict
-from jaxmeter.reporting.releases import UnusableError, WalkStep, describe_trial, walk
-from jaxmeter.reporting.releases import describe_walk as describe
+from jaxmeter.reporting.releases import UnusableError, WalkStep, describe_trial, describe_walk, walk
 from tests.golden_texts import check_golden_scenes
 
 RELEASES = tuple(f"jax==0.{number}" for number in range(5))
@@ -50,7 +49,7 @@ class Machine:
 
 def lines_of(result):
     """A walk's result as a terminal has it, with plain spaces."""
-    return terminal.write(describe(result)).replace("\u202f", " ").splitlines()
+    return terminal.write(describe_walk(result)).replace("\u202f", " ").splitlines()
 
 
 def ignore(line):
