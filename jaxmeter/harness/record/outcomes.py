@@ -229,8 +229,7 @@ class TimingDetails(_Details, frozen=True, kw_only=True, tag="timing"):
       replaced: Number of contended processes that fresh ones have replaced; they are not among `processes`.
       looks: Number of interim analyses that decided whether to go on, at least one.
       calibration: Identity of the calibration loop that times are divided by, or None.
-      slow_share: Share of its processes' blocks next to which the core was slow: harness/metrics/moderation.py; None without a
-        calibration loop.
+      slow_share: Share of its processes' blocks next to which the core was slow; None without a calibration loop.
       compiles_per_call: Number of programs that every call compiles within its time; the most over the processes.
     """
 
