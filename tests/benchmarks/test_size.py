@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from benchmarks.size import CHECKOUT, count_imports, count_lines, find_twins
+from benchmarks.size import CHECKOUT, count_imports, count_lines, find_twins, read_parts
 
 SOURCE = '''"""Of the module,
 
@@ -52,3 +52,15 @@ def test_an_import_takes_all_of_its_lines_also_inside_a_function():
 
 def test_class_names_that_several_files_define_are_found():
     assert find_twins(["class A: ...\nclass B: ...", "class A: ...", "class C:\n    class B: ..."]) == ["A"]
+
+
+def test_jaxmeter_does_not_grow_unnoticed():
+    """A change that raises a limit says in a commit of its own what the lines buy; a limit that has room is lowered."""
+    sources = read_parts(CHECKOUT)
+    product, lines = sources["product"], {part: sum(map(count_lines, own)) for part, own in sources.items()}
+
+    assert len(product) <= 277
+    assert lines["product"] <= 40_800
+    assert lines["tests"] <= 43_600
+    assert sum(map(count_imports, product)) <= 0.11 * lines["product"]
+    assert len(find_twins(product)) <= 10
