@@ -59,7 +59,7 @@ def test_jaxmeter_does_not_grow_unnoticed():
     sources = read_parts(CHECKOUT)
     product, lines = sources["product"], {part: sum(map(count_lines, own)) for part, own in sources.items()}
 
-    assert len(product) <= 277
+    assert len(product) <= 278
     assert lines["product"] <= 40_800
     assert lines["tests"] <= 43_600
     assert sum(map(count_imports, product)) <= 0.11 * lines["product"]

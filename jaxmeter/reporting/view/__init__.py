@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.statistics import MINIMUM_EFFECT
-from jaxmeter.harness.record.wording import shorten, visible
+from jaxmeter.harness.record.wording import shorten
 
-from ..history import KnownChangePoint, find_clock_faults
+from ..history import KnownChangePoint
 from ..load import Loaded
-from ..text import visible_record
-from .answers import gather_questions, make_answers, make_overall_answers
+from .answers import make_answers, make_overall_answers
 from .changes import list_changed, make_reports_section
-from .comparisons import compare_machines, list_steps
+from .comparisons import list_steps
+from .evidence import gather_evidence
 from .overview import make_finding, make_overview, make_subtitle, make_summary
 from .page_model import Page
 from .published import make_published_section
-from .runs import (
-    choose_newest,
-    describe_folder,
-    gather_cases,
-    gather_history,
-    group_by_machine,
-    label_runs,
-    name_folder,
-)
+from .runs import describe_folder, name_folder
 from .sections.environment import make_environment_section
 from .sections.method import make_method_section
-from .sections.releases import choose_reports, gather_steps, make_releases_view
+from .sections.releases import make_releases_view
 from .suites import make_matrix, make_suites
 from .troubles import list_attention, list_warnings, make_problems_section
 
@@ -53,39 +44,28 @@ def build(
       minimum_effect: The smallest change of a time that is reported, as a share.
       known: Change points over many runs that are no news.
     """
-    runs = label_runs(loaded.runs)
-    cases = gather_cases(runs)
-    machines = group_by_machine(runs)
-    newest = choose_newest(machines, cases)
-    questions = gather_questions(machines, newest)
-    faults = find_clock_faults(run.record for run in loaded.runs)
-    warnings = list_warnings([visible(text) for text in (*loaded.warnings, *faults)], machines, newest)
-    leading = [run for run in runs if any(case.run is run for case in newest)]
-    confirmed = None if confirmation is None else replace(confirmation, record=visible_record(confirmation.record))
-    comparisons = compare_machines(machines, confirmed, minimum_effect, known)
-    finding = make_finding(machines, newest, comparisons)
-    matrix, note = make_matrix(machines, questions, newest, comparisons)
-    history = gather_history(machines, cases)
-    answers = make_answers(questions, comparisons)
-    comparisons = replace(comparisons, steps=gather_steps(comparisons.pairs))
-    reports = choose_reports(comparisons.pairs, comparisons.reports)
-    suites = make_suites(history, newest, answers, comparisons)
+    evidence = gather_evidence(loaded, confirmation, minimum_effect, known)
+    newest, comparisons = evidence.newest, evidence.comparisons
+    warnings = list_warnings(evidence.faults, evidence.machines, newest)
+    finding = make_finding(evidence)
+    matrix, note = make_matrix(evidence)
+    answers = make_answers(evidence.questions, comparisons)
+    suites = make_suites(evidence, answers)
     views = [case for suite in suites for case in suite.cases]
-    alone = views[0].figures if len(views) == 1 else ()
     sections = (
         make_published_section(newest),
-        make_reports_section(reports),
+        make_reports_section(evidence.reports),
         make_problems_section(newest),
-        make_environment_section(runs),
-        make_method_section(leading or runs),
+        make_environment_section(evidence.runs),
+        make_method_section(evidence.leading),
     )
     return Page(
-        releases=make_releases_view(comparisons.pairs, history),
-        overview=make_overview(machines, questions, newest, comparisons, reports, alone, warnings),
+        releases=make_releases_view(comparisons.pairs, evidence.history),
+        overview=make_overview(evidence, views[0].figures if len(views) == 1 else (), warnings),
         title=f"{shorten(finding, LONGEST_TITLE)} – jaxmeter",
-        subtitle=make_subtitle(runs),
+        subtitle=make_subtitle(evidence.runs),
         finding=finding,
-        summary=make_summary(machines, newest, len(warnings)),
+        summary=make_summary(evidence, len(warnings)),
         answers=tuple(sorted((*answers.values(), *make_overall_answers(newest)), key=lambda answer: answer.rank)),
         attention=list_attention(newest),
         warnings=warnings,
@@ -94,7 +74,7 @@ def build(
         suites=suites,
         changed=tuple(item for _, changes in comparisons.of_machines for item in list_changed(changes)),
         change_points=list_steps(comparisons.change_points),
-        export=f"jaxmeter export {' '.join(name_folder(describe_folder(run)) for run in runs[-MOST_NAMED:])}",
+        export=f"jaxmeter export {' '.join(name_folder(describe_folder(run)) for run in evidence.runs[-MOST_NAMED:])}",
         sections=tuple(section for section in sections if section is not None),
     )
 

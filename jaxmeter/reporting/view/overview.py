@@ -11,13 +11,12 @@ from jaxmeter.harness.metrics.reading import Case, Run
 from jaxmeter.harness.record import Status
 from jaxmeter.harness.record.wording import counted, shorten
 
-from ..compare.verdicts import JudgedReport
 from ..text import by_numbers
-from .answers import SuiteQuestion
 from .cards import make_cards, make_changed_card, make_jit_card, make_reports_card, make_time_card, split_cards
 from .cells import count_statuses, describe_trust, name_level
 from .changes import describe_changes
 from .comparisons import Comparisons
+from .evidence import Evidence
 from .figures.points import draw_roofline
 from .page_model import AnswerLine, Card, DeviceLine, Overview, Page, SuiteView
 from .runs import LONGEST_NAME, LONGEST_TERM, MachineRuns, describe_cores, find_hue, name_device
@@ -33,32 +32,23 @@ ALREADY_THERE = ("time", "memory")
 """Cards of a case that the first screen has anyway."""
 
 
-def make_overview(
-    machines: Sequence[MachineRuns],
-    questions: Sequence[SuiteQuestion],
-    newest: Sequence[Case],
-    comparisons: Comparisons,
-    reports: Sequence[JudgedReport],
-    alone: Sequence[Card],
-    warnings: Sequence[Item],
-) -> Overview:
+def make_overview(evidence: Evidence, alone: Sequence[Card], warnings: Sequence[Item]) -> Overview:
     """Return the first screen of a page.
 
     Args:
-      newest: On each machine, each case once.
-      reports: Of releases, with what was measured here.
       alone: Cards of the case of a page that has no other.
       warnings: About the data.
     """
-    of_reports = make_reports_card(reports)
+    machines, questions, newest = evidence.machines, evidence.questions, evidence.newest
+    of_reports = make_reports_card(evidence.reports)
     cards, more = split_cards(make_cards(questions, newest, has_reports=of_reports is not None))
     shown = machines[:MOST_DEVICES]
     return Overview(
         heading=_write_heading(machines),
         devices=tuple(_describe_device(machine, newest) for machine in shown),
         note=f"[a, b]: {name_level([run for machine in machines for run in machine.runs], 'confidence interval')}",
-        changed=make_changed_card(comparisons),
-        trust=tuple(list_trust(shown, newest, comparisons, warnings)),
+        changed=make_changed_card(evidence.comparisons),
+        trust=tuple(list_trust(shown, newest, evidence.comparisons, warnings)),
         jit=make_jit_card(questions, newest),
         time=make_time_card(questions, newest),
         cards=(*cards, *(card for card in alone if card.id not in ALREADY_THERE)),
@@ -117,15 +107,13 @@ def _describe_device(machine: MachineRuns, newest: Sequence[Case]) -> DeviceLine
     return DeviceLine(find_hue(run), name, f"{counted(len(own), 'case')}{runs}, {run.manifest.started[:10]}")
 
 
-def make_finding(machines: Sequence[MachineRuns], newest: Sequence[Case], comparisons: Comparisons) -> str:
-    """Return the page in a line: what is wrong first, then what changed, then how much was measured where.
-
-    Args:
-      newest: On each machine, each case once.
-    """
+def make_finding(evidence: Evidence) -> str:
+    """Return the page in a line: what is wrong first, then what changed, then how much was measured where."""
+    newest = evidence.newest
     if not newest:
         return "No case was planned"
-    parts = (count_troubles(newest), _describe_changes(comparisons), _describe_measured(machines, newest))
+    measured = _describe_measured(evidence.machines, newest)
+    parts = (count_troubles(newest), _describe_changes(evidence.comparisons), measured)
     finding = "; ".join(filter(None, parts))
     return finding[:1].upper() + finding[1:]
 
@@ -177,12 +165,9 @@ def make_subtitle(runs: Sequence[Run]) -> str:
     return shorten(" · ".join(parts), LONGEST_LINE)
 
 
-def make_summary(machines: Sequence[MachineRuns], newest: Sequence[Case], warnings: int) -> tuple[str, ...]:
-    """Return lines: the smallest detectable difference, variants by status, warnings, the self-test.
-
-    Args:
-      newest: On each machine, each case once.
-    """
+def make_summary(evidence: Evidence, warnings: int) -> tuple[str, ...]:
+    """Return lines: the smallest detectable difference, variants by status, warnings, the self-test."""
+    machines, newest = evidence.machines, evidence.newest
     planned = counted(sum(len(case.shown) for case in newest), "variant")
     counts = count_statuses(variant for case in newest for variant in case.shown)
     words = {Status.OK: "measured", Status.TOO_LARGE: "too large"}

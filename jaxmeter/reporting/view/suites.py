@@ -23,10 +23,11 @@ from .case_views import make_case_view
 from .cells import find_doubts, find_speedup_tone
 from .changes import write_flag
 from .comparisons import Comparisons
+from .evidence import Evidence
 from .figures.points import TIME
 from .growth import find_sweeps, make_sweep_part
 from .page_model import DEVICE_SIGNS, AnswerLine, CaseView, SuiteView, VariantResult
-from .runs import History, MachineRuns, find_hue, fragment_of, make_fragment, name_device
+from .runs import MachineRuns, find_hue, fragment_of, make_fragment, name_device
 
 MOST_SUITES = 24
 MOST_MACHINES = 6
@@ -44,23 +45,17 @@ MATRIX_CAPTION = (
 NOT_RANKED = "Times of different backends are not ranked: precision and hardware differ."
 
 
-def make_matrix(
-    machines: Sequence[MachineRuns],
-    questions: Sequence[SuiteQuestion],
-    newest: Sequence[Case],
-    comparisons: Comparisons,
-) -> tuple[Table | None, str]:
-    """Return the table, and what it leaves out.
-
-    Args:
-      newest: On each machine, each case once.
-    """
+def make_matrix(evidence: Evidence) -> tuple[Table | None, str]:
+    """Return the table, and what it leaves out."""
+    machines, questions, newest = evidence.machines, evidence.questions, evidence.newest
     if not questions:
         return None, "No suite to show: no case was planned."
     shown = machines[:MOST_MACHINES]
     suites = questions[:MOST_SUITES]
     chosen = [[_choose(question, machine, newest) for machine in shown] for question in suites]
-    rows = [_make_matrix_row(question, cases, comparisons) for question, cases in zip(suites, chosen, strict=True)]
+    rows = [
+        _make_matrix_row(question, cases, evidence.comparisons) for question, cases in zip(suites, chosen, strict=True)
+    ]
     lacking = [
         [question.suite for question, cases in zip(suites, chosen, strict=True) if cases[place] is None]
         for place in range(len(shown))
@@ -224,45 +219,29 @@ HOW_TO_READ = (
 """About the tables of all suites."""
 
 
-def make_suites(
-    history: History,
-    newest: Sequence[Case],
-    answers: Mapping[str, AnswerLine],
-    comparisons: Comparisons,
-) -> tuple[SuiteView, ...]:
+def make_suites(evidence: Evidence, answers: Mapping[str, AnswerLine]) -> tuple[SuiteView, ...]:
     """Return the views of all suites, by name.
 
     Args:
-      newest: On each machine, each case once.
       answers: By suite.
     """
     by_suite: dict[str, list[Case]] = {}
-    for case in newest:
+    for case in evidence.newest:
         by_suite.setdefault(case.planned.suite, []).append(case)
     rows = _share_rows({suite: sum(len(case.shown) for case in own) for suite, own in by_suite.items()})
-    is_drawn = len(newest) <= MOST_DRAWN
     return tuple(
-        _make_suite(suite, by_suite[suite], history, answers[suite], rows[suite], comparisons, is_drawn=is_drawn)
-        for suite in sorted(by_suite)
+        _make_suite(suite, by_suite[suite], evidence, answers[suite], rows[suite]) for suite in sorted(by_suite)
     )
 
 
-def _make_suite(
-    suite: str,
-    cases: Sequence[Case],
-    history: History,
-    answer: AnswerLine,
-    rows: int,
-    comparisons: Comparisons,
-    *,
-    is_drawn: bool,
-) -> SuiteView:
+def _make_suite(suite: str, cases: Sequence[Case], evidence: Evidence, answer: AnswerLine, rows: int) -> SuiteView:
+    is_drawn = len(evidence.newest) <= MOST_DRAWN
     by_case: dict[str, list[Case]] = {}
     for case in cases:
         by_case.setdefault(fragment_of(case), []).append(case)
     sweeps = tuple(find_sweeps(cases))
     views = [
-        make_case_view(own, history[fragment], sweeps, comparisons, is_drawn=is_drawn)
+        make_case_view(own, evidence.history[fragment], sweeps, evidence.comparisons, is_drawn=is_drawn)
         for fragment, own in by_case.items()
     ]
     standing = by_case.get(answer.target, [])
