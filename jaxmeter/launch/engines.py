@@ -285,10 +285,19 @@ BUILD_CAUSES = {
     r"(?<![.\d])(?:401|403)(?: Client)? Error|Unauthorized|Forbidden|EOFError: EOF when reading a line": (
         "the package index (or registry) needs valid credentials. Put them into pip.conf: a build gets it as a secret"
     ),
+    r"DO NOT MATCH THE HASHES": (
+        "the package index serves other files than those that were locked. Do not use them: a mirror may be damaged, or "
+        "worse; name another index (export PIP_INDEX_URL=…)"
+    ),
     r"No matching distribution found|Connection (?:aborted|broken|reset)|Read timed out|not enough bytes": (
         "the package index does not answer, or lacks a locked package: a mirror may be behind. Check network and proxy "
         "(HTTPS_PROXY), or name another index (export PIP_INDEX_URL=…); without any network: `wheels` elsewhere, then "
         "`images --offline`"
+    ),
+}
+OFFLINE_CAUSE = {
+    r"No matching distribution found": (
+        "the build is offline: fill docker/wheels with `wheels` on a machine with a network, and copy it here"
     ),
 }
 START_CAUSES = {
@@ -308,9 +317,14 @@ ENGINE_FAILED = (125, 126, 127)
 """Exit codes by which engines say that the container never ran."""
 
 
-def explain_build(output: str, client: str) -> str:
-    """Return what to do about a failed build by an engine's client; else the last line of the output."""
-    return _explain(output, BUILD_CAUSES | START_CAUSES).replace("{client}", client)
+def explain_build(output: str, client: str, *, offline: bool = False) -> str:
+    """Return what to do about a failed build by an engine's client; else the last line of the output.
+
+    Args:
+      offline: Whether the build had no network on purpose.
+    """
+    causes = (OFFLINE_CAUSE if offline else {}) | BUILD_CAUSES | START_CAUSES
+    return _explain(output, causes).replace("{client}", client)
 
 
 def explain_start(output: str) -> str:

@@ -54,7 +54,7 @@ def build_image(engine: Engine, build: Build) -> str:
     command = build_command(engine, build)
     code, output = _run_and_show(command, {**os.environ, "DOCKER_BUILDKIT": "1"})
     if code != 0 or (identity := image_id(engine, name)) is None:
-        raise UsageError(f"{name} could not be built: {explain_build(output, engine.client)}")
+        raise UsageError(f"{name} could not be built: {explain_build(output, engine.client, offline=build.offline)}")
     return identity
 
 

@@ -56,7 +56,7 @@ INDEXES = {
         make_wheel(b"x"),
         {},
         "1.0",
-        "exit ",
+        "the package index serves other files than those that were locked",
     ),
     "lacks the locked version": (
         WHEEL,

@@ -54,6 +54,9 @@ OUTPUTS = {
         "expected)', IncompleteRead(1 bytes read, 2 more expected))\n" + STEP_FAILED,
         NOT_FOUND + STEP_FAILED,
     ],
+    "the package index serves other files than those that were locked": [
+        "#5 THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n" + STEP_FAILED,
+    ],
     "the engine cannot hand GPUs": [
         'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].\n',
         "docker: nvidia.com/gpu=all is not an absolute path.\nSee 'docker run --help'.\n",
@@ -88,17 +91,18 @@ def test_a_start_is_not_explained_by_what_only_a_build_can_suffer():
     ("output", "said"),
     [
         ("", "no reason given"),
-        (
-            "#5 THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n" + STEP_FAILED,
-            STEP_FAILED.strip(),
-        ),
+        (STEP_FAILED, STEP_FAILED.strip()),
         ("python3: not found\nError: building at STEP {RUN python3}\n\n", "Error: building at STEP {RUN python3}"),
         ((Path(__file__).parents[2] / "docker/Dockerfile").read_text() + "Killed\n", "Killed"),
     ],
-    ids=["nothing", "hashes", "braces", "the Dockerfile, which engines print next to a failure"],
+    ids=["nothing", "a step", "braces", "the Dockerfile, which engines print next to a failure"],
 )
 def test_another_failure_is_said_by_the_last_line_of_the_engine(output, said):
     assert explain_build(output, "docker") == f"{said}; its output is above"
+
+
+def test_a_build_without_a_network_lacks_wheels_and_no_index():
+    assert explain_build(NOT_FOUND, "docker", offline=True).startswith("the build is offline: fill docker/wheels")
 
 
 def test_commands_to_type_are_those_of_the_engine_in_use():
