@@ -286,7 +286,7 @@ BUILD_CAUSES = {
         "the package index (or registry) needs valid credentials. Put them into pip.conf: a build gets it as a secret"
     ),
     r"DO NOT MATCH THE HASHES": (
-        "the package index serves other files than those that were locked. Do not use them: a mirror may be damaged, or "
+        "the package index serves other files than those that were locked. Do not use them: a mirror may be broken, or "
         "worse; name another index (export PIP_INDEX_URL=…)"
     ),
     r"No matching distribution found|Connection (?:aborted|broken|reset)|Read timed out|not enough bytes": (
