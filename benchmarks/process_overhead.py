@@ -20,8 +20,8 @@ from benchmarks.here import describe_here
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.parent import fork_client
-from jaxmeter.harness.parent.arms import start_servers
 from jaxmeter.harness.parent.prepare_run import describe_suites
+from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.plan.cases import select
 from jaxmeter.harness.plan.messages import Heartbeat, Measure
 from jaxmeter.harness.plan.probes import CHECK

@@ -40,7 +40,7 @@ from jaxmeter.harness.record import (
     VariantRecord,
     write_json,
 )
-from jaxmeter.harness.record.settings import SelfTest, Tally
+from jaxmeter.harness.record.self_test import SelfTest, Tally
 from jaxmeter.harness.record.trace_summary import TracedDevice, TracedOperation, TraceSummary
 
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)

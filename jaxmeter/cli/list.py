@@ -15,8 +15,8 @@ from jaxmeter.document import terminal
 from jaxmeter.harness.declare.catalogue import DEFAULT_SUITES
 from jaxmeter.harness.listing import describe_catalogue
 from jaxmeter.harness.machine.platforms import DEFAULT_BACKEND, PLATFORMS
-from jaxmeter.harness.parent.arms import start_servers
 from jaxmeter.harness.parent.prepare_run import describe_suites
+from jaxmeter.harness.parent.servers import start_servers
 
 
 @with_request("suites", "backend")

@@ -9,8 +9,8 @@ from jaxmeter.cli.ending import FINE
 from jaxmeter.cli.measuring import end
 from jaxmeter.cli.request import DEFAULT_LEVEL, RunRequest, find_backend, with_request
 from jaxmeter.harness.machine.environment import name_machine
-from jaxmeter.harness.parent.arms import start_servers
 from jaxmeter.harness.parent.prepare_run import describe_suites
+from jaxmeter.harness.parent.servers import start_servers
 
 
 @with_request("backend", "cores")

@@ -66,7 +66,6 @@ from jaxmeter.harness.parent.against import (
     read_suspects,
     replace_paths,
 )
-from jaxmeter.harness.parent.arms import start_servers
 from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.fork_client import ForkServer, ServerError
 from jaxmeter.harness.parent.prepare_run import (
@@ -85,6 +84,7 @@ from jaxmeter.harness.parent.prepare_run import (
     measure_peaks,
 )
 from jaxmeter.harness.parent.progress import Watcher
+from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.plan.cases import choose_representatives, select
 from jaxmeter.harness.plan.processes import plan_processes
 from jaxmeter.harness.plan.settings import estimate
@@ -99,7 +99,7 @@ from jaxmeter.harness.record import (
     write_json,
 )
 from jaxmeter.harness.record.environment import Peaks, find_peaks, keep_peaks
-from jaxmeter.harness.record.settings import SelfTest, find_self_test
+from jaxmeter.harness.record.self_test import SelfTest, find_self_test
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.harness.results import describe_own_faults, describe_precision, describe_results, list_results
 

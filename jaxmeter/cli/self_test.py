@@ -28,14 +28,14 @@ from jaxmeter.cli.request import RunRequest, choose_settings, find_backend, with
 from jaxmeter.document import terminal
 from jaxmeter.document.model import Document, say
 from jaxmeter.harness.metrics.aa_test import describe_self_test, make_self_test
-from jaxmeter.harness.parent.arms import start_servers
 from jaxmeter.harness.parent.execution import FEWEST_RUNS, repeat
 from jaxmeter.harness.parent.prepare_run import UsageError, describe_suites, make_folder, make_manifest
 from jaxmeter.harness.parent.progress import Watcher
+from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.plan.cases import add_aa_control, choose_representatives, select
 from jaxmeter.harness.record import Manifest, RunFolder, RunRecord
 from jaxmeter.harness.record.files import SELF_TESTS
-from jaxmeter.harness.record.settings import keep_self_test
+from jaxmeter.harness.record.self_test import keep_self_test
 
 SELF_TEST_BUDGET = "18m"
 """With what comes before and after, within twenty minutes."""

@@ -26,7 +26,7 @@ from jaxmeter.harness.parent.prepare_run import (
 )
 from jaxmeter.harness.plan.cases import SelectionError, add_aa_control
 from jaxmeter.harness.record import Outcome, RunFolder, Status, read_manifest, write_json
-from jaxmeter.harness.record.settings import find_self_test
+from jaxmeter.harness.record.self_test import find_self_test
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 

@@ -8,10 +8,10 @@ import pytest
 
 from jaxmeter.harness.machine.platforms import PLATFORMS
 from jaxmeter.harness.metrics.summary import NOTHING_TO_COMPILE
-from jaxmeter.harness.parent.arms import start_servers
 from jaxmeter.harness.parent.execution import execute
 from jaxmeter.harness.parent.prepare_run import describe_suites, make_manifest
 from jaxmeter.harness.parent.progress import Watcher
+from jaxmeter.harness.parent.servers import start_servers
 from jaxmeter.harness.plan.cases import choose_representatives
 from jaxmeter.harness.plan.probes import PROBE_NAMES, PROBES
 from jaxmeter.harness.plan.settings import make_settings

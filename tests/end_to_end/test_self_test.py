@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jaxmeter.harness.record import RunFolder, read_manifest
-from jaxmeter.harness.record.settings import SelfTest, find_self_test, keep_self_test, locate_self_test
+from jaxmeter.harness.record.self_test import SelfTest, find_self_test, keep_self_test, locate_self_test
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.view import build
 from tests import samples

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from jaxmeter.launch.doctor.interferences import fetch, find_proxy, hide_secrets, locate_registry, read_status, start
+from jaxmeter.launch.doctor.reach import fetch, find_proxy, hide_secrets, locate_registry, read_status, start
 from jaxmeter.launch.index import Index
 
 NO_SETTINGS = Index({})

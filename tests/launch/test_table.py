@@ -1,6 +1,6 @@
 import pytest
 
-from jaxmeter.launch.doctor.interferences import render, run_check
+from jaxmeter.launch.doctor.table import render, run_check
 from jaxmeter.launch.host import Observation, ObservationState
 
 ROWS = (

@@ -23,7 +23,7 @@ from jaxmeter.harness.metrics.statistics import (
     hold_another,
 )
 from jaxmeter.harness.record.runs import RunRecord
-from jaxmeter.harness.record.settings import FOUND, LADDER, SelfTest, Tally
+from jaxmeter.harness.record.self_test import FOUND, LADDER, SelfTest, Tally
 from jaxmeter.harness.record.wording import counted
 
 

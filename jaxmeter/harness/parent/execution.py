@@ -13,7 +13,6 @@ from pathlib import Path
 from jaxmeter.harness.machine.platforms import PLATFORMS, Platform
 from jaxmeter.harness.metrics.reading import read_process
 from jaxmeter.harness.metrics.summary import TIMING
-from jaxmeter.harness.parent.arms import Servers
 from jaxmeter.harness.parent.case import CaseProgress
 from jaxmeter.harness.parent.process_runner import Starter
 from jaxmeter.harness.parent.progress import Watcher
@@ -28,6 +27,7 @@ from jaxmeter.harness.parent.rounds import (
     measure_width,
     share_out,
 )
+from jaxmeter.harness.parent.servers import Servers
 from jaxmeter.harness.plan.cases import shuffle
 from jaxmeter.harness.plan.processes import PlannedProcess, plan_more, plan_processes, plan_refill
 from jaxmeter.harness.plan.settings import MOST_PROCESSES, estimate, find_longest_s

@@ -37,7 +37,7 @@ from jaxmeter.harness.record import (
 )
 from jaxmeter.harness.record.differences import find_differences, flatten
 from jaxmeter.harness.record.environment import OwnPackage, Peaks, find_changed_packages
-from jaxmeter.harness.record.settings import SelfTest
+from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.wording import counted
 from jaxmeter.version import __version__
 

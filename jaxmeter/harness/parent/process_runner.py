@@ -11,12 +11,12 @@ import msgspec
 
 from jaxmeter.harness.machine.platforms import Platform
 from jaxmeter.harness.metrics.within import is_noisy
-from jaxmeter.harness.parent.arms import Servers
 from jaxmeter.harness.parent.case import CaseProgress, lose
 from jaxmeter.harness.parent.fork_client import Ended, Overran, silence_limit_s
 from jaxmeter.harness.parent.prepare_run import Scratch
 from jaxmeter.harness.parent.progress import Watcher
 from jaxmeter.harness.parent.rounds import Holders, ProcessAllowance
+from jaxmeter.harness.parent.servers import Servers
 from jaxmeter.harness.plan.messages import Measure, Result, SuiteProblem
 from jaxmeter.harness.plan.probes import PROBES
 from jaxmeter.harness.plan.processes import SHAPES, PlannedProcess

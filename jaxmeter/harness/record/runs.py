@@ -24,7 +24,8 @@ from jaxmeter.harness.record.files import (
 )
 from jaxmeter.harness.record.outcomes import INCOMPLETE, Status
 from jaxmeter.harness.record.processes import Holder, ProcessRecord, describe_used_up
-from jaxmeter.harness.record.settings import SelfTest, Settings
+from jaxmeter.harness.record.self_test import SelfTest
+from jaxmeter.harness.record.settings import Settings
 
 CONFIRMING_PROCESSES = 12
 """Fresh processes that confirm a suspect: with these, ratios that scatter by 3 % from process to process have 99 %

@@ -15,7 +15,8 @@ import msgspec
 from jaxmeter.harness.record.trace_summary import Finding, Problem, TracedDevice, TracedOperation, TraceSummary
 from jaxmeter.harness.traces.analysis import ANNOTATIONS, Analysis, OperationTime, analyse
 from jaxmeter.harness.traces.columns import Times
-from jaxmeter.harness.traces.ledger import PS_PER_S, find_problems, make_ledger
+from jaxmeter.harness.traces.health import PS_PER_S, find_problems
+from jaxmeter.harness.traces.ledger import make_ledger
 from jaxmeter.harness.traces.programs import CONTROL, TRANSFER, Programs, list_programs
 from jaxmeter.harness.traces.timeline import read_timeline
 from jaxmeter.harness.traces.xplane import CaptureError, Space, Value, open_capture

@@ -15,21 +15,9 @@ from pathlib import Path
 from jaxmeter.launch.backends import BACKENDS, DEFAULT_BACKEND, OPTIONS
 from jaxmeter.launch.command_line import OWN, read_request
 from jaxmeter.launch.containers import Devices
-from jaxmeter.launch.doctor.interferences import (
-    Fetch,
-    Machine,
-    describe_failure,
-    fetch,
-    find_interferences,
-    find_other_use,
-    find_proxy,
-    hide_secrets,
-    locate_registry,
-    read_status,
-    render,
-    run_check,
-    start,
-)
+from jaxmeter.launch.doctor.interferences import Machine, find_interferences, find_other_use
+from jaxmeter.launch.doctor.reach import Fetch, fetch, find_proxy, hide_secrets, locate_registry, read_status, start
+from jaxmeter.launch.doctor.table import describe_failure, render, run_check
 from jaxmeter.launch.engines import Ask, Engine, ask_client, find_engine
 from jaxmeter.launch.environments import MARK, find_problems, find_warnings, locate_locked
 from jaxmeter.launch.host import GB, Observation, ObservationState, allowed_cores, free_bytes, look_at_host

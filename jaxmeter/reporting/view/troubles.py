@@ -14,7 +14,7 @@ from jaxmeter.harness.metrics.reading import Case, Run, Variant
 from jaxmeter.harness.record import INCOMPLETE, CompilationDetails, Outcome, Status, Trap
 from jaxmeter.harness.record.differences import facts_of, find_differences
 from jaxmeter.harness.record.outcomes import KINDS, describe_trap, find_traps, gist_of, list_own_faults
-from jaxmeter.harness.record.settings import SelfTest
+from jaxmeter.harness.record.self_test import SelfTest
 from jaxmeter.harness.record.wording import counted, shorten
 
 from ..text import by_numbers

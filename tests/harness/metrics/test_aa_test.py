@@ -16,7 +16,7 @@ from jaxmeter.harness.metrics.aa_test import (
 )
 from jaxmeter.harness.metrics.statistics import Interval, differs, geometric_interval, speedup
 from jaxmeter.harness.record import PlannedVariant
-from jaxmeter.harness.record.settings import LADDER
+from jaxmeter.harness.record.self_test import LADDER
 from tests import samples
 
 FIRST = samples.planned_variant("f:jit")

@@ -17,8 +17,9 @@ import pytest
 
 from jaxmeter.harness.machine.platforms import BACKENDS
 from jaxmeter.harness.parent import arms
-from jaxmeter.harness.parent.arms import ArmServer, Servers, choose_steering, exchange_variables
+from jaxmeter.harness.parent.arms import ArmServer, choose_steering, exchange_variables
 from jaxmeter.harness.parent.fork_client import ServerError, ServerLostError
+from jaxmeter.harness.parent.servers import Servers
 from jaxmeter.harness.record import OtherEnvironment
 
 CODE = "from jaxmeter.harness.parent.arms import main; main()"

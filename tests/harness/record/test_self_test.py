@@ -5,7 +5,7 @@ import pytest
 
 from jaxmeter.harness.metrics.aa_test import describe_in_short, describe_self_test
 from jaxmeter.harness.record import RecordError
-from jaxmeter.harness.record.settings import Tally, find_self_test, keep_self_test, locate_self_test
+from jaxmeter.harness.record.self_test import Tally, find_self_test, keep_self_test, locate_self_test
 from tests import samples
 from tests.golden_texts import check_golden_scenes
 

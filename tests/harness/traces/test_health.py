@@ -3,7 +3,7 @@
 import pytest
 
 from jaxmeter.harness.record.trace_summary import Problem
-from jaxmeter.harness.traces.ledger import JSON_EVENTS, find_problems
+from jaxmeter.harness.traces.health import JSON_EVENTS, find_problems
 from jaxmeter.harness.traces.summary import summarise, summarise_capture
 from jaxmeter.harness.traces.xplane import read_capture
 from tests.harness.traces.captured import NAMES, find_capture
@@ -163,7 +163,7 @@ def test_kernels_of_command_buffers_are_said():
 
 
 def test_a_capture_whose_other_file_is_cut_says_so(monkeypatch):
-    monkeypatch.setattr("jaxmeter.harness.traces.ledger.JSON_EVENTS", 4)
+    monkeypatch.setattr("jaxmeter.harness.traces.health.JSON_EVENTS", 4)
 
     assert JSON_EVENTS == 1_000_000
     assert problems(encode_host(*HEALTHY), steps=2) == [(Problem.CUT_JSON, False)]
