@@ -63,11 +63,10 @@ def choose_verb(name: str, words: Sequence[str]) -> Any:
     may_be_elsewhere = os.environ.get("JAXMETER_RUNTIME") or any(word.startswith("--runtime") for word in words)
     if name not in CHOOSING and may_be_elsewhere:
         from jaxmeter.cli import launching
-        from jaxmeter.cli import launching as elsewhere
 
         if launching.is_launched(name, words):
             verb = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            verb.command(name, context_settings=elsewhere.SETTINGS)(elsewhere.make_command(name, words))
+            verb.command(name, context_settings=launching.WITHOUT_HELP)(launching.make_command(name, words))
             return typer.main.get_command(verb)
     return load_verb(name)
 

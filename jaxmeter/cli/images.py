@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from jaxmeter.cli.ending import FINE
-from jaxmeter.cli.launching import FORWARDS, end
+from jaxmeter.cli.launching import WITHOUT_HELP, end
 from jaxmeter.launch.prefetch import build_asked_images
 from jaxmeter.launch.shell import find_checkout
 
-SETTINGS = {**FORWARDS, "help_option_names": []}  # --help is the launcher's own
+SETTINGS = WITHOUT_HELP
 
 
 def command(words: Annotated[list[str] | None, typer.Argument(metavar="[LOCK...] [OPTION...]")] = None) -> None:

@@ -25,6 +25,9 @@ REGRESSION = 1
 FORWARDS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Settings of a verb whose other options are those of `jaxmeter run`."""
 
+WITHOUT_HELP = {**FORWARDS, "help_option_names": []}
+"""Settings of a verb whose --help is the launcher's own."""
+
 Runtime = Annotated[
     str | None,
     typer.Option(metavar="here|auto|local|container", help="Where to measure, as of `jaxmeter run`; default: here."),
@@ -115,8 +118,6 @@ def call_elsewhere(verb: str, words: Sequence[str]) -> int:
     sys.stdout.flush()
     return run_jaxmeter(shell, verb, *words)
 
-
-SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 Parsed = Annotated[list[str] | None, typer.Argument(hidden=True)]
 

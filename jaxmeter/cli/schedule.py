@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from jaxmeter.cli.ending import FINE
-from jaxmeter.cli.launching import FORWARDS, end
+from jaxmeter.cli.launching import WITHOUT_HELP, end
 from jaxmeter.launch.schedule import write_asked_schedule
 
-SETTINGS = {**FORWARDS, "help_option_names": []}  # --help is the launcher's own
+SETTINGS = WITHOUT_HELP
 
 
 def command(

@@ -276,7 +276,8 @@ BUILD_CAUSES = {
         "a certificate is not trusted, as behind a company's proxy. For packages, name the company's CA bundle: export "
         "PIP_CERT=/path/to/ca.pem; for the base image, give the CA to the engine (docs/containers.md)"
     ),
-    r"failed to (?:resolve|do request|authorize)|access denied|manifest unknown|short-name|/v2/\"": (
+    r"failed to (?:resolve (?:source|reference)|do request|authorize)|access denied|manifest unknown|short-name"
+    r"|/v2/\"": (
         "the base image is not here and cannot be pulled. Load it from a machine that has it (`{client} save` there, "
         "`{client} load` here), name one of yours (--base-image IMAGE), or measure without: --runtime local"
     ),
@@ -289,7 +290,8 @@ BUILD_CAUSES = {
         "the package index serves other files than those that were locked. Do not use them: a mirror may be broken, or "
         "worse; name another index (export PIP_INDEX_URL=…)"
     ),
-    r"No matching distribution found|Connection (?:aborted|broken|reset)|Read timed out|not enough bytes": (
+    r"No matching distribution found|Connection (?:aborted|broken|reset)|Read timed out|not enough bytes"
+    r"|Failed to resolve|Max retries exceeded|ProxyError": (
         "the package index does not answer, or lacks a locked package: a mirror may be behind. Check network and proxy "
         "(HTTPS_PROXY), or name another index (export PIP_INDEX_URL=…); without any network: `wheels` elsewhere, then "
         "`images --offline`"
@@ -303,6 +305,9 @@ OFFLINE_CAUSE = {
 START_CAUSES = {
     r"could not select device driver|unresolvable CDI devices|nvidia-container-cli|GPU vendor|nvidia\.com/gpu=all": (
         "the engine cannot hand GPUs to a container. Install nvidia-container-toolkit, then ask `doctor gpu`"
+    ),
+    r"cannot connect to the docker daemon|unable to connect to podman": (
+        "the engine does not answer any more; start it again (systemctl start docker)"
     ),
     r"permission denied.*(?:docker\.sock|podman\.sock)": (
         "no permission to use the engine. Join its group, or use podman: JAXMETER_ENGINE=podman"

@@ -1,4 +1,4 @@
-"""From the paths a user gives to runs, and what a page keeps of them: what cannot be read is named and left out."""
+"""From the paths a user gives to runs, and what a page keeps of them; the seals of fetched ones."""
 
 from __future__ import annotations
 

@@ -55,12 +55,12 @@ def test_class_names_that_several_files_define_are_found():
 
 
 def test_jaxmeter_does_not_grow_unnoticed():
-    """A change that raises a limit says in a commit of its own what the lines buy; a limit that has room is lowered."""
+    """A change that raises a limit says in a commit of its own what it buys; what makes room lowers its limit."""
     sources = read_parts(CHECKOUT)
     product, lines = sources["product"], {part: sum(map(count_lines, own)) for part, own in sources.items()}
 
-    assert len(product) <= 278
+    assert len(product) <= 285
     assert lines["product"] <= 40_800
     assert lines["tests"] <= 43_600
     assert sum(map(count_imports, product)) <= 0.11 * lines["product"]
-    assert len(find_twins(product)) <= 10
+    assert len(find_twins(product)) <= 3

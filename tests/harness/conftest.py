@@ -10,12 +10,7 @@ from itertools import count
 from pathlib import Path
 from types import ModuleType
 
-import hypothesis
 import pytest
-
-# No test asserts on real time: a busy machine must not fail one. Other examples are drawn in every run.
-hypothesis.settings.register_profile("without deadline", deadline=None, max_examples=30)
-hypothesis.settings.load_profile("without deadline")
 
 Import = Callable[[str], ModuleType]
 

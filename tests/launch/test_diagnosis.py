@@ -53,6 +53,11 @@ OUTPUTS = {
         "#5 9.1 pip._vendor.urllib3.exceptions.ProtocolError: ('Connection broken: IncompleteRead(1 bytes read, 2 more "
         "expected)', IncompleteRead(1 bytes read, 2 more expected))\n" + STEP_FAILED,
         NOT_FOUND + STEP_FAILED,
+        "#5 0.3 ERROR: Failed to resolve 'pypi.org' (Name or service not known)\n" + STEP_FAILED,
+        "#5 0.3 urllib3.exceptions.MaxRetryError: Max retries exceeded (Caused by ProxyError('Cannot connect'))\n",
+    ],
+    "the engine does not answer any more": [
+        "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n",
     ],
     "the package index serves other files than those that were locked": [
         "#5 THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n" + STEP_FAILED,

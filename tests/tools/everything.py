@@ -20,7 +20,7 @@ REQUIRED = ("JAXMETER_REQUIRE_BROWSER", "JAXMETER_REQUIRE_ENGINE", "JAXMETER_REQ
 
 OF_OLDER_JAX = (
     *("pyproject.toml", "docker/locks/dev.txt", "docker/locks/launch.txt"),
-    *("jaxmeter/harness/machine/jax_internals.py", "jaxmeter/harness/programs/older_jax.py"),
+    *("jaxmeter/harness/machine/jax_internals.py", "jaxmeter/harness/programs/older_jax.py", "noxfile.py", ".ci/run"),
 )
 """What decides whether jaxmeter works with an older Python or jax."""
 
@@ -40,12 +40,12 @@ ONLY_IF_CHANGED: Mapping[str, Sequence[str]] = {
     ),
     "releases": (
         *OF_OLDER_JAX,
-        *(f"jaxmeter/harness/{name}.py" for name in ("child/arm", "child/checkout", "child/family", "parent/arms")),
+        *(f"jaxmeter/harness/{name}/*" for name in ("child", "parent")),
         *(f"jaxmeter/launch/{name}.py" for name in ("bisect", "environments", "releases", "upgrade")),
         "jaxmeter/reporting/releases.py",
         *(f"tests/end_to_end/{name}.py" for name in ("test_light_install", "test_older_releases")),
     ),
-    "oldest": (*OF_OLDER_JAX, ".ci/find-python"),
+    "oldest": (*OF_OLDER_JAX, "jaxmeter/harness/*", "tests/harness/*", ".ci/find-python"),
 }
 """By the mark of its tests, or their session: the files whose change calls for them, as fnmatch reads a path (`*`
 matches slashes)."""

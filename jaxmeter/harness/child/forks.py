@@ -1,7 +1,7 @@
 """What both fork servers are: a process that imports jax and suites once, and forks a fresh one for each request.
 
 `server.py` answers a run, `arm.py` a measuring process that takes turns with it. The parent starts either
-(parent/server_process.py) with the number of a socket, says nothing more than it has to, and ends them by closing it.
+(parent/fork_client.py) with the number of a socket, says nothing more than it has to, and ends them by closing it.
 """
 
 from __future__ import annotations

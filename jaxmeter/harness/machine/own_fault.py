@@ -116,7 +116,7 @@ def describe_own_fault(error: BaseException, unknown: str = "") -> str:
 
 
 def _describe(error: BaseException) -> str:
-    """Return `KeyError: 'num_consts' (harness/programs/dependence.py:36)`, with jaxmeter's last line."""
+    """Return `KeyError: 'num_consts' (harness/programs/equations.py:36)`, with jaxmeter's last line."""
     words = " ".join(str(error).split())[:LONGEST_WORDS]
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename.startswith(_HARNESS) and frame.filename != __file__]

@@ -40,7 +40,7 @@ class ArmServer:
 
     Args:
       environment: What was recorded, and where its interpreter is; or, in a folder that both see, the socket of another
-        container's arm_gateway.py.
+        container's arms.py.
       variables: The environment of every process of this run; what the earlier run set takes the place of its own.
       suites: What it imports, where it can.
       checkout: Where the earlier run's code comes from; None where it is today's suites, under another environment.

@@ -269,7 +269,7 @@ def shorten_summary(summary: TraceSummary) -> TraceSummary:
 
 
 def _without_folder(source: str) -> str:
-    """A line without what `privacy.py` has overwritten of its path; of an installed suite, from its package on."""
+    """A line without what `captures.py` has overwritten of its path; of an installed suite, from its package on."""
     return _INSTALLED.sub("", _HIDDEN.sub("", source))
 
 

@@ -164,7 +164,7 @@ def judge_reports(before: Run, after: Run, changes: Iterable[Change]) -> Iterato
     """Yield the reports of changes between the releases of two runs, in the order of the later run's cases.
 
     Args:
-      found: What was found of both runs; of it the times of calls count.
+      changes: What changed between both runs; of it the times of calls count.
     """
     times = {change.key: change for change in changes if change.metric == TIME}
     for key, case in after.by_key.items():

@@ -92,7 +92,7 @@ LEAST_FOUND = 0.03
 
 SHORTER = 1.3
 """How many times as much a process with CONFIRMING_BLOCKS scatters as one of a usual run, with up to 80: by SCATTER of
-harness/plan/timing_process.py, the root of (1 + 10² / 36) / (1 + 10² / 80)."""
+harness/plan/processes.py, the root of (1 + 10² / 36) / (1 + 10² / 80)."""
 
 
 def find_chance(earlier: Readable, later: Readable) -> float | None:

@@ -409,7 +409,7 @@ def count_exact(pairs: Sequence[VariantPair], changes: Iterable[Change]) -> tupl
     """Count the variants whose exact numbers both runs have, by kind of number.
 
     Args:
-      found: What differs between the runs.
+      changes: What differs between the runs.
     """
     different = {(*change.key, change.metric) for change in changes}
     sides = [

@@ -319,7 +319,7 @@ def make_change(case: Case, variant: str, metric: str, verdict: Verdict, **field
 
     Args:
       variant: Its name; empty for the case as a whole.
-      told: What else the change has, by the fields of `Change`.
+      fields: What else the change has, by the fields of `Change`.
     """
     planned = case.planned
     return Change(
