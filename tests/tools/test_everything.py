@@ -72,7 +72,7 @@ def test_what_everything_runs_is_listed_without_running_it(arguments, code, prin
 @pytest.mark.parametrize(
     ("changed", "selected"),
     [
-        (["README.md", "jaxmeter/harness/parent/run.py", "jaxmeter/launch/nightly.py"], []),
+        (["README.md", "jaxmeter/reporting/load.py", "jaxmeter/launch/nightly.py"], []),
         (["jaxmeter/suites/mlp_in_torch.py"], ["torch"]),
         (["docker/locks/cpu-torch.txt"], ["torch", "podman"]),
         (["tests/container/deeper/test_a.py", "README.md"], ["podman"]),
