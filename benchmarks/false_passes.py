@@ -26,8 +26,9 @@ from pathlib import Path
 from benchmarks.false_alarms import BUSY
 from benchmarks.gate import INCOMPLETE, read
 from benchmarks.here import describe_here
+from jaxmeter.reporting.compare.budgets import Budgets
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.gate import Budgets, Judgement, judge
+from jaxmeter.reporting.compare.gate import Judgement, judge
 from jaxmeter.reporting.compare.verdicts import Change, Changes
 
 SUITE = Path(__file__).parent / "planted_calls.py"

@@ -25,8 +25,9 @@ from benchmarks.gated import kind_of
 from benchmarks.here import describe_here
 from benchmarks.verdicts import write_rate
 from jaxmeter.harness.metrics.reading import Run
+from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.gate import Budgets, judge, make_defaults
+from jaxmeter.reporting.compare.gate import judge
 from jaxmeter.reporting.compare.verdicts import TIME
 from jaxmeter.reporting.load import load
 

@@ -21,7 +21,7 @@ from jaxmeter.launch.gate import read_gate_request
 from jaxmeter.launch.nightly import read_nightly_request
 from jaxmeter.launch.schedule import read_schedule_request
 from jaxmeter.launch.upgrade import read_upgrade_request
-from jaxmeter.reporting.compare.gate import TIME_BUDGET
+from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [

@@ -35,8 +35,8 @@ from jaxmeter.launch.releases import list_releases
 from jaxmeter.launch.request import name_command
 from jaxmeter.launch.runs import EXACT
 from jaxmeter.launch.shell import FINE, NO_ANSWER, Shell, check_selection, run_elsewhere, run_jaxmeter, say_disk
+from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 from jaxmeter.reporting.compare.changes import compare_runs
-from jaxmeter.reporting.compare.gate import TIME_BUDGET
 from jaxmeter.reporting.compare.verdicts import WHOLE, Change
 from jaxmeter.reporting.load import load
 from jaxmeter.reporting.releases import (

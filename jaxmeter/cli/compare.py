@@ -14,8 +14,9 @@ from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.record import Manifest
 from jaxmeter.harness.record.wording import shorten
 from jaxmeter.reporting.compare import gate
+from jaxmeter.reporting.compare.budgets import Budgets
 from jaxmeter.reporting.compare.changes import compare_runs
-from jaxmeter.reporting.compare.gate import Budgets, Judgement, encode_suspects, judge_alone
+from jaxmeter.reporting.compare.gate import Judgement, encode_suspects, judge_alone
 from jaxmeter.reporting.compare.verdicts import Changes
 from jaxmeter.reporting.view.changes import describe_comparison, encode_verdict
 

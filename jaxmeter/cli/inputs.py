@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,12 +16,14 @@ from jaxmeter.cli.complaints import complain, give_up, report_store_errors, warn
 from jaxmeter.cli.ending import UNUSABLE
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record.wording import counted, shorten, visible
-from jaxmeter.reporting.compare import gate
-from jaxmeter.reporting.compare.gate import Budgets, LimitError
-from jaxmeter.reporting.history import KnownChangePoint, KnownError, read_known
+from jaxmeter.reporting.compare import budgets
+from jaxmeter.reporting.compare.budgets import Budgets, LimitError
 from jaxmeter.reporting.load import Loaded, choose_folders, load
 from jaxmeter.reporting.store.fetch import fetch, fetch_whole
 from jaxmeter.reporting.store.stores import is_url
+
+if TYPE_CHECKING:
+    from jaxmeter.reporting.history import KnownChangePoint
 
 FOLDER = Path("reports")
 """Where files are written that no option names."""
@@ -68,15 +70,19 @@ VerdictFile = Annotated[
 def read_limits(min_effect: str, budgets_file: Path | None) -> tuple[float, Budgets]:
     """The smallest difference that counts, and what is allowed."""
     try:
-        return gate.read_limits(min_effect, budgets_file)
+        return budgets.read_limits(min_effect, budgets_file)
     except LimitError as error:
         give_up(str(error))
 
 
 def load_known(path: Path | None) -> tuple[KnownChangePoint, ...]:
     """The change points that are no news."""
+    if path is None:
+        return ()
+    from jaxmeter.reporting.history import KnownError, read_known  # with scipy, which a verb without the file spares
+
     try:
-        return () if path is None else read_known(path)
+        return read_known(path)
     except KnownError as error:
         give_up(str(error))
 

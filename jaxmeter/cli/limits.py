@@ -10,8 +10,8 @@ from jaxmeter.cli.complaints import give_up
 from jaxmeter.cli.inputs import LONGEST_NAME, BudgetsFile, MinEffect, read_limits
 from jaxmeter.harness.parent.arms import find_refusal
 from jaxmeter.harness.record.wording import shorten
+from jaxmeter.reporting.compare.budgets import NAMES
 from jaxmeter.reporting.compare.conditions import FORBIDDING_VARIABLES
-from jaxmeter.reporting.compare.gate import NAMES
 from jaxmeter.reporting.compare.verdicts import PROGRAM
 
 

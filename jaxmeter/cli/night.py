@@ -15,7 +15,7 @@ from jaxmeter.cli.inputs import BudgetsFile, MarkdownFile, MinEffect, VerdictFil
 from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.record import make_run_id, now, write_bytes
 from jaxmeter.harness.record.wording import visible
-from jaxmeter.reporting.compare.gate import LimitError
+from jaxmeter.reporting.compare.budgets import LimitError
 from jaxmeter.reporting.nightly.outcome import TITLES, Acceptance, accept, build_nightly_page, describe_nightly, encode
 from jaxmeter.reporting.nightly.state import NightlyError, NightlyRun, remove_state
 from jaxmeter.reporting.nightly.steps import begin, conclude, list_suspects

@@ -11,8 +11,8 @@ from jaxmeter.document.model import Cell, Column, Document, Group, Part, Row, Ta
 from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.metrics.table import METRICS
+from jaxmeter.reporting.compare.budgets import NAMES
 
-from .compare.gate import NAMES
 from .compare.times import has_exact
 from .compare.verdicts import COLD, PROGRAM, TIME, WHOLE, Change, Verdict
 

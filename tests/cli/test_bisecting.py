@@ -8,7 +8,7 @@ from jaxmeter.cli import bisect
 from jaxmeter.cli.bisect import CompareReleases, JudgeByCase, JudgeByCommand, bisect_releases, compare_folders
 from jaxmeter.launch.bisect import PROCESSES, read_bisect_request
 from jaxmeter.launch.options import UsageError
-from jaxmeter.reporting.compare.gate import TIME_BUDGET
+from jaxmeter.reporting.compare.budgets import TIME_BUDGET
 from jaxmeter.reporting.releases import BisectionAnswer, BisectionTarget, UnusableError
 from tests import samples
 from tests.launch.shells import NotedShell, list_words

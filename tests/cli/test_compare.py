@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.harness.record.runs import CONFIRMING_PROCESSES
-from jaxmeter.reporting.compare.gate import LimitError, read_effect
+from jaxmeter.reporting.compare.budgets import LimitError, read_effect
 from tests import samples
 from tests.reporting.compare.changed import AFTER, BEFORE, plain, replayed
 

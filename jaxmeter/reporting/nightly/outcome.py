@@ -17,8 +17,9 @@ from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import StopReason, write_bytes
 from jaxmeter.harness.record.runs import explain_stop
 from jaxmeter.harness.record.wording import counted
+from jaxmeter.reporting.compare.budgets import Budgets, read_limits
+from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, Judgement, judge_runs
 
-from ..compare.gate import FINE, REGRESSED, UNDECIDED, Budgets, Judgement, judge_runs, read_limits
 from ..compare.verdicts import TIME, Changes
 from ..load import load
 from ..store.fetch import fetch_named, find_cache

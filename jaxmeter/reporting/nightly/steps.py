@@ -10,9 +10,10 @@ from pathlib import Path
 import msgspec
 
 from jaxmeter.harness.record import Manifest, RecordError, RunFolder, read_manifest
+from jaxmeter.reporting.compare.budgets import LimitError
+from jaxmeter.reporting.compare.gate import encode_suspects
 
 from ..compare.changes import compare_runs
-from ..compare.gate import LimitError, encode_suspects
 from ..store.fetch import fetch_whole
 from ..store.push import push, reach
 from ..store.stores import (

@@ -16,8 +16,9 @@ from jaxmeter.harness.metrics.metric import Unit
 from jaxmeter.harness.metrics.table import METRICS
 from jaxmeter.harness.metrics.write import write_sides
 from jaxmeter.harness.record.wording import counted, shorten
+from jaxmeter.reporting.compare.budgets import NAMES
+from jaxmeter.reporting.compare.gate import FINE, Judgement
 
-from ..compare.gate import FINE, NAMES, Judgement
 from ..compare.times import COUNTED
 from ..compare.verdicts import PROGRAM, TIME, WHOLE, Change, Changes, Here, JudgedReport, Verdict, encode_fields
 from .runs import LONGEST_NAME, make_fragment

@@ -1,6 +1,6 @@
 import pytest
 
-from jaxmeter.reporting.compare.gate import Allowance, LimitError, read_budgets
+from jaxmeter.reporting.compare.budgets import Allowance, LimitError, read_budgets
 
 
 def write(tmp_path, text):

@@ -8,18 +8,9 @@ from msgspec import structs
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
 from jaxmeter.harness.record.runs import CONFIRMING_PROCESSES, MOST_CONFIRMING, Contents
+from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
 from jaxmeter.reporting.compare.changes import find_changes
-from jaxmeter.reporting.compare.gate import (
-    FINE,
-    REGRESSED,
-    UNDECIDED,
-    Allowance,
-    Budgets,
-    judge,
-    judge_alone,
-    list_suspects,
-    make_defaults,
-)
+from jaxmeter.reporting.compare.gate import FINE, REGRESSED, UNDECIDED, judge, judge_alone, list_suspects
 from jaxmeter.reporting.compare.ratios import reject_by_holm
 from jaxmeter.reporting.compare.verdicts import Verdict, leave_out_times
 from tests import samples

@@ -6,8 +6,9 @@ from typer.testing import CliRunner
 
 from jaxmeter.cli.app import app
 from jaxmeter.document import markdown
+from jaxmeter.reporting.compare.budgets import Budgets, make_defaults
 from jaxmeter.reporting.compare.conditions import Runtime, describe_other_runtime, name_confirming_command
-from jaxmeter.reporting.compare.gate import Budgets, judge, make_defaults
+from jaxmeter.reporting.compare.gate import judge
 from jaxmeter.reporting.compare.verdicts import Verdict
 from jaxmeter.reporting.view.changes import describe_comparison, list_changed, make_verdict
 from tests import samples

@@ -7,7 +7,8 @@ from msgspec import structs
 from jaxmeter.document import markdown, terminal
 from jaxmeter.harness.metrics.reading import Run
 from jaxmeter.harness.record import Outcome, Status
-from jaxmeter.reporting.compare.gate import Allowance, Budgets, judge, judge_alone, make_defaults
+from jaxmeter.reporting.compare.budgets import Allowance, Budgets, make_defaults
+from jaxmeter.reporting.compare.gate import judge, judge_alone
 from jaxmeter.reporting.compare.program_diff import Difference
 from jaxmeter.reporting.history import KnownChangePoint
 from jaxmeter.reporting.nightly.outcome import Concluded, GateResult, describe_nightly, make_nightly_verdict
