@@ -141,7 +141,8 @@ def test_where_a_clean_debian_can_be_had_the_line_runs_in_it_and_it_is_removed(r
     ran, removed = (repository.parent / "asked").read_text().splitlines()
     assert done.returncode == 3
     assert re.fullmatch(
-        r"run --name (\S+) --env PYTEST_ADDOPTS --env HYPOTHESIS_PROFILE --rm -e A=b image bash -c git clone --quiet \S+/jaxmeter /root/jaxmeter"
+        r"run --name (\S+) --env PYTEST_ADDOPTS --env HYPOTHESIS_PROFILE --rm -e A=b image"
+        r" bash -c git clone --quiet \S+/jaxmeter /root/jaxmeter"
         r" && cd /root/jaxmeter && python3 -m venv \.venv && .*# run the tests",
         ran,
     )
