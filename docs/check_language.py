@@ -142,7 +142,7 @@ def check_block(block: Block, rules: Rules) -> Iterator[Problem]:
                 line = block.line + text.count("\n", 0, match.start())
                 yield Problem(line, f"'{' '.join(match[0].split())}': use {word.use}")
     for start, sentence in _split_sentences("" if block.is_heading else text):
-        words = [word for word in sentence.split() if re.search(r"\w|…", word)]
+        words = [word for word in re.split(r"[ \t\n]+", sentence) if re.search(r"\w|…", word)]
         if len(words) > rules.longest_sentence:
             line = block.line + text.count("\n", 0, start)
             beginning = " ".join(words[:6])

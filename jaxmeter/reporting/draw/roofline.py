@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from markupsafe import Markup
@@ -9,12 +10,14 @@ from markupsafe import Markup
 from ..view.page_model import Roofline
 from .canvas import Anchor, Canvas, measure_text
 from .rows import draw_mark, list_numbers
-from .scale import BELOW, TICK_GAP, Scale, draw_level_name, draw_x_axis, draw_y_axis, fit_scale
+from .scale import BELOW, TICK_GAP, Scale, draw_x_axis, draw_y_axis, fit_scale
 
 HEIGHT = 260
 TOP, EDGE = 22, 14
 RADIUS = 3.5
 NAME_GAP = 9
+ABOVE = 6
+"""From a roof to its name: no line crosses one, so names of roofs that are near each other stand above them all."""
 
 
 def draw_roofline(figure: Roofline, width: int) -> Markup:
@@ -31,8 +34,15 @@ def draw_roofline(figure: Roofline, width: int) -> Markup:
     for roof in figure.roofs:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in _bend(roof.bandwidth, roof.peak, x_scale, y_scale))
         canvas.add("polyline", "ink", points=path, stroke_width=1.5)
-    for roof in figure.roofs:  # no line crosses a name
-        draw_level_name(canvas, right, y_scale(roof.peak), roof.text, (right, right - left))
+        ridge = x_scale(max(roof.peak / roof.bandwidth, x_scale.low))
+        for along in range(round(ridge), round(right), NAME_GAP):
+            canvas.reserve(along, y_scale(roof.peak), 1)
+    highest = min((y_scale(roof.peak) for roof in figure.roofs), default=0.0)
+    for roof in sorted(figure.roofs, key=lambda roof: roof.peak):
+        heights = (y_scale(roof.peak) - ABOVE, highest - ABOVE, highest - 3 * ABOVE)
+        for room, height in itertools.product((right, right - left), heights):
+            if canvas.text(right, height, roof.text, "direct label b", anchor="end", room=room) is not None:
+                break
     shown = [dot for dot in figure.dots if x_scale.shows(dot.x) and y_scale.shows(dot.mark.estimate.value)]
     for dot in shown:
         draw_mark(canvas, dot.mark, y_scale, x_scale(dot.x), is_vertical=True, radius=RADIUS)
