@@ -28,7 +28,7 @@ _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, to
 
 
 def main() -> None:
-    """Print files and lines of code of each part, and of the product what tells whether it is one house."""
+    """Print the files and lines of code of each part; of the product also imports and repeated class names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkout", type=Path, default=CHECKOUT)
     sources = read_parts(parser.parse_args().checkout)

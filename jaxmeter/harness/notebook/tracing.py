@@ -13,6 +13,7 @@ from jaxmeter.harness.notebook.state import UserState
 from jaxmeter.harness.programs.arguments import (
     Arguments,
     Path,
+    RefusedError,
     find_argument_names,
     find_fixed,
     is_traced,
@@ -22,7 +23,6 @@ from jaxmeter.harness.programs.arguments import (
     split,
 )
 from jaxmeter.harness.programs.modes import Clock, Stage, Stages, as_new_function, compile_in_stages
-from jaxmeter.harness.programs.refusal import RefusedError
 
 MOST_NAMES = 3
 """Names of a list in a sentence."""

@@ -23,12 +23,11 @@ from jaxmeter.harness.notebook.tracing import (
 )
 from jaxmeter.harness.probes.conditioning import LIMIT_S, Judge
 from jaxmeter.harness.probes.context import Context
-from jaxmeter.harness.programs.arguments import find_argument_names, is_traced, split
+from jaxmeter.harness.programs.arguments import RefusedError, find_argument_names, is_traced, split
 from jaxmeter.harness.programs.equations import list_jaxprs, open_jaxpr
 from jaxmeter.harness.programs.jax_events import JaxEvents, find_silent_events, watch_jax
 from jaxmeter.harness.programs.modes import Prepared, Stages, compile_in_stages, is_error, list_predicates, make_wait
 from jaxmeter.harness.programs.older_jax import copy_array
-from jaxmeter.harness.programs.refusal import RefusedError
 from jaxmeter.harness.programs.traps import watch_callbacks, watch_writing
 from jaxmeter.harness.record import AS_GIVEN, ProcessRecord
 

@@ -30,11 +30,10 @@ from jaxmeter.harness.probes.conditioning import Judge, as_array
 from jaxmeter.harness.probes.fit import compare_with_capacity, planned_peak_bytes
 from jaxmeter.harness.probes.remote import Address, Arm
 from jaxmeter.harness.probes.updates import Olds
-from jaxmeter.harness.programs.arguments import INPUT_SEED, as_numpy, choose_static, size_bytes, widest
+from jaxmeter.harness.programs.arguments import INPUT_SEED, RefusedError, as_numpy, choose_static, size_bytes, widest
 from jaxmeter.harness.programs.modes import Carried, Clock, How, Prepared, describe_refused_option, prepare_as
 from jaxmeter.harness.programs.older_jax import RuntimeFailure
 from jaxmeter.harness.programs.program import NoTextError
-from jaxmeter.harness.programs.refusal import RefusedError
 from jaxmeter.harness.programs.replay import ReplayError, make_replay, read_program
 from jaxmeter.harness.programs.traps import find_wide_inputs
 from jaxmeter.harness.record import (

@@ -17,11 +17,14 @@ import numpy
 from jaxmeter.harness.declare.declaration import call_with, find_wanted_params
 from jaxmeter.harness.declare.workload import Workload
 from jaxmeter.harness.programs.older_jax import REFERENCES, is_committed
-from jaxmeter.harness.programs.refusal import RefusedError
 from jaxmeter.harness.record import Param
 
 INPUT_SEED = 0
 """Data values change speed (and power), so every process of every run gets the same."""
+
+
+class RefusedError(Exception):
+    """A variant is not run, which says nothing of the code that is measured; the message says why and what to do."""
 
 
 def make_inputs(workload: Workload, params: dict[str, Param]) -> tuple[Any, ...]:

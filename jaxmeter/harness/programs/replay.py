@@ -14,8 +14,7 @@ import jax
 from jax import export
 
 from jaxmeter.harness.machine.environment import describe_error
-from jaxmeter.harness.programs.arguments import split
-from jaxmeter.harness.programs.refusal import RefusedError
+from jaxmeter.harness.programs.arguments import RefusedError, split
 
 ALLOWED_TARGETS = frozenset(
     {

@@ -1,4 +1,4 @@
-"""What an interval of ours says of a number that stands beside it: a claim, or a report on a release of jax."""
+"""What our interval says about the number of somebody else: a published claim, or a report on a release of jax."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _find_factor(report: Reported, old: str, new: str) -> float | None:
 
 
 def _read(change: Change | None) -> tuple[Interval | None, str]:
-    """The ratio of a time, and why it is none; one that nothing has confirmed tells no report."""
+    """Return the ratio of a time, or why there is none: only a confirmed ratio judges a report."""
     if change is None:
         return None, "not timed in both runs"
     if change.effect is None or not change.replayed:

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxmeter.harness.programs.arguments import find_fixed, is_traced, name_leaf, refuse_hidden_arrays, split
-from jaxmeter.harness.programs.refusal import RefusedError
+from jaxmeter.harness.programs.arguments import (
+    RefusedError,
+    find_fixed,
+    is_traced,
+    name_leaf,
+    refuse_hidden_arrays,
+    split,
+)
 
 
 class Kind(enum.Enum):
